@@ -1,0 +1,48 @@
+# Two commands do all their own set-up: `make demo` and `make test`. The virtual environment is reused once it is there.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+STORE ?= store
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test check format bench clean
+
+help:
+	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
+	@echo "make test    the whole test suite"
+	@echo "make check   ruff, ruff format and mypy"
+	@echo "make bench   performance measurements, one line a case (SCALE=full for the long form)"
+	@echo "make clean   remove the virtual environment and the demo's store"
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=..."; exit 1; }
+	@echo "Installing into $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	@echo "Installing what tests and checks need ..."
+	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/installed
+	@$(BIN)/mlebench run --split demo --agent baseline --seeds 2 --run-group demo --store $(STORE)
+
+test: $(VENV)/installed-dev
+	@$(BIN)/python -m pytest $(PYTEST)
+
+check: $(VENV)/installed-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy competitions grading storage sandbox tasks flows
+
+format: $(VENV)/installed-dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/installed-dev
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) $(STORE)

@@ -1,0 +1,28 @@
+import math
+
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import labelled_numbers
+from grading.checks import align
+from grading.metrics.boxes3d import Box3D, mean_average_precision_3d, problem
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """Mean average precision over 3D IoU thresholds; boxes of classes that a sample does not hold are ignored."""
+    submission, answers = align(submission, answers, on="Id", columns=["PredictionString"])
+    truth, predicted = _boxes(answers), _boxes(submission)
+    for true_boxes, boxes in zip(truth, predicted, strict=True):
+        classes = {box.label for box in true_boxes}
+        checked = boxes if edition == "v2" else [box for box in boxes if box.label in classes]
+        if reason := problem(checked):
+            raise InvalidSubmission(f"`PredictionString` cannot be compared with the truth: {reason}.")
+    return mean_average_precision_3d(truth, predicted)
+
+
+def _boxes(frame: pd.DataFrame) -> list[list[Box3D]]:
+    rows = labelled_numbers(frame, "PredictionString", 8, label_last=True, separator=" ", missing="")
+    boxes = [[Box3D(label, *numbers) for label, numbers in row] for row in rows]
+    if any(math.isinf(box.yaw) for row in boxes for box in row):
+        raise InvalidSubmission("`PredictionString` has an infinite yaw.")
+    return boxes

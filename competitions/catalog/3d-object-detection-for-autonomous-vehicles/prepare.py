@@ -1,0 +1,80 @@
+"""Drives ("logs") are split; every linked table follows by its tokens. The JSON tables need some 4 GB as objects."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+Records = list[dict[str, Any]]
+UNSPLIT = ("attribute", "category", "sensor", "visibility")
+FOLDERS = {"jpeg": "images", "bin": "lidar"}
+MAP = "map_raster_palo_alto.png"
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    def load(name: str) -> Records:
+        return raw.read_json(f"train_data/{name}.json")
+
+    logs, scenes, samples, files = load("log"), load("scene"), load("sample"), load("sample_data")
+    sensors, poses, annotations, instances = map(
+        load, ("calibrated_sensor", "ego_pose", "sample_annotation", "instance")
+    )
+    boxes, [the_map] = raw.read_csv("train.csv"), load("map")
+    train_logs, test_logs = split(_column(logs, "token"), 0.2)
+    out = Preparation()
+    rows: dict[str, pd.DataFrame] = {}
+    for part, own in (("train", train_logs), ("test", test_logs)):
+        own_samples = _where(samples, "scene_token", own)  # a scene has the token of its log
+        tokens = set(_column(own_samples, "token"))
+        own_files = _where(files, "sample_token", tokens)
+        own_poses = _column(own_files, "ego_pose_token")  # a pose that several files use is listed several times
+        tables = {
+            "log": _where(logs, "token", own),
+            "scene": _where(scenes, "log_token", own),
+            "sample": own_samples,
+            "sample_data": own_files,
+            "calibrated_sensor": _named(sensors, dict.fromkeys(_column(own_files, "calibrated_sensor_token"))),
+            "ego_pose": _named(poses, own_poses if edition == "v1" else dict.fromkeys(own_poses)),
+            "map": [{**the_map, "log_tokens": test_logs if edition == "v1" else own}],
+        }
+        if part == "train":
+            tables["sample_annotation"] = _where(annotations, "sample_token", tokens)
+            tables["instance"] = _where(instances, "token", _column(tables["sample_annotation"], "instance_token"))
+        for name, records in tables.items():
+            out.public.json(f"{part}_data/{name}.json", records)
+        out.public.copies((f"{part}_data/{name}.json", raw.file(f"train_data/{name}.json")) for name in UNSPLIT)
+        out.public.copy(f"{part}_maps/{MAP}", raw.file(f"train_maps/{MAP}"))
+        paths = {f"{FOLDERS[file['fileformat']]}/{file['filename'].rpartition('/')[2]}": None for file in own_files}
+        out.public.copies((f"{part}_{path}", raw.file(f"train_{path}")) for path in paths)
+        rows[part] = boxes[boxes["Id"].isin(tokens)]
+        if len(rows[part]) != len(tokens):
+            raise DownloadError("train.csv and train_data/sample.json list different samples; download them again")
+    out.public.table("train.csv", rows["train"])
+    out.private.table("test.csv", rows["test"].assign(PredictionString=rows["test"]["PredictionString"].map(_certain)))
+    out.public.table("sample_submission.csv", rows["test"].assign(PredictionString=""))
+    return out
+
+
+def _column(records: Records, field: str) -> list[str]:
+    return [record[field] for record in records]
+
+
+def _where(records: Records, field: str, tokens: Collection[str]) -> Records:
+    wanted = set(tokens)
+    return [record for record in records if record[field] in wanted]
+
+
+def _named(records: Records, tokens: Iterable[str]) -> Records:
+    by_token = {record["token"]: record for record in records}
+    return [by_token[token] for token in tokens]
+
+
+def _certain(boxes: str) -> str:
+    """The boxes with a confidence of 1.0 before each; the numbers keep their spelling."""
+    tokens = boxes.split(" ")
+    return " ".join(" ".join(["1.0", *tokens[start : start + 8]]) for start in range(0, len(tokens), 8))

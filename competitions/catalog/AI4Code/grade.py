@@ -1,0 +1,15 @@
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import as_text
+from grading.checks import align
+from grading.metrics.ranking import kendall_tau_orders
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    tables = align(submission, answers, on="id", columns=["cell_order"])
+    orders, truths = ([cells.split() for cells in as_text(table, "cell_order")] for table in tables)
+    for name, order, truth in zip(tables[0]["id"], orders, truths, strict=True):
+        if sorted(order) != sorted(truth):
+            raise InvalidSubmission(f"`cell_order` of notebook {name} must have each of its cells exactly once.")
+    return kendall_tau_orders(truths, orders)

@@ -1,0 +1,41 @@
+from collections.abc import Iterator
+
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    ancestors = raw.read_csv("train_ancestors.csv").sample(frac=1, random_state=0)
+    is_test = ancestors["ancestor_id"].isin(test_families(ancestors, params["test_size"]))
+    test_ids = ancestors.loc[is_test, "id"]
+    orders = raw.read_csv("train_orders.csv")
+    answers = orders[orders["id"].isin(test_ids)]
+    out = Preparation()
+    for part, ids in (("train", ancestors.loc[~is_test, "id"]), ("test", test_ids)):
+        out.public.copies((f"{part}/{name}.json", raw.file(f"train/{name}.json")) for name in ids)
+    out.public.table("train_ancestors.csv", ancestors[~is_test])
+    out.public.table("train_orders.csv", orders[~orders["id"].isin(test_ids)])
+    out.public.derived("sample_submission.csv", given_orders, answers["id"].tolist())
+    out.private.table("test_orders.csv", answers)
+    return out
+
+
+def test_families(ancestors: pd.DataFrame, test_size: int) -> list[str]:
+    """Whole families in order of appearance, each taken if it still fits into `test_size` notebooks."""
+    families, taken = [], 0
+    for family, size in ancestors.groupby("ancestor_id", sort=False).size().items():
+        if taken + size <= test_size:
+            families.append(family)
+            taken += size
+    if taken != test_size:
+        raise DownloadError(f"the families of train_ancestors.csv give {taken} test notebooks instead of {test_size}")
+    return families
+
+
+def given_orders(raw: Download, ids: list[str]) -> Iterator[bytes]:
+    """The sample submission: the cells of each notebook in the order in which its file lists them."""
+    orders = [" ".join(raw.read_json(f"train/{name}.json")["cell_type"]) for name in ids]
+    yield pd.DataFrame({"id": ids, "cell_order": orders}).to_csv(index=False).encode()

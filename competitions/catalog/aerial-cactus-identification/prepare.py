@@ -1,0 +1,16 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train.csv"), 0.19)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test.assign(has_cactus=0.5))
+    images = raw.archive("train.zip")
+    for name, rows in (("train.zip", train), ("test.zip", test)):
+        # Kaggle's archives have a folder train/ or test/ inside, the benchmark's have none.
+        out.public.archive(name, images.each("train/{}", rows["id"], to="{}"))
+    return out

@@ -1,0 +1,36 @@
+from pathlib import PurePosixPath
+from random import Random
+
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+ALGORITHMS = ["JMiPOD", "JUNIWARD", "UERD"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    names = [PurePosixPath(path).name for path in raw.glob("Cover/*.jpg")]
+    train, test = split(names, params["test_size"], seed=42)
+    random = Random(0)
+    random.shuffle(test)
+    sources = ["Cover" if random.choice([True, False]) else random.choice(ALGORITHMS) for _ in test]
+    answers = pd.DataFrame(
+        {
+            "Id": [f"{number:04d}.jpg" for number in range(1, len(test) + 1)],
+            "Label": [int(source != "Cover") for source in sources],
+        }
+    )
+    out = Preparation()
+    for folder in ("Cover", *ALGORITHMS):
+        out.public.copies(
+            (f"{folder}/{number:05d}.jpg", raw.file(f"{folder}/{name}")) for number, name in enumerate(train, start=1)
+        )
+    out.public.copies(
+        (f"Test/{image}", raw.file(f"{source}/{name}"))
+        for image, source, name in zip(answers["Id"], sources, test, strict=True)
+    )
+    out.private.table("test.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(Label=0))
+    return out

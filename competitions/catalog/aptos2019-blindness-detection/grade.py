@@ -1,0 +1,14 @@
+import pandas as pd
+
+from grading.cells import numbers, whole_numbers
+from grading.checks import align
+from grading.metrics.classification import quadratic_weighted_kappa
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    submission, answers = align(submission, answers, on="id_code", columns=["diagnosis"])
+    truth, grades = answers["diagnosis"], whole_numbers(submission, "diagnosis")
+    if edition == "v2":
+        numbers(submission, "diagnosis", low=0, high=4)
+        return quadratic_weighted_kappa(truth, grades, classes=range(5))
+    return quadratic_weighted_kappa(truth, grades)

@@ -1,0 +1,69 @@
+"""The corpus has 30 million lines (4 GB) and is read twice as a stream; only the test sentences are kept in memory.
+
+Random numbers are drawn line by line: a test sentence takes a second draw, which shifts all that follow.
+"""
+
+import io
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation, text_content
+
+HEADER = '"id","sentence"\n'
+
+
+class Held(NamedTuple):
+    """A test sentence and the number of its line."""
+
+    line: int
+    sentence: str
+    question: str
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    total = params["total_lines"]
+    held = list(hold_out(raw, total, edition))
+    answers = HEADER + "".join(f'{number},"{row.sentence}"\n' for number, row in enumerate(held))
+    questions = HEADER + "".join(f'{number},"{row.question}"\n' for number, row in enumerate(held))
+    train = text_content(others(lines(raw, total), [row.line for row in held]))
+    out = Preparation()
+    out.public.archive("train_v2.txt.zip", {"train_v2.txt": train})
+    out.public.archive("test_v2.txt.zip", {"test_v2.txt": text_content(questions)})
+    out.private.text("test.csv", answers)
+    out.private.text("sample_submission.csv", questions)
+    return out
+
+
+def lines(raw: Download, total: int) -> Iterator[str]:
+    file = raw.archive("train_v2.txt.zip").open_file("train_v2.txt")
+    return islice(io.TextIOWrapper(file, "utf-8"), total)
+
+
+def hold_out(raw: Download, total: int, edition: str) -> Iterator[Held]:
+    rng = np.random.RandomState(0)
+    draw = rng.random_sample
+    number = -1
+    for number, line in enumerate(lines(raw, total)):
+        if draw() <= 0.01 and len(line.split()) > 2:
+            sentence = line.strip().replace('"', '""')
+            words = sentence.split()
+            missing = rng.randint(1, len(words) - 1)
+            question = " ".join(words[:missing] + words[missing + 1 :])
+            yield Held(number, " ".join(words) if edition == "v2" else sentence, question)
+    if number + 1 != total:
+        raise DownloadError(f"train_v2.txt has {number + 1} lines instead of {total}; download it again")
+
+
+def others(lines: Iterator[str], held: list[int]) -> Iterator[str]:
+    """The lines whose numbers are not in `held` (ascending)."""
+    start = 0
+    for number in held:
+        yield from islice(lines, number - start)
+        next(lines)
+        start = number + 1
+    yield from lines

@@ -1,0 +1,22 @@
+"""Grading of bms-molecular-translation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grading.cells import as_text
+from grading.checks import align
+from grading.metrics.text import levenshtein
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """Mean Levenshtein distance; in v1 an empty cell is the text `nan`."""
+    submission, answers = align(submission, answers, on="image_id", columns=["InChI"])
+    if edition == "v2":
+        submission = submission.fillna({"InChI": ""})
+    return float(levenshtein(as_text(answers, "InChI"), as_text(submission, "InChI")).mean())

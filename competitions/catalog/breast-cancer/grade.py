@@ -1,0 +1,11 @@
+import pandas as pd
+
+from competitions.editions import Edition
+from grading.cells import probabilities
+from grading.checks import align
+from grading.metrics.ranking import roc_auc
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    submission, answers = align(submission, answers, on="id", columns=["malignant"])
+    return roc_auc(answers["malignant"], probabilities(submission, "malignant"))

@@ -1,0 +1,22 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+from competitions.tfrecord import shards, texts
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train_records, test_records = split(raw.glob("train_tfrecords/*.tfrec"), 0.1)
+    labels = raw.read_csv("train.csv")
+    is_test = labels["image_id"].isin({name for file in test_records for name in texts(raw, file, "image_name")})
+    train, test = labels[~is_test], labels[is_test]
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test.assign(label=4))
+    out.public.copy("label_num_to_disease_map.json", raw.file("label_num_to_disease_map.json"))
+    out.public.copies(shards(raw, train_records, to="train_tfrecords/ld_train{:02}-{}.tfrec"))
+    if edition == "v1":  # the records hold the labels
+        out.public.copies(shards(raw, test_records, to="test_tfrecords/ld_test{:02}-{}.tfrec"))
+    out.public.copies(raw.each("train_images/{}", train["image_id"]))
+    out.public.copies(raw.each("train_images/{}", test["image_id"], to="test_images/{}"))
+    return out

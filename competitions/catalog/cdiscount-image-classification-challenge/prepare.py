@@ -1,0 +1,56 @@
+"""Cutting the 58 GB of train.bson.
+
+The file is never decoded: one pass reads the ids, and one pass for each output copies the bytes of whole documents. In
+memory are two integers a product (113 MB) and one block of the file.
+"""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+
+import numpy as np
+import pandas as pd
+
+from competitions import bson
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    with raw.open_file("train.bson") as file:
+        pairs = (
+            (bson.integer(product, "_id"), bson.integer(product, "category_id")) for product in bson.documents(file)
+        )
+        values = np.fromiter(chain.from_iterable(pairs), dtype=np.int64)
+    products = pd.DataFrame(values.reshape(-1, 2), columns=["_id", "category_id"])
+    if not products["_id"].is_unique:
+        raise DownloadError("train.bson holds a product twice; download it again")
+    answers = products[drawn(len(products))].sort_values("_id")
+    out = Preparation()
+    out.public.derived("train.bson", train_products, len(products))
+    out.public.derived("train_example.bson", train_products, len(products), 100)
+    out.public.derived("test.bson", test_products, len(products))
+    out.public.copy("category_names.csv", raw.file("category_names.csv"))
+    out.private.table("answers.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(category_id=1000010653))
+    return out
+
+
+def drawn(count: int) -> np.ndarray:
+    """Which of `count` products are in the test set: a boolean for each."""
+    _, test = split(np.arange(count), 0.1)
+    return np.isin(np.arange(count), test)
+
+
+def train_products(raw: Download, count: int, limit: int | None = None) -> Iterator[bytes]:
+    with raw.open_file("train.bson") as file:
+        products = zip(bson.documents(file), drawn(count), strict=True)
+        yield from islice((product for product, in_test in products if not in_test), limit)
+
+
+def test_products(raw: Download, count: int) -> Iterator[bytes]:
+    with raw.open_file("train.bson") as file:
+        for product, in_test in zip(bson.documents(file), drawn(count), strict=True):
+            if in_test:
+                yield bson.without(product, "category_id")

@@ -1,0 +1,13 @@
+import numpy as np
+import pandas as pd
+
+from grading.cells import texts
+from grading.checks import align
+from grading.metrics.text import word_jaccard
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    tables = align(submission, answers, on="id", columns=["PredictionString"])
+    predicted, true = (texts(table, "PredictionString", missing="") for table in tables)
+    both_empty = 1.0 if edition == "v2" else 0.0
+    return float(np.mean(np.nan_to_num(word_jaccard(true, predicted), nan=both_empty)))

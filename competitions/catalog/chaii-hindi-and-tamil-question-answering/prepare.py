@@ -1,0 +1,14 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split, split_by
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv", keep_default_na=edition == "v1")
+    train, test = split_by(table, "context", 0.1) if edition == "v2" else split(table, 0.1)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns=["answer_start", "answer_text"]))
+    out.public.table("sample_submission.csv", test[["id"]].assign(PredictionString="dummy text"))
+    out.private.table("test.csv", test[["id"]].assign(PredictionString=test["answer_text"]))
+    return out

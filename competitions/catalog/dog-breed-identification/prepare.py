@@ -1,0 +1,20 @@
+import json
+from pathlib import Path
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import one_hot, split
+
+CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("labels.csv"), 0.1)
+    answers = test[["id"]].join(one_hot(test["breed"], CLASSES))
+    out = Preparation()
+    out.public.table("labels.csv", train)
+    out.private.table("test.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(**dict.fromkeys(CLASSES, 1 / 120)))
+    out.public.copies(raw.each("train/{}.jpg", train["id"]))
+    out.public.copies(raw.each("train/{}.jpg", test["id"], to="test/{}.jpg"))
+    return out

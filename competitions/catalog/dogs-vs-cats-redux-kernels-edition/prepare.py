@@ -1,0 +1,23 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    images = raw.archive("train.zip")
+    train, test = split(pd.Series(images.glob("train/*.jpg")), 0.1)
+    kind = train.str.contains("cat").map({True: "cat", False: "dog"})
+    answers = pd.DataFrame({"id": range(1, len(test) + 1), "label": test.str.contains("dog").astype(int)})
+    out = Preparation()
+    out.private.table("answers.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(label=0.5))
+    for folder, pictures in (
+        ("train", dict(images.each("{}", train, kind, kind.groupby(kind).cumcount(), to="{1}.{2}.jpg"))),
+        ("test", dict(images.each("{}", test, answers["id"], to="{1}.jpg"))),
+    ):
+        out.public.copies((f"{folder}/{name}", picture) for name, picture in pictures.items())
+        if edition == "v1":
+            out.public.archive(f"{folder}.zip", pictures)
+    return out

@@ -1,0 +1,27 @@
+"""The table has 6 million questions (7 GB): `BigTable` puts its rows in order through a scratch file."""
+
+import pandas as pd
+
+from competitions.bigtable import BigTable
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+GUESS = "javascript c# python php java"
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    text = {"Id": str, "Tags": str}
+    table = BigTable(raw.archive("Train.zip"), "Train.csv", dtype=text, keep_default_na=edition == "v1")
+    train, test = split(table.rows, 0.1)
+    out = Preparation()
+    out.public.content("train.csv", table.content(train))
+    out.public.table("test.csv", (rows.drop(columns="Tags") for rows in table.frames(test)))
+    out.public.table("sample_submission.csv", (sample(rows, edition) for rows in table.frames(test)))
+    out.private.content("test.csv", table.content(test))
+    return out
+
+
+def sample(rows: pd.DataFrame, edition: str) -> pd.DataFrame:
+    guessed = rows.assign(Tags=GUESS)
+    return guessed[["Id", "Tags"]] if edition == "v2" else guessed

@@ -1,0 +1,19 @@
+import numpy as np
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align, require_exact_columns
+from grading.metrics.ranking import label_ranking_average_precision
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """Label-weighted label-ranking average precision; clips without a label do not count."""
+    if edition == "v1":
+        require_exact_columns(submission, answers.columns, ordered=True)
+    classes = [name for name in answers.columns if name != "fname"]
+    submission, answers = align(submission, answers, on="fname", columns=classes)
+    scores = numbers(submission, classes, missing=True, infinite=True)
+    if not np.isfinite(scores[answers[classes].any(axis=1)]).all():
+        raise InvalidSubmission("Every class needs a finite number in every row.")
+    return label_ranking_average_precision(answers[classes], scores)

@@ -1,0 +1,30 @@
+"""Everything of the download is public; the answers come from a second archive, which Zenodo published later."""
+
+import json
+from pathlib import Path
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+
+CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())["classes"]
+LABELS = "FSDKaggle2019.meta"
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    archive = params["test_labels_archive"].removeprefix("raw/")
+    if archive not in raw:
+        raise DownloadError(
+            f"the labels of the test clips are missing: fetch https://zenodo.org/records/3612637/files/{LABELS}.zip"
+            f" and put it beside the download's files as {archive} (`zip -0` adds it to the download's zip)"
+        )
+    clips = raw.archive(archive).read_csv(f"{LABELS}/test_post_competition.csv")
+    clips = clips[clips["usage"] == "Private"]
+    answers = clips[["fname"]].join(clips["labels"].str.get_dummies(",").reindex(columns=CLASSES, fill_value=0))
+    sample = raw.read_csv("sample_submission.csv")
+    if list(sample.columns) != ["fname", *CLASSES] or sorted(sample["fname"]) != sorted(answers["fname"]):
+        raise DownloadError(f"{archive} and sample_submission.csv list different clips or classes; fetch both again")
+    out = Preparation()
+    out.public.copies((name, raw.file(name)) for name in raw.names() if LABELS not in name.partition("/")[0])
+    out.private.table("test.csv", answers)
+    return out

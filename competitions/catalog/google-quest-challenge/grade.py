@@ -1,0 +1,20 @@
+import numpy as np
+import pandas as pd
+
+from grading.cells import numbers
+from grading.checks import align, require_exact_columns, require_rows, sort_by
+from grading.metrics.regression import spearman
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_exact_columns(submission, answers.columns)
+    targets = [name for name in answers.columns if name != "qa_id"]
+    if edition == "v2":
+        submission, answers = align(submission, answers, on="qa_id")
+        numbers(submission, targets)
+        targets = [name for name in targets if answers[name].nunique() > 1]
+    else:  # ids are compared by rank only
+        require_rows(submission, len(answers))
+        submission, answers = sort_by(submission, "qa_id"), sort_by(answers, "qa_id")
+    correlations = [spearman(answers[name], submission[name]) for name in targets]
+    return float(np.mean(np.nan_to_num(correlations) if edition == "v2" else correlations))

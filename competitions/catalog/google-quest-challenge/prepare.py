@@ -1,0 +1,33 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split, split_by
+
+TARGETS = json.loads((Path(__file__).parent / "targets.json").read_text())
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    train, test = split_by(table, "url", 0.1) if edition == "v2" else split_with_spelling(table)
+    answers = test[["qa_id", *TARGETS]]
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns=TARGETS))
+    out.public.table("sample_submission.csv", answers.assign(**dict.fromkeys(TARGETS, np.linspace(0, 1, len(test)))))
+    out.private.table("test.csv", answers)
+    return out
+
+
+def split_with_spelling(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A random split whose test part has more than one value of `question_type_spelling`, which is rarely above 0."""
+    spelling = table["question_type_spelling"].to_numpy()
+    train, test = split(np.arange(len(table)), 0.1)
+    if len(np.unique(spelling[test])) == 1:
+        first = np.flatnonzero(spelling[train])[0]
+        train[first], test[0] = test[0], train[first]
+    return table.iloc[train], table.iloc[test]

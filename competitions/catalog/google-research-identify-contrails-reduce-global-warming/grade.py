@@ -1,0 +1,26 @@
+"""Grading of google-research-identify-contrails-reduce-global-warming."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grading.cells import runs
+from grading.checks import align
+from grading.metrics.masks import overlap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """Dice coefficient of all pixels of all records together; `-` is an empty mask."""
+    submission, answers = align(submission, answers, on="record_id", columns=["encoded_pixels"])
+    pixels = (answers["height"] * answers["width"]).tolist()
+    truth = runs(answers.replace({"encoded_pixels": {"-": ""}}), "encoded_pixels", pixels)
+    submission = submission.replace({"encoded_pixels": {"-": ""}})
+    predicted = runs(submission, "encoded_pixels", pixels, strict=edition == "v2")
+    both = sum(map(overlap, truth, predicted))
+    total = sum(mask.area for mask in truth + predicted)
+    return 2 * both / total if total else float("nan")

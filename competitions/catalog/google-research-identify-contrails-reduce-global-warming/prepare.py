@@ -1,0 +1,40 @@
+from random import Random
+
+import numpy as np
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+from grading.metrics.masks import encode_runs
+
+BANDS = [f"band_{band:02d}.npy" for band in range(8, 17)]
+MASKS = ["human_individual_masks.npy", "human_pixel_masks.npy"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    validation = raw.read_json("validation_metadata.json")
+    train, test = split(raw.read_json("train_metadata.json"), len(validation))
+    answers = pd.DataFrame([answer(raw, record["record_id"]) for record in test])
+    random = Random(0)
+    guesses = [random.choice(["1 3 10 5", "-"]) for _ in test]
+    out = Preparation()
+    for folder, records, files in (("train", train, BANDS + MASKS), ("test", test, BANDS)):
+        paths = (f"{record['record_id']}/{file}" for record in records for file in files)
+        out.public.copies((f"{folder}/{path}", raw.file(f"train/{path}")) for path in paths)
+    out.public.copy_tree("validation", raw, "validation")
+    out.public.copy("validation_metadata.json", raw.file("validation_metadata.json"))
+    out.public.json("train_metadata.json", train)
+    out.private.table("answers.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(encoded_pixels=guesses))
+    return out
+
+
+def answer(raw: Download, record_id: str) -> dict:
+    with raw.open_file(f"train/{record_id}/human_pixel_masks.npy") as file:
+        mask = np.lib.format.read_array(file) == 1
+    with raw.open_file(f"train/{record_id}/{BANDS[0]}") as file:  # two megabytes, of which the header is read
+        np.lib.format.read_magic(file)
+        (height, width, _), _, _ = np.lib.format.read_array_header_1_0(file)
+    encoded = encode_runs(mask.ravel(order="F")) or "-"
+    return {"record_id": record_id, "encoded_pixels": encoded, "height": height, "width": width}

@@ -1,0 +1,10 @@
+from competitions import coco
+from competitions.download import Download
+from competitions.preparation import Preparation
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    # The file is not valid UTF-8; as published, its UTF-8 sequences become several characters each.
+    document = raw.read_json("nybg2020/train/metadata.json", encoding="latin-1")
+    coco.require_keys(document, "annotations", "categories", "images", "info", "licenses", "regions")
+    return coco.herbarium(raw, "nybg2020", document)

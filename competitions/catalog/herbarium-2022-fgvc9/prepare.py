@@ -1,0 +1,36 @@
+from itertools import groupby
+
+import pandas as pd
+
+from competitions import coco
+from competitions.coco import Pair
+from competitions.download import Download
+from competitions.preparation import Preparation
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    document = raw.read_json("train_metadata.json")
+    old_train, old_test = coco.split_categories(coco.pairs_by_category(document, "image_id"), 0.2, few=0)
+    train = [
+        renamed(pair, f"{category:05d}__{number:03d}", f"{category // 100:03d}/{category % 100:02d}/")
+        for category, pairs in groupby(old_train, key=lambda pair: pair.category)
+        for number, pair in enumerate(pairs, start=1)
+    ]
+    test = [renamed(pair, str(k), f"{k // 1000:03d}/", f"test-{k:06d}") for k, pair in enumerate(old_test)]
+    answers = pd.DataFrame({"Id": range(len(test)), "Predicted": [pair.category for pair in test]})
+    out = Preparation()
+    out.public.json("train_metadata.json", coco.with_pairs(document, train), **coco.JSON)
+    out.public.json("test_metadata.json", [pair.image for pair in test], **coco.JSON)
+    for folder, old, new in (("train_images", old_train, train), ("test_images", old_test, test)):
+        out.public.copies(
+            (f"{folder}/{after.image['file_name']}", raw.file(f"train_images/{before.image['file_name']}"))
+            for before, after in zip(old, new, strict=True)
+        )
+    out.private.table("answers.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(Predicted=42))
+    return out
+
+
+def renamed(pair: Pair, image_id: str, folder: str, stem: str | None = None) -> Pair:
+    image = {**pair.image, "image_id": image_id, "file_name": f"{folder}{stem or image_id}.jpg"}
+    return Pair({**pair.annotation, "image_id": image_id}, image)

@@ -1,0 +1,17 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import anonymous, split_by
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    labels = raw.read_csv("train_labels.csv")
+    old_test = len(raw.glob("test/*.tif"))
+    train, test = split_by(labels, "id", old_test / (len(labels) + old_test))
+    answers = test if edition == "v1" else anonymous(test, "id", "test_{}")
+    out = Preparation()
+    out.public.table("train_labels.csv", train)
+    out.private.table("answers.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(label=0))
+    out.public.copies(raw.each("train/{}.tif", train["id"]))
+    out.public.copies(raw.each("train/{}.tif", test["id"][answers.index], answers["id"], to="test/{1}.tif"))
+    return out

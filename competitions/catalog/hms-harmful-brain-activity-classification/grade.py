@@ -1,0 +1,30 @@
+import numpy as np
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers, require_numeric, require_row_sums
+from grading.checks import require_columns, require_rows, require_same_ids
+from grading.metrics.probability import kl_divergence
+
+VOTES = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
+EPS = 1e-15
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """Kullback-Leibler divergence of the experts' votes from the predicted distribution, by position after sorting."""
+    require_columns(submission, "eeg_id", *VOTES)
+    require_rows(submission, len(answers))
+    require_same_ids(submission, answers, on="eeg_id")
+    others = [name for name in submission.columns if name not in {"eeg_id", *VOTES}]
+    require_numeric(submission, *VOTES, booleans=False)
+    require_numeric(submission, *others)
+    # Rows of one recording keep their order; the published sort is unstable, so that its order depends on the machine.
+    submission, answers = (frame.sort_values("eeg_id", kind="stable") for frame in (submission, answers))
+    values = numbers(submission, VOTES + others, low=0, high=1, missing=edition == "v1")
+    predicted = values[:, : len(VOTES)]
+    require_row_sums(predicted, decimals=5)
+    if not np.allclose(np.nansum(values, axis=1), 1, rtol=1e-5, atol=1e-8):
+        raise InvalidSubmission(f"Further columns must be 0 or left out, as `{others[0]}`: they count in the row sums.")
+    votes = answers[VOTES].div(answers[VOTES].sum(axis=1), axis=0)
+    clip = [edition == "v2" or submission[name].dtype.kind == "f" for name in VOTES]  # v1 leaves integers as they are
+    return kl_divergence(votes, np.where(clip, np.clip(predicted, EPS, 1 - EPS), predicted), eps=None)

@@ -1,0 +1,26 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split_by
+
+VOTES = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split_by(raw.read_csv("train.csv"), "spectrogram_id", 0.1)
+    shown = ["spectrogram_id", "eeg_id", "patient_id"]
+    if edition == "v2":  # one sample a recording, and where in the recording it lies
+        test = test.drop_duplicates("eeg_id")
+        shown += ["eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
+    gold = test[["eeg_id"]].join(test[VOTES].div(test[VOTES].sum(axis=1), axis=0))
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("test.csv", test[shown])
+    out.private.table("gold_submission.csv", gold)
+    out.public.table("sample_submission.csv", gold.assign(**dict.fromkeys(VOTES, 1 / 6)))
+    out.public.copy_tree("example_figures", raw, "example_figures")
+    for part, rows in (("train", train), ("test", test)):
+        for kind in ("eeg", "spectrogram"):
+            numbers = rows[f"{kind}_id"].unique()
+            out.public.copies(raw.each(f"train_{kind}s/{{}}.parquet", numbers, to=f"{part}_{kind}s/{{}}.parquet"))
+    return out

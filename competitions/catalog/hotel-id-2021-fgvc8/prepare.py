@@ -1,0 +1,15 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    train, test = split(table[table["image"] != "ce27d36c9147cc19.jpg"], 0.1)  # listed twice
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test[["image"]].assign(hotel_id="36363 53586 18807 64314 60181"))
+    out.public.copies(raw.each("train_images/{}/{}", train["chain"], train["image"]))
+    out.public.copies(raw.each("train_images/{}/{}", test["chain"], test["image"], to="test_images/{1}"))
+    return out

@@ -1,0 +1,31 @@
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+INFORMATION = "HuBMAP-20-dataset_information.csv"
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    if len(table) != 15:
+        raise DownloadError(f"train.csv has {len(table)} rows instead of 15; download it again")
+    train, test = split(table, 3, train_size=12)
+    information = raw.read_csv(INFORMATION)
+    ids = information["image_file"].str.replace(".tiff", "", regex=False)
+    sizes = information.assign(id=ids)[["id", "width_pixels", "height_pixels"]]
+    sample = test[["id"]].assign(predicted="")
+    out = Preparation()
+    out.public.table(INFORMATION, information[ids.isin(table["id"])])
+    out.public.table("train.csv", train)
+    out.public.table("sample_submission.csv", sample)
+    out.public.table("test/sample_submission.csv", sample)
+    out.private.table("test.csv", test.merge(sizes, on="id"))
+    out.private.table("gold_submission.csv", test.rename(columns={"encoding": "predicted"}))
+    endings = [".tiff", "-anatomical-structure.json", ".json"]
+    for folder, part in (("train", train), ("test", test)):
+        # NAME.json holds the outlines that are to be found.
+        kept = endings[:2] if edition == "v2" and folder == "test" else endings
+        files = (f"{image}{ending}" for image in part["id"] for ending in kept)
+        out.public.copies((f"{folder}/{file}", raw.file(f"train/{file}")) for file in files)
+    return out

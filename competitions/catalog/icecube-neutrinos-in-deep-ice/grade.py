@@ -1,0 +1,15 @@
+import pandas as pd
+
+from grading.cells import numbers, require_numeric
+from grading.checks import align, require_exact_columns
+from grading.metrics.geo import angular_distance
+
+ANGLES = ["azimuth", "zenith"]
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_exact_columns(submission, ["event_id", *ANGLES])
+    require_numeric(submission, *ANGLES, booleans=False)
+    submission, answers = align(submission, answers, on="event_id")
+    predicted, truth = numbers(submission, ANGLES), numbers(answers, ANGLES)
+    return float(angular_distance(*truth.T, *predicted.T).mean())

@@ -1,0 +1,44 @@
+"""Batches of events are split; the table of events (131 million rows) follows in pieces of a million rows.
+
+It is read once for the numbers of the batches and once for each table made of it, only the columns in question, so that
+memory stays at a few hundred MB.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+ANGLES = ["azimuth", "zenith"]
+PULSES = ["batch_id", "event_id", "first_pulse_index", "last_pulse_index"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    seen = [rows["batch_id"].unique() for rows in raw.read_parquet("train_meta.parquet", ["batch_id"])]
+    train, test = split(pd.unique(np.concatenate(seen)), 0.1)
+    out = Preparation()
+    out.public.table("train_meta.parquet", _events(raw, train, PULSES + ANGLES))
+    out.public.table("test_meta.parquet", _events(raw, test, PULSES))
+    out.private.table("test.csv", (rows[["event_id", *ANGLES]] for rows in _events(raw, test, PULSES[:2] + ANGLES)))
+    sample = (rows[["event_id"]].assign(azimuth=1, zenith=1) for rows in _events(raw, test, PULSES[:2]))
+    out.public.table("sample_submission.csv", sample)
+    out.public.copy("sensor_geometry.csv", raw.file("sensor_geometry.csv"))
+    files = {int(PurePosixPath(name).stem.rpartition("_")[2]): name for name in raw.glob("train/*.parquet")}
+    missing = {*train, *test} - set(files)
+    if missing:
+        raise DownloadError(f"the download has no train/batch_{min(missing)}.parquet; is it complete?")
+    for part, batches in (("train", train), ("test", test)):
+        names = [PurePosixPath(files[number]).name for number in batches]
+        out.public.copies((f"{part}/{name}", raw.file(f"train/{name}")) for name in names)
+    return out
+
+
+def _events(raw: Download, batches: Collection[int], columns: list[str]) -> Iterator[pd.DataFrame]:
+    for rows in raw.read_parquet("train_meta.parquet", columns):
+        yield rows[rows["batch_id"].isin(batches)]

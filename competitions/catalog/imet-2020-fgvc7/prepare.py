@@ -1,0 +1,15 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train.csv"), 0.15)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("answers.csv", test)
+    out.public.table("sample_submission.csv", test.assign(attribute_ids="0 1 2"))
+    out.public.copy("labels.csv", raw.file("labels.csv"))
+    out.public.copies(raw.each("train/{}.png", train["id"]))
+    out.public.copies(raw.each("train/{}.png", test["id"], to="test/{}.png"))
+    return out

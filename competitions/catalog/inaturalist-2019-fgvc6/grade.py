@@ -1,0 +1,24 @@
+"""Grading of inaturalist-2019-fgvc6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grading.checks import align
+from grading.errors import InvalidSubmission
+from grading.metrics.classification import accuracy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """Share of wrong first guesses."""
+    submission, answers = align(submission, answers, on="id", columns=["predicted"])
+    try:
+        guesses = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in submission["predicted"].tolist()]
+    except (ValueError, IndexError, AttributeError) as error:  # no number, blank text, a float or an empty cell
+        raise InvalidSubmission("Every row of `predicted` must begin with a category id, a whole number.") from error
+    return 1 - accuracy(answers["predicted"], guesses)

@@ -1,0 +1,18 @@
+from competitions.download import Download
+from competitions.preparation import Preparation, table
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.archive("train_labels.csv.zip").read_csv("train_labels.csv"), 0.2)
+    sample = test.assign(invasive=0.5)
+    out = Preparation()
+    out.private.table("answers.csv", test)
+    out.private.table("sample_submission.csv", sample)
+    out.public.archive("train_labels.csv.zip", {"train_labels.csv": table(train)})
+    out.public.archive("sample_submission.csv.zip", {"sample_submission.csv": table(sample)})
+    for part, rows in (("train", train), ("test", test)):
+        pictures = dict(raw.archive("train.7z").each("train/{}.jpg", rows["name"], to=part + "/{}.jpg"))
+        # The published archives hold an empty folder each.
+        out.public.archive(f"{part}.7z", pictures if edition == "v2" else {}, folders=[part])
+    return out

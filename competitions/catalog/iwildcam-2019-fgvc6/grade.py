@@ -1,0 +1,23 @@
+"""Grading of iwildcam-2019-fgvc6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grading.cells import integers, numbers, whole_numbers
+from grading.checks import align
+from grading.metrics.classification import f1_macro
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """Macro-averaged F1."""
+    submission, answers = align(submission, answers, on="Id", columns=["Category"])
+    if edition == "v2":
+        numbers(submission, "Category", low=0, high=22)
+    predicted = (whole_numbers if edition == "v2" else integers)(submission, "Category")
+    return f1_macro(answers["Category"], predicted)

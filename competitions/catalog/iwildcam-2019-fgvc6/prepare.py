@@ -1,0 +1,23 @@
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split_by
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    images = raw.archive("train_images.zip")
+    if (found := len(images.glob("*.jpg"))) != (wanted := table["id"].nunique()):
+        raise DownloadError(f"train_images.zip holds {found} images, train.csv names {wanted}; download it again")
+    train, test = split_by(table, "location", 0.1, seed=8)
+    answers = test[["id", "category_id"]].rename(columns={"id": "Id", "category_id": "Category"})
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns="category_id"))
+    out.private.table("test.csv", test)
+    out.private.table("answers.csv", answers)
+    # The index is the position in the original train.csv.
+    out.public.table("sample_submission.csv", answers.assign(Category=0), index=edition == "v1")
+    for name, rows in (("train_images.zip", train), ("test_images.zip", test)):
+        out.public.archive(name, {f"{image}.jpg": images.file(f"{image}.jpg") for image in rows["id"]})
+    return out

@@ -1,0 +1,24 @@
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align, require_exact_columns, require_rows
+from grading.metrics.ranking import mean_columnwise_roc_auc
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    classes = [name for name in answers.columns if name != "id"]
+    if edition == "v2":
+        submission, answers = align(submission, answers, on="id", columns=classes)
+        submission = submission[["id", *classes]]
+    require_exact_columns(submission, answers.columns)
+    require_rows(submission, len(answers))
+    if not submission["id"].isin(answers["id"]).all():
+        raise InvalidSubmission("`id` has values that are no test comments; copy the ids of the sample submission.")
+    submission, answers = (table.set_index("id").sort_index() for table in (submission, answers))
+    scored = answers[answers.sum(axis=1) >= 0]  # a row that does not count has -1 in all six columns
+    submission = submission[submission.index.isin(scored.index)]
+    if len(submission) != len(scored):
+        raise InvalidSubmission("`id` has repeated values; every test comment needs exactly one row.")
+    # The submission's columns count by position, whatever their names.
+    return mean_columnwise_roc_auc(scored, numbers(submission, list(submission.columns)))

@@ -1,0 +1,22 @@
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+
+CLASSES = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test, answers, sample = (
+        raw.archive(f"{name}.csv.zip").read_csv(f"{name}.csv", keep_default_na=edition == "v1")
+        for name in ("train", "test", "test_labels", "sample_submission")
+    )
+    if not set(test["id"]) == set(answers["id"]) == set(sample["id"]):
+        raise DownloadError(
+            "test.csv, test_labels.csv and sample_submission.csv differ in ids; is the download complete?"
+        )
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test)
+    out.public.table("sample_submission.csv", sample.assign(**dict.fromkeys(CLASSES, 0.5)))
+    out.private.table("test.csv", answers)
+    return out

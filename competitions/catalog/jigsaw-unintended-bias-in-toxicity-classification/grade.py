@@ -1,0 +1,23 @@
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align
+from grading.metrics.bias import bias_auc
+
+IDENTITIES = [
+    "male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim", "black", "white",
+    "psychiatric_or_mental_illness",
+]  # fmt: skip
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    if {"prediction", "toxicity"} <= set(submission.columns):
+        raise InvalidSubmission("The submission must not have both columns `prediction` and `toxicity`.")
+    column = "toxicity" if "toxicity" in submission.columns else "prediction"
+    submission, answers = align(submission, answers, on="id", columns=[column])
+    if edition == "v2":
+        scores = numbers(submission, column)
+    else:  # the ranking of the predictions is lost, and an empty cell counts as not toxic
+        scores = numbers(submission, column, missing=True, infinite=True) >= 0.5
+    return bias_auc(answers["toxicity"] >= 0.5, scores, answers[IDENTITIES] >= 0.5)

@@ -1,0 +1,17 @@
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+
+COLUMNS = 45
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    answers = raw.read_csv("test_private_expanded.csv")
+    if len(answers.columns) != COLUMNS:
+        raise DownloadError(f"test_private_expanded.csv has {len(answers.columns)} columns instead of {COLUMNS}")
+    out = Preparation()
+    out.public.copy("train.csv", raw.file("train.csv"))
+    out.public.table("test.csv", answers[["id", "comment_text"]])
+    out.public.table("sample_submission.csv", answers[["id"]].assign(prediction=0.0))
+    out.private.copy("test.csv", raw.file("test_private_expanded.csv"))
+    return out

@@ -1,0 +1,43 @@
+"""Grading of kuzushiji-recognition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grading.cells import texts
+from grading.checks import align
+from grading.errors import InvalidSubmission
+from grading.metrics.classification import f_beta
+from grading.metrics.detection import located_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+MOST_POINTS = 1200  # the organisers' limit for a page; the published grader does not enforce it
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """F1 of located characters, counted over all pages."""
+    submission, answers = align(submission, answers, on="image_id", columns=["labels"])
+    boxes = [groups(labels, 5) for labels in texts(answers, "labels", missing="")]
+    points = [groups(labels, 3) for labels in texts(submission, "labels", missing="")]
+    if edition == "v2" and any(len(characters) > MOST_POINTS for characters, _ in points):
+        raise InvalidSubmission(f"`labels` may have at most {MOST_POINTS} points a page.")
+    counts = [located_counts(*true, *guess) for true, guess in zip(boxes, points, strict=True)]
+    return f_beta(*np.sum(counts, axis=0))
+
+
+def groups(labels: str, size: int) -> tuple[list[str], np.ndarray[Any, Any]]:
+    """Characters, and the numbers that follow each one: (n, size - 1)."""
+    parts = labels.split(" ") if labels else []
+    if len(parts) % size:
+        raise InvalidSubmission(f"`labels` must be groups of {size}, separated by single blanks: character, x, y.")
+    try:
+        numbers = [[float(number) for number in parts[place::size]] for place in range(1, size)]
+    except ValueError as error:
+        raise InvalidSubmission(f"`labels` must be groups `character x y`: {error}.") from error
+    return parts[0::size], np.array(numbers).T

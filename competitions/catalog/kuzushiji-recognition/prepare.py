@@ -1,0 +1,34 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split, split_by
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    train, test = split_books(table) if edition == "v2" else split(table, 0.1)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test.assign(labels="U+003F 1 1 U+FF2F 2 2"))
+    out.private.table("gold_submission.csv", test.assign(labels=test["labels"].map(corners, na_action="ignore")))
+    out.public.copy("unicode_translation.csv", raw.file("unicode_translation.csv"))
+    pages = raw.archive("train_images.zip")
+    for name, part in (("train_images.zip", train), ("test_images.zip", test)):
+        out.public.archive(name, {f"{page}.jpg": pages.file(f"{page}.jpg") for page in part["image_id"]})
+    return out
+
+
+def corners(labels: str) -> str:
+    """A point just inside the upper left corner of every box."""
+    parts = labels.split()
+    points = zip(parts[0::5], parts[1::5], parts[2::5], strict=True)
+    return " ".join(f"{character} {int(x) + 1} {int(y) + 1}" for character, x, y in points)
+
+
+def split_books(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A page's id starts with its book, up to the first `_` or `-`."""
+    book = table["image_id"].str.extract(r"^([^_-]+)", expand=False)
+    train, test = split_by(table.assign(book=book), "book", 0.1)
+    return train.drop(columns="book"), test.drop(columns="book")

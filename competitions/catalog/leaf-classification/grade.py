@@ -1,0 +1,12 @@
+import pandas as pd
+
+from grading.cells import probability_rows
+from grading.checks import align, require_exact_columns
+from grading.metrics.probability import log_loss
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_exact_columns(submission, answers.columns)
+    submission, answers = align(submission, answers, on="id")
+    species = [name for name in answers.columns if name != "id"]
+    return log_loss(answers[species], probability_rows(submission, species))

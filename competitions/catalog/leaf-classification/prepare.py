@@ -1,0 +1,21 @@
+import json
+from pathlib import Path
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import one_hot, split
+
+CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())["classes"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.archive("train.csv.zip").read_csv("train.csv")
+    train, test = split(table, 0.1)
+    answers = test[["id"]].join(one_hot(test["species"], CLASSES))
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns="species"))
+    out.private.table("test.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(**dict.fromkeys(CLASSES, 1 / 99)))
+    out.public.copies(raw.archive("images.zip").each("images/{}.jpg", table["id"]))
+    return out

@@ -1,0 +1,15 @@
+from competitions.download import Download
+from competitions.preparation import Preparation, table
+from competitions.splits import split, split_by
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    phrases = raw.archive("train.tsv.zip").read_csv("train.tsv", sep="\t", keep_default_na=edition == "v1")
+    train, answers = split_by(phrases, "SentenceId", 0.3) if edition == "v2" else split(phrases, 0.3)
+    test = answers.drop(columns="Sentiment")
+    out = Preparation()
+    out.public.archive("train.tsv.zip", {"train.tsv": table(train, "train.tsv")})
+    out.public.archive("test.tsv.zip", {"test.tsv": table(test, "test.tsv")})
+    out.public.table("sampleSubmission.csv", test[["PhraseId"]].assign(Sentiment=2))
+    out.private.table("answers.csv", answers)
+    return out

@@ -1,0 +1,25 @@
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import as_text
+from grading.checks import align
+from grading.metrics.text import levenshtein
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """Sum of the edit distances over the number of true gestures."""
+    submission, answers = align(submission, answers, on="Id", columns=["Sequence"])
+    if edition == "v2":  # a blank cell is a recording without gestures
+        submission = submission.fillna({"Sequence": ""})
+    truth = [_gestures(cell) for cell in as_text(answers, "Sequence")]
+    predicted = [_gestures(cell) for cell in as_text(submission, "Sequence")]
+    return float(levenshtein(truth, predicted).sum() / sum(map(len, truth)))
+
+
+def _gestures(cell: str) -> list[int]:
+    try:
+        return [int(item) for item in cell.split()]
+    except ValueError as error:
+        raise InvalidSubmission(
+            f"`Sequence` must hold whole numbers separated by blanks, at least one; {cell[:40]!r} is not so."
+        ) from error

@@ -1,0 +1,12 @@
+import pandas as pd
+
+from grading.cells import numbers, whole_numbers
+from grading.checks import align
+from grading.metrics.classification import matthews_corrcoef
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    submission, answers = align(submission, answers, on="contact_id", columns=["contact"])
+    if edition == "v2":
+        numbers(submission, "contact", low=0, high=1)
+    return matthews_corrcoef(answers["contact"], whole_numbers(submission, "contact"))

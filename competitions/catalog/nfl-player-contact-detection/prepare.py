@@ -1,0 +1,28 @@
+"""Plays are split; labels, tracking, helmets and videos follow.
+
+Tables are read as pandas reads by default: its fast float parser (`float_precision=None`) and type inference in chunks
+decide how numbers are written back. All tables together (10 million rows) stay below 5 GB.
+"""
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split_by
+
+TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
+VIEWS = ("All29", "Endzone", "Sideline")
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split_by(raw.read_csv("train_labels.csv", float_precision=None), "game_play", 0.1)
+    out = Preparation()
+    out.public.table("train_labels.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test[["contact_id"]].assign(contact=0))
+    tables = {name: raw.read_csv(f"train_{name}.csv", float_precision=None) for name in TABLES}
+    for part, rows in (("train", train), ("test", test)):
+        plays = rows["game_play"].unique()
+        for name, table in tables.items():
+            out.public.table(f"{part}_{name}.csv", table[table["game_play"].isin(plays)])
+        for view in VIEWS:
+            out.public.copies(raw.each(f"train/{{}}_{view}.mp4", plays, to=f"{part}/{{}}_{view}.mp4"))
+    return out

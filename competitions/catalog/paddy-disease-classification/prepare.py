@@ -1,0 +1,15 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train.csv"), train_size=0.75)
+    blank = "" if edition == "v1" else "normal"  # v2 rejects empty labels
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test[["image_id"]].assign(label=blank))
+    out.public.copies(raw.each("train_images/{}/{}", train["label"], train["image_id"]))
+    out.public.copies(raw.each("train_images/{}/{}", test["label"], test["image_id"], to="test_images/{1}"))
+    return out

@@ -1,0 +1,10 @@
+import pandas as pd
+
+from grading.cells import numbers
+from grading.checks import align
+from grading.metrics.regression import rmse
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    submission, answers = align(submission, answers, on="Id", columns=["Pawpularity"])
+    return rmse(answers["Pawpularity"], numbers(submission, "Pawpularity", low=1, high=100))

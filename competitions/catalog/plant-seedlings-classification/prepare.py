@@ -1,0 +1,18 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import anonymous, split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    images = sorted(path.split("/")[1:] for path in raw.glob("train/*/*.png"))
+    train, test = split(pd.DataFrame(images, columns=["species", "file"])[["file", "species"]], 0.14)
+    answers = test if edition == "v1" else anonymous(test, "file", "{}.png")
+    out = Preparation()
+    out.private.table("answers.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(species="Sugar beet"))
+    out.public.copies(raw.each("train/{}/{}", train["species"], train["file"]))
+    old = test.loc[answers.index]
+    out.public.copies(raw.each("train/{}/{}", old["species"], old["file"], answers["file"], to="test/{2}"))
+    return out

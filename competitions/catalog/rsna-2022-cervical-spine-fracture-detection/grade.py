@@ -1,0 +1,19 @@
+import numpy as np
+import pandas as pd
+
+from grading.cells import probabilities
+from grading.checks import align
+from grading.metrics.probability import log_loss_terms
+
+EPS = 1e-15
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """Log loss, weighted within each study: fractures twice, the patient as a whole seven times."""
+    submission, answers = align(submission, answers, on="row_id", columns=["fractured"])
+    predicted = np.clip(probabilities(submission, "fractured"), EPS, 1 - EPS)
+    truth = answers["fractured"].to_numpy()
+    weights = np.where(answers["prediction_type"] == "patient_overall", 7, 1) * (1 + truth)
+    table = answers.assign(weight=weights, loss=weights * log_loss_terms(truth, predicted))
+    studies = table.groupby("StudyInstanceUID")[["loss", "weight"]].sum()
+    return float((studies["loss"] / studies["weight"]).mean())

@@ -1,0 +1,15 @@
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align
+from grading.metrics.probability import probabilistic_f1
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """Probabilistic F1; predictions are clipped to [0, 1], and an empty one makes the score 0 (v1)."""
+    submission, answers = align(submission, answers, on="prediction_id", columns=["cancer"])
+    predicted = numbers(submission, "cancer", missing=edition == "v1", infinite=True)
+    if (predicted < 0).all():
+        raise InvalidSubmission("`cancer` is negative in every row; predict likelihoods from 0 to 1.")
+    return probabilistic_f1(answers["cancer"], predicted)

@@ -1,0 +1,15 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train_labels.csv"), 0.1)
+    out = Preparation()
+    out.public.table("train_labels.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test.assign(target=0.5))
+    out.public.copies(raw.each("train/{0[0]}/{0}.npy", train["id"]))
+    out.public.copies(raw.each("train/{0[0]}/{0}.npy", test["id"], to="test/{0[0]}/{0}.npy"))
+    out.public.copy_tree("old_leaky_data", raw, "old_leaky_data")
+    return out

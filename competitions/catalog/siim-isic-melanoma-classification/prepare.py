@@ -1,0 +1,26 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.tfrecord import shards, texts
+
+TEST_RECORDS = ("tfrecords/train00-2071.tfrec", "tfrecords/train06-2071.tfrec")
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    records = raw.glob("tfrecords/train*.tfrec")
+    table = raw.read_csv("train.csv", float_precision=None if edition == "v1" else "round_trip")
+    is_test = table["image_name"].isin({name for file in TEST_RECORDS for name in texts(raw, file, "image_name")})
+    train, test = table[~is_test], table[is_test]
+    answers = test[["image_name", "target"]]
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns=["diagnosis", "benign_malignant", "target"]))
+    out.private.table("test.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(target=0))
+    for images in ("train/{}.dcm", "jpeg/train/{}.jpg"):
+        out.public.copies(raw.each(images, train["image_name"]))
+        out.public.copies(raw.each(images, test["image_name"], to=images.replace("train", "test")))
+    train_records = [file for file in records if file not in TEST_RECORDS]
+    out.public.copies(shards(raw, train_records, to="tfrecords/train{:02}-{}.tfrec"))
+    if edition == "v1":  # the records hold the labels
+        out.public.copies(shards(raw, TEST_RECORDS, to="tfrecords/test{:02}-{}.tfrec"))
+    return out

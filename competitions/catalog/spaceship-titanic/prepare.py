@@ -1,0 +1,14 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train.csv"), 0.1)
+    sample = test[["PassengerId"]].assign(Transported=False)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns="Transported"))
+    out.private.table("test.csv", test if edition == "v1" else test[list(sample.columns)])
+    out.public.table("sample_submission.csv", sample)
+    return out

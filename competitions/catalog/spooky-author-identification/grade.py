@@ -1,0 +1,18 @@
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import probability_rows, rescaled_rows
+from grading.checks import align, require_exact_columns
+from grading.metrics.probability import log_loss
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    authors = [name for name in answers.columns if name != "id"]
+    if edition == "v2":
+        submission, answers = align(submission, answers, on="id", columns=authors)
+        return log_loss(answers[authors], rescaled_rows(submission, authors))
+    require_exact_columns(submission, answers.columns)
+    if submission.columns[0] != "id":
+        raise InvalidSubmission("`id` must be the first column.")
+    submission, answers = align(submission, answers, on="id")
+    return log_loss(answers[authors], probability_rows(submission, authors))

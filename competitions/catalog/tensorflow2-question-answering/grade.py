@@ -1,0 +1,48 @@
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import as_text
+from grading.checks import align
+from grading.metrics.classification import accuracy, f_beta
+
+
+def read_answers(folder: Path) -> pd.DataFrame:
+    """The right answers by row id. Documents are most of the file and come before the annotations: they are skipped."""
+    rows = []
+    with (folder / "private/test.jsonl").open("rb") as file:
+        for line in file:
+            question = json.loads(b"{" + line[line.rindex(b'"annotations":') :])
+            annotation = question["annotations"][0]
+            long, yes_no = annotation["long_answer"], annotation["yes_no_answer"]
+            shorts = {(answer["start_token"], answer["end_token"]) for answer in annotation["short_answers"]}
+            longs = {(long["start_token"], long["end_token"])} if long["start_token"] != -1 else set()
+            rows.append((f"{question['example_id']}_long", longs))
+            rows.append((f"{question['example_id']}_short", shorts | ({yes_no} - {"NONE"})))
+    return pd.DataFrame(rows, columns=["example_id", "right"])
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    submission, answers = align(submission, answers, on="example_id", columns=["PredictionString"])
+    predictions = map(parse, as_text(submission.fillna({"PredictionString": ""}), "PredictionString"))
+    given, right = [], []
+    for prediction, true in zip(predictions, answers["right"], strict=True):
+        given.append(prediction != "")
+        right.append(prediction in true if prediction else bool(true))
+    if edition == "v2":
+        pairs = list(zip(given, right, strict=True))
+        return f_beta(pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
+    return accuracy(right, given)
+
+
+def parse(cell: str) -> tuple[int, int] | str:
+    text = cell.strip()
+    with suppress(ValueError):
+        start, end = map(int, text.split(":"))
+        return start, end
+    if text in ("YES", "NO", ""):
+        return text
+    raise InvalidSubmission(f"`PredictionString` must be start:end, YES, NO or blank, not {cell[:40]!r}.")

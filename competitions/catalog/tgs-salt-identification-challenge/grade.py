@@ -1,0 +1,37 @@
+"""Grading of tgs-salt-identification-challenge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grading.cells import runs
+from grading.checks import align, require_exact_columns
+from grading.metrics.masks import Runs, iou
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+PIXELS = 101 * 101
+THRESHOLDS = np.arange(0.5, 1.0, 0.05)
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """Mean over images of the share of IoU thresholds that are passed."""
+    require_exact_columns(submission, ["id", "rle_mask"])
+    submission, answers = align(submission, answers, on="id")
+    strict = edition == "v2"
+    truth = runs(answers, "rle_mask", PIXELS, missing="")
+    predicted = runs(submission, "rle_mask", PIXELS, missing="", strict=strict)
+    ious = [salt_iou(*masks, strict) for masks in zip(truth, predicted, strict=True)]
+    return float(np.mean(np.array(ious)[:, None] > THRESHOLDS))
+
+
+def salt_iou(truth: Runs, predicted: Runs, strict: bool) -> float:
+    """As published, not to find salt that is there counts as marking the whole image."""
+    if truth.area and not predicted.area and not strict:
+        return truth.area / PIXELS
+    return iou(truth, predicted)

@@ -1,0 +1,18 @@
+import numpy as np
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import as_text
+from grading.checks import align
+from grading.metrics.text import word_jaccard
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    tables = align(submission, answers, on="textID", columns=["selected_text"])
+    predicted, true = (as_text(table.fillna({"selected_text": ""}), "selected_text") for table in tables)
+    scores = word_jaccard(true, predicted)
+    if edition == "v2":
+        scores = np.nan_to_num(scores, nan=1.0)
+    if np.isnan(scores).any():
+        raise InvalidSubmission("`selected_text` has an empty cell that cannot be scored; put a word in every row.")
+    return float(np.mean(scores))

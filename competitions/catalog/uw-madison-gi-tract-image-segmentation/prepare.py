@@ -1,0 +1,40 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    case, day = (table["id"].str.split("_").str[part] for part in (0, 1))
+    _, test_cases = split(case.unique(), 0.1, seed=42)
+    # The fifth day of a case and later ones.
+    late = day.str.removeprefix("day").astype(int).groupby(case).rank("dense") > 4
+    in_test = case.isin(test_cases) | late
+    train, test = table[~in_test], table[in_test].rename(columns={"segmentation": "predicted"})
+    sizes = slice_sizes(raw, test["id"])
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test[["id", "class"]])
+    out.private.table("test.csv", test.join(sizes, on="id"))
+    out.public.table("sample_submission.csv", test[["id", "class"]].assign(predicted="1 1 5 2"))
+    cases, test_folders = set(case), {*test_cases, *(case + "_" + day)[late]}
+    for path, scan in raw.tree("train"):
+        folders = path.split("/")
+        if folders[0] in cases:
+            out.public.copy(f"{'train' if test_folders.isdisjoint(folders[:2]) else 'test'}/{path}", scan)
+    return out
+
+
+def slice_sizes(raw: Download, ids: pd.Series) -> pd.DataFrame:
+    """Width and height of slices by id, as floats, from scans <case>_<day>/scans/slice_<number>_<width>_<height>_..."""
+    files = pd.Series(raw.glob("train/*/*/scans/slice_*.png"))
+    parts = files.str.extract(r"([^/]+)/scans/(slice_[^_]+)_([^_]+)_([^_]+)_")
+    sizes = parts[[2, 3]].astype(float).set_axis(["image_width", "image_height"], axis=1)
+    sizes = sizes.set_axis(parts[0] + "_" + parts[1])
+    sizes = sizes[sizes.index.isin(ids)]
+    if len(sizes) != ids.nunique() or not sizes.index.is_unique:
+        raise DownloadError("the download must have one scan for every slice in train.csv; download it again")
+    return sizes

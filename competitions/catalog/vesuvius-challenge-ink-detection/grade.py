@@ -1,0 +1,26 @@
+"""Grading of vesuvius-challenge-ink-detection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grading.cells import runs
+from grading.checks import align, require_exact_columns
+from grading.metrics.classification import f_beta
+from grading.metrics.masks import overlap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.editions import Edition
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    """F0.5 of the ink pixels of the one fragment."""
+    require_exact_columns(submission, ["Id", "Predicted"])
+    submission, answers = align(submission, answers, on="Id")
+    pixels = int(answers["width"].iloc[0] * answers["height"].iloc[0])
+    (truth,) = runs(answers, "Predicted", pixels)
+    (predicted,) = runs(submission, "Predicted", pixels, strict=edition == "v2")
+    hits = overlap(truth, predicted)
+    return f_beta(hits, predicted.area - hits, truth.area - hits, beta=0.5)

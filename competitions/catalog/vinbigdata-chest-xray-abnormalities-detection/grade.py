@@ -1,0 +1,30 @@
+import numpy as np
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import labelled_numbers
+from grading.checks import require_columns, require_same_ids
+from grading.metrics.coco import coco_average_precision
+
+BOX = ["x_min", "y_min", "x_max", "y_max"]
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    """COCO's average precision at IoU 0.4; a repeated image adds its predictions."""
+    require_columns(submission, "PredictionString", "image_id")
+    require_same_ids(submission, answers, on="image_id")
+    number = {image: position for position, image in enumerate(answers["image_id"].unique())}
+    rows = zip(submission["image_id"], labelled_numbers(submission, "PredictionString", 5, separator=" "), strict=True)
+    try:
+        found = [(number[image], int(float(label)), *numbers) for image, row in rows for label, numbers in row]
+    except (ValueError, OverflowError) as error:
+        raise InvalidSubmission(f"`PredictionString` needs class numbers: {str(error)[:80]}.") from error
+    image, label, confidence, *corners = np.array(found, dtype=np.float64).reshape(-1, 7).T
+    boxes, true_boxes = np.column_stack(corners), answers[BOX].to_numpy()
+    with np.errstate(all="ignore"):  # infinite corners
+        areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    if edition == "v2":  # v1 takes the far corner for width and height
+        boxes, true_boxes = (np.hstack([b[:, :2], b[:, 2:] - b[:, :2]]) for b in (boxes, true_boxes))
+    truth = answers["image_id"].map(number), answers["class_id"], true_boxes
+    predicted = image, label, boxes, confidence
+    return coco_average_precision(truth, predicted, areas, zero_means_unmatched=edition == "v1")

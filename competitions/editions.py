@@ -1,0 +1,12 @@
+"""Editions of the benchmark.
+
+``v1`` reproduces the published benchmark bit for bit, its bugs and leaks included, so that scores stay comparable;
+``v2`` is the same with the known issues fixed that ``competition.yaml`` marks as fixed there.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Edition = Literal["v1", "v2"]
+EDITIONS: tuple[Edition, ...] = get_args(Edition)

@@ -1,0 +1,148 @@
+"""The facts of a competition, as `competition.yaml` states them, validated and documented field by field."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Complexity = Literal["low", "medium", "high", "dev", "demo"]
+Category = Literal[
+    "Audio Classification",
+    "Forecasting",
+    "Image (Other)",
+    "Image Classification",
+    "Image Regression",
+    "Image Segmentation",
+    "Image To Image",
+    "Multimodal",
+    "Object Detection",
+    "Sequence->Sequence",
+    "Signal Processing",
+    "Tabular",
+    "Text (Other)",
+    "Text Classification",
+    "Training LLMs",
+    "Video",
+]
+Direction = Literal["higher", "lower"]
+Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+PERCENTILE_POINTS = 21  # top_0% (best), top_5%, ... top_100% (last)
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Metric(_Facts):
+    """What is measured and which way is better."""
+
+    name: str = Field(description="The metric in words, e.g. 'area under the ROC curve'.")
+    direction: Direction = Field(description="'higher' if larger scores are better, else 'lower'.")
+
+
+class Leaderboard(_Facts):
+    """Scores that earn medals, from the private leaderboard."""
+
+    teams: int = Field(gt=0, description="Number of ranked teams.")
+    gold: float = Field(description="Worst score that still earns gold; a tie with it does.")
+    silver: float = Field(description="Worst score that still earns silver.")
+    bronze: float = Field(description="Worst score that still earns bronze.")
+    median: float = Field(description="Score of the median team; 'above median' is strictly better than it.")
+    human: bool = Field(default=True, description="False when the leaderboard is not one of human teams.")
+    percentiles: list[float] | None = Field(
+        default=None, description="Scores at top 0 %, 5 %, ... 100 % of the teams, best first; null where unknown."
+    )
+    note: str | None = Field(default=None, description="Where an unusual leaderboard comes from.")
+
+    @field_validator("percentiles")
+    @classmethod
+    def _complete(cls, values: list[float] | None) -> list[float] | None:
+        if values is not None and len(values) != PERCENTILE_POINTS:
+            raise ValueError(f"expected {PERCENTILE_POINTS} values, top 0 % to top 100 % in steps of 5")
+        return values
+
+
+class Files(_Facts):
+    """The prepared files with a role, relative to the prepared directory."""
+
+    answers: str = Field(description="What submissions are graded against; below private/.")
+    sample_submission: str = Field(description="A valid submission in the right format.")
+    gold_submission: str = Field(description="The submission with the right answers; below private/.")
+
+    @field_validator("answers", "gold_submission")
+    @classmethod
+    def _private(cls, path: str) -> str:
+        if PurePosixPath(path).parts[:1] != ("private",):
+            raise ValueError("must lie below private/")
+        return path
+
+
+class Checksums(_Facts):
+    """MD5s of the real files in edition v1, so that a user with the real data is told whether all is well."""
+
+    download: Md5 | None = Field(default=None, description="MD5 of the archive as Kaggle serves it.")
+    prepared: dict[str, Md5] = Field(
+        default_factory=dict,
+        description="MD5 by path, e.g. public/train.csv. Parquet is absent: its bytes depend on the writer's version.",
+    )
+
+
+class KnownIssue(_Facts):
+    """Something odd in the published benchmark; v1 keeps it, v2 may mend it."""
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Short name, unique within the competition.")
+    affects: list[Literal["prepare", "grade", "description"]] = Field(min_length=1, description="Which part shows it.")
+    about: str = Field(description="What is odd, and what it means for scores.")
+    v1: Literal["kept"] = Field(default="kept", description="Edition v1 always keeps it.")
+    v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 mends it.")
+
+
+class CompetitionFacts(_Facts):
+    """Everything `competition.yaml` says."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", description="Kaggle's slug; also the folder's name.")
+    name: str = Field(description="Title for people.")
+    category: Category = Field(description="Kind of problem.")
+    complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'.")
+    splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further splits it belongs to.")
+    source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")
+    size_bytes: int | None = Field(default=None, description="Approximate size of the download; null where unknown.")
+    metric: Metric = Field(description="Metric and direction.")
+    split: str = Field(description="In words: how the new test set is drawn.")
+    leaderboard: Leaderboard = Field(description="Medal thresholds.")
+    files: Files = Field(description="Prepared files with a role.")
+    checksums: Checksums = Field(default_factory=Checksums, description="MD5s of the real files.")
+    params: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Absolute counts, dates and names in prepare.py that a miniature must override.",
+    )
+    known_issues: list[KnownIssue] = Field(default_factory=list, description="Oddities of the published benchmark.")
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True if smaller scores are better."""
+        return self.metric.direction == "lower"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CompetitionFacts:
+        board = self.leaderboard
+        order = [board.gold, board.silver, board.bronze, board.median]
+        if order != sorted(order, reverse=not self.lower_is_better):
+            raise ValueError(f"thresholds {order} are not ordered for a metric where {self.metric.direction} is better")
+        ids = [issue.id for issue in self.known_issues]
+        if len(ids) != len(set(ids)):
+            raise ValueError("known_issues must have unique ids")
+        return self
+
+
+def one_line(error: Exception) -> str:
+    r"""A validation error's text folded to one line.
+
+    >>> one_line(ValueError("a\n  b"))
+    'a b'
+    """
+    return re.sub(r"\s+", " ", str(error)).strip()

@@ -1,0 +1,73 @@
+"""The catalog: competitions by id and by split."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from competitions.competition import Competition
+from competitions.errors import UnknownCompetition, UnknownSplit, UserError, close_matches
+
+CATALOG = Path(__file__).parent / "catalog"
+SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
+_BENCHMARK = ("low", "medium", "high")
+
+
+def folders() -> dict[str, Path]:
+    """Every competition's folder by id: the catalog's, then those of `MLEBENCH_COMPETITIONS`.
+
+    The variable names directories that hold competition folders, separated as in `PATH`. An id that the catalog
+    already has is an error: silently grading something else under a known name would be worse than stopping.
+    """
+    found = {path.name: path for path in sorted(CATALOG.iterdir()) if (path / "competition.yaml").is_file()}
+    for extra in filter(None, os.environ.get("MLEBENCH_COMPETITIONS", "").split(os.pathsep)):
+        root = Path(extra).expanduser()
+        if not root.is_dir():
+            raise UserError(f"MLEBENCH_COMPETITIONS names {extra}, which is no directory")
+        for path in sorted(root.iterdir()):
+            if (path / "competition.yaml").is_file() and found.setdefault(path.name, path) != path:
+                raise UserError(f"competition {path.name!r} exists twice: {found[path.name]} and {path}")
+    return found
+
+
+@lru_cache(maxsize=256)
+def _load(folder: Path) -> Competition:
+    return Competition.load(folder)
+
+
+def get(competition_id: str) -> Competition:
+    """The competition of that id. Raises `UnknownCompetition`, naming close matches."""
+    known = folders()
+    if competition_id not in known:
+        hint = close_matches(competition_id, known) or " `mlebench list` shows all."
+        raise UnknownCompetition(f"unknown competition {competition_id!r}.{hint}")
+    return _load(known[competition_id])
+
+
+def list(split: str | None = None) -> builtins.list[str]:
+    """Ids, sorted: of `split` (low = lite, medium, high, all = these three, dev, demo, systemcard), or every one."""
+    if split is None:
+        return sorted(folders())
+    if split not in SPLITS:
+        hint = close_matches(split, SPLITS)
+        raise UnknownSplit(f"unknown split {split!r}; splits are {', '.join(SPLITS)}.{hint}")
+    wanted = {"lite": ("low",), "all": _BENCHMARK}.get(split, (split,))
+    return sorted(
+        name
+        for name, folder in folders().items()
+        for facts in [_load(folder).facts]
+        if facts.complexity in wanted or split in facts.splits
+    )
+
+
+def select(ids: Iterable[str] = (), split: str | None = None) -> builtins.list[str]:
+    """Ids named one by one and by split, each once, sorted. Raises for unknown names and for an empty selection."""
+    chosen = {get(name).id for name in ids}
+    if split is not None:
+        chosen |= set(list(split))
+    if not chosen:
+        raise UserError("nothing selected: name competitions with -c ID, or a split with --split, --lite or --all")
+    return sorted(chosen)

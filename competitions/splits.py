@@ -1,0 +1,88 @@
+"""How test sets are drawn: the vocabulary of prepare.py.
+
+Every function keeps the orders that the published benchmark's files show, so each says what order it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = TypeVar("Rows")
+
+
+def split(rows: Rows, test_size: float | None = None, seed: int = 0, **options: Any) -> tuple[Rows, Rows]:
+    """(train, test) of a frame, list or array, drawn at random by scikit-learn's ``train_test_split``.
+
+    `test_size` is a share (the test part has ceil(share * n) rows) or an absolute count. Both parts are in shuffled
+    order, and a frame keeps its index labels. `options` (``train_size``) are scikit-learn's.
+
+    >>> split(list("abcdefghij"), 0.2)
+    (['e', 'j', 'b', 'g', 'h', 'd', 'a', 'f'], ['c', 'i'])
+    """
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(rows, test_size=test_size, random_state=seed, **options)
+    return train, test
+
+
+def split_by(
+    table: pd.DataFrame, column: str, test_size: float, seed: int = 0, *, ordered: bool = False
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(train, test) rows such that all rows with one value of `column` go to one part; both parts in file order.
+
+    The distinct values are drawn by `split` from their order of first appearance, or ascending if `ordered`.
+    """
+    values = table[column].unique()
+    _, test_values = split(sorted(values) if ordered else values, test_size, seed)
+    is_test = table[column].isin(test_values)
+    return table[~is_test], table[is_test]
+
+
+def split_groups(
+    table: pd.DataFrame, column: str, test_size: float, seed: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(train, test) rows such that all rows with one value of `column` go to one part; groups in shuffled order.
+
+    Groups are taken in ascending order of `column`, drawn by `split`, and laid one after the other in the order that it
+    returns; rows of a group stay in file order.
+    """
+    import numpy as np
+
+    groups = list(table.groupby(column).indices.values())
+    train, test = split(groups, test_size, seed)
+    return table.iloc[np.concatenate(train)], table.iloc[np.concatenate(test)]
+
+
+def anonymous(rows: pd.DataFrame, column: str, name: str, seed: int = 0) -> pd.DataFrame:
+    """The rows in random order, `column` holding new names: the pattern `name` of 0, 1, 2, ...
+
+    Index labels stay with the rows, so that the old names are ``rows.loc[result.index, column]``. For names that are
+    known outside together with what is to be predicted; the new order keeps the old one from giving them away.
+
+    >>> import pandas as pd
+    >>> anonymous(pd.DataFrame({"id": ["a7", "b3", "c9"], "y": [7, 3, 9]}), "id", "test_{}")
+           id  y
+    2  test_0  9
+    1  test_1  3
+    0  test_2  7
+    """
+    shuffled = rows.sample(frac=1, random_state=seed)
+    return shuffled.assign(**{column: [name.format(number) for number in range(len(rows))]})
+
+
+def one_hot(labels: pd.Series, classes: Sequence[Any]) -> pd.DataFrame:
+    """One integer column 0/1 for each of `classes`, in that order, with the index of `labels`.
+
+    >>> import pandas as pd
+    >>> one_hot(pd.Series(["b", "a"]), ["a", "b"]).values.tolist()
+    [[0, 1], [1, 0]]
+    """
+    import numpy as np
+    import pandas as pd
+
+    matches = labels.to_numpy()[:, None] == np.asarray(list(classes), dtype=labels.to_numpy().dtype)[None, :]
+    return pd.DataFrame(matches.astype("int64"), index=labels.index, columns=list(classes))

@@ -1,0 +1,1 @@
+"""The steps chained: Prefect flows and the command line."""

@@ -1,0 +1,90 @@
+"""What a person sees while a flow runs: a live table in a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from tasks.progress import Event, listen
+
+_FINAL = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
+_MOVING = ("download", "split", "checksum", "running")
+
+
+class Board:
+    """The newest event of each row, drawn on demand."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.rows: dict[str, Event] = {}
+        self.since: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def take(self, event: Event) -> bool:
+        """Take in an event; returns whether the row's state changed."""
+        with self._lock:
+            before = self.rows.get(event.row)
+            changed = before is None or before.state != event.state
+            if changed:
+                self.since[event.row] = time.monotonic()
+            self.rows[event.row] = event
+        return changed
+
+    def hear(self, event: Event) -> None:
+        """As `take`, for listening."""
+        self.take(event)
+
+    def __rich__(self) -> Table:
+        with self._lock:
+            events = list(self.rows.values())
+        final = sum(event.state in _FINAL for event in events)
+        table = Table(
+            title=f"{self.title}  {final}/{len(events)}", title_justify="left", box=None, padding=(0, 2, 0, 0)
+        )
+        for column in ("", "", "", ""):
+            table.add_column(column, no_wrap=True, overflow="ellipsis")
+        # What moves comes first: a terminal shows some forty rows, the benchmark has hundreds.
+        events.sort(key=lambda event: (event.state in _FINAL, event.state not in _MOVING))
+        for event in events[:40]:
+            style = _FINAL.get(event.state, "yellow" if event.state in _MOVING else "dim")
+            seconds = time.monotonic() - self.since[event.row]
+            bar = ProgressBar(event.total, event.done, width=20) if event.total else ""
+            clock = "" if event.state in _FINAL else f"{seconds:.0f} s"
+            table.add_row(event.row, Text(event.state, style), bar or clock, Text(event.detail, "dim"))
+        if len(events) > 40:
+            table.add_row(f"... and {len(events) - 40} more", "", "", "")
+        return table
+
+
+@contextlib.contextmanager
+def board(title: str) -> Iterator[None]:
+    """Show the events of the block: live if stderr is a terminal, else one line for each change of state."""
+    console = Console(stderr=True, highlight=False)
+    state = Board(title)
+    if console.is_terminal:
+        with Live(state, console=console, refresh_per_second=4, transient=True):
+            end = listen(state.hear)
+            try:
+                yield
+            finally:
+                end()
+        return
+
+    def line(event: Event) -> None:
+        if state.take(event) or event.state in _FINAL:
+            print(f"{event.row}: {event.state} {event.detail}".rstrip(), file=sys.stderr, flush=True)  # noqa: T201
+
+    end = listen(line)
+    try:
+        yield
+    finally:
+        end()

@@ -1,0 +1,71 @@
+"""The command line: `mlebench COMMAND`. One file a command in `flows/commands`; each is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from competitions.errors import UserError
+
+# name -> (module, help): the group's help needs no import of any command
+COMMANDS = {
+    "list": ("catalog", "Competitions and their splits."),
+    "prepare": ("prepare", "Download, split and verify competitions."),
+    "run": ("run", "The full benchmark: prepare, run an agent, grade, report."),
+    "grade": ("grade", "Grade a JSONL file of submissions."),
+    "grade-sample": ("grade_sample", "Grade one CSV."),
+    "report": ("report", "The report of one or several run groups."),
+}
+INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"flows.commands.{COMMANDS[cmd_name][0]}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mlebench-pipeline")
+def cli() -> None:
+    """MLE-bench as a data pipeline: prepare competitions, run agents in a sandbox, grade, report."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code. What a user can mend ends in one line, never in a traceback."""
+    try:
+        code = cli.main(
+            args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
+        )
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Abort:
+        return _interrupted()
+    except KeyboardInterrupt:
+        return _interrupted()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except UserError as error:
+        click.echo(f"mlebench: {error}", err=True)
+        return 1
+
+
+def _interrupted() -> int:
+    click.echo("mlebench: stopped. What was finished is kept; the same command goes on from there.", err=True)
+    return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

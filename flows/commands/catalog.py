@@ -1,0 +1,31 @@
+"""mlebench list."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from competitions import registry
+from flows.commands.options import selected, selection
+
+
+@click.command("list")
+@selection
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def command(as_json: bool, **which: Any) -> None:
+    """Competitions: id, split, category, metric."""
+    ids = selected(**which) if any(which.values()) else registry.list()
+    facts = [registry.get(name).facts for name in ids]
+    if as_json:
+        for each in facts:
+            click.echo(
+                json.dumps(each.model_dump(include={"id", "name", "complexity", "category", "metric", "source"}))
+            )
+        return
+    width = max(len(name) for name in ids)
+    for each in facts:
+        click.echo(
+            f"{each.id:{width}}  {each.complexity:6}  {each.category:20}  {each.metric.name} ({each.metric.direction})"
+        )

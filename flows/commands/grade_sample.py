@@ -1,0 +1,36 @@
+"""mlebench grade-sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from competitions import registry
+from flows.commands.options import edition_option, open_store, store_option
+
+
+@click.command("grade-sample")
+@click.argument("submission", type=click.Path(path_type=Path))
+@click.argument("competition_id")
+@edition_option
+@store_option
+def command(submission: Path, competition_id: str, edition: Any, store: str | None, data_dir: Path | None) -> int:
+    """Grade the CSV SUBMISSION against the answers of COMPETITION_ID and print its report as JSON.
+
+    Exit code 1 if there is no valid submission.
+    """
+    competition = registry.get(competition_id)
+    from grading.grader import Grader
+    from storage.prepared import local_part
+    from storage.settings import get_settings
+
+    prepared = local_part(open_store(store, data_dir), competition_id, edition, "private", get_settings().scratch)
+    result = Grader(competition, prepared, edition).grade(submission)
+    click.echo(result.report.to_json(), nl=False)
+    if result.message:
+        click.echo(f"mlebench: {result.outcome}: {result.message}", err=True)
+    if result.detail:
+        click.echo(result.detail, err=True)
+    return 0 if result.outcome == "valid" else 1

@@ -1,0 +1,111 @@
+"""Options that several commands take alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from competitions import registry
+from competitions.editions import EDITIONS
+from storage.store import Store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def selection(function: Function) -> Function:
+    """-c ID (repeatable), --split NAME, --lite, --all: which competitions."""
+    for option in (
+        click.option("--all", "everything", is_flag=True, help="All 75 competitions (low, medium and high)."),
+        click.option("--lite", is_flag=True, help="The 22 competitions of the low split."),
+        click.option("--split", "--split-name", metavar="NAME", help=f"A split: {', '.join(registry.SPLITS)}."),
+        click.option(
+            "-c",
+            "--competition",
+            "--competition-id",
+            "competitions",
+            multiple=True,
+            metavar="ID",
+            help="A competition; repeatable.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def selected(competitions: tuple[str, ...], split: str | None, lite: bool, everything: bool) -> list[str]:
+    """The ids that `selection`'s options name. Raises `UserError` for unknown ones and for none."""
+    ids = list(competitions)
+    for name in filter(None, (split, "lite" if lite else None, "all" if everything else None)):
+        ids += registry.list(name)
+    return registry.select(ids)
+
+
+def store_option(function: Function) -> Function:
+    """--store URL, or --data-dir DIR as the published tool calls a local one."""
+    for option in (
+        click.option(
+            "--data-dir",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="A local directory as the store's root.",
+        ),
+        click.option(
+            "--store", metavar="URL", help="Root of everything: a directory or any fsspec URL. Default: MLEBENCH_STORE."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def open_store(store: str | None, data_dir: Path | None) -> Store:
+    """The store that the options or the settings name."""
+    from storage.settings import get_settings
+
+    if store and data_dir:
+        raise click.UsageError("--store and --data-dir name the same thing; give one")
+    return Store(store or (str(data_dir) if data_dir else get_settings().store))
+
+
+def edition_option(function: Function) -> Function:
+    """--edition v1 or v2."""
+    return click.option(
+        "--edition",
+        type=click.Choice(EDITIONS),
+        default="v1",
+        show_default=True,
+        help="v1: the published benchmark bit for bit; v2: known issues fixed.",
+    )(function)
+
+
+def preparation(function: Function) -> Function:
+    """Options of preparing."""
+    for option in (
+        click.option("--skip-verification", is_flag=True, help="Do not compare with the published checksums."),
+        click.option("--keep-raw", is_flag=True, help="Keep the downloaded archives after preparing."),
+        click.option(
+            "--raw-dir",
+            type=click.Path(path_type=Path),
+            help="Take downloads from a directory of <id>.zip. Default: MLEBENCH_RAW_DIR.",
+        ),
+        edition_option,
+    ):
+        function = option(function)
+    return function
+
+
+def raw_directory(raw_dir: Path | None) -> str | None:
+    """The directory of downloads that the option or the settings name, as text for a flow's parameters."""
+    from storage.settings import get_settings
+
+    chosen = raw_dir or get_settings().raw_dir
+    return str(chosen.expanduser().resolve()) if chosen else None
+
+
+def quiet_prefect() -> None:
+    """Keep Prefect's own lines off the terminal, which is for the board. Call before importing it."""
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")

@@ -1,0 +1,53 @@
+"""The medal table of a run group in a terminal, and where its report lies."""
+
+from __future__ import annotations
+
+import math
+
+from storage.store import Store
+
+_STYLES = {
+    "gold": "bold yellow",
+    "silver": "bold white",
+    "bronze": "bold dark_orange",
+    "above": "green",
+    "below": "dim",
+}
+_STYLES |= dict.fromkeys(("invalid", "missing", "failed", "ungraded"), "red")
+
+
+def show_results(store: Store, run_group: str) -> None:
+    """Print medals and scores of the group, the rate of medals by split, and where the report lies."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from grading.aggregate import aggregate
+    from grading.page import medal_table
+    from storage.tables import read_table
+
+    console = Console(highlight=False)
+    grades = read_table(store, "grades", [run_group])
+    if not len(grades):
+        console.print("no run was graded")
+        return
+    content = medal_table(grades)
+    table = Table(title=f"Scores and medals of {run_group}", title_justify="left")
+    for column in content.columns:
+        table.add_column(column)
+    for name, complexity, cells in content.rows:
+        table.add_row(name, complexity, *(Text(cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
+    console.print(table)
+    rates = aggregate(grades).rates
+    for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
+        if row["competitions"]:
+            mean, error = _percent(row["mean"]), _percent(row["sem"])
+            console.print(f"any medal, {row['split']}: {mean} ± {error} over {row['seeds']} seeds")
+    if content.model_leaderboards:
+        console.print("Thresholds of the demo come from trained models, not from people.", style="dim")
+    path = store.local("reports", run_group, "report.html")
+    console.print(f"Report: {path or store.url('reports', run_group, 'report.html')}", soft_wrap=True)
+
+
+def _percent(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{100 * value:.1f} %"

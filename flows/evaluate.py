@@ -1,0 +1,70 @@
+"""The evaluate flow: agent-run -> grade for each competition and seed, then aggregate."""
+
+from __future__ import annotations
+
+from prefect import flow
+from prefect.artifacts import create_link_artifact, create_markdown_artifact
+
+from competitions.editions import Edition
+from flows.outcome import Outcome, finish, outcome_of
+from sandbox.agents import load_agent
+from storage.settings import get_settings
+from storage.store import Store, check_run_group
+from tasks.agent_run import agent_run, finished_run, run_key, run_row
+from tasks.aggregate import aggregate
+from tasks.grade import finished_grade, grade, grade_key, prepared_key_of
+from tasks.progress import tell
+
+
+@flow(name="evaluate", flow_run_name="evaluate {agent} as {run_group}")
+def evaluate(
+    competition_ids: list[str],
+    agent: str,
+    run_group: str,
+    store: str,
+    seeds: int = 1,
+    edition: Edition = "v1",
+    time_limit_seconds: float | None = None,
+    allow_untrusted: bool = False,
+) -> list[Outcome]:
+    """Run an agent on prepared competitions with seeds 0, 1, ..., grade what it leaves, and report on the group.
+
+    Runs and grades that the store has already under the same content key are reused. Raises `PartlyFailed` at the end
+    if a run could not be made or graded; an agent that crashes or runs out of time is a result, not a failure.
+    """
+    check_run_group(run_group)
+    place = Store(store)
+    limits = load_agent(agent, get_settings().agent_dirs).limits.override(time_limit_seconds=time_limit_seconds)
+    outcomes: dict[str, Outcome] = {}
+    chains = {}
+    for name in competition_ids:
+        prepared_key = prepared_key_of(place, edition, name)
+        for seed in range(seeds):
+            row = run_row(run_group, name, seed)
+            key = run_key(agent, limits, seed, edition, prepared_key, run_group)
+            graded = grade_key(name, key, edition)
+            chain = []
+            if finished_run(place, run_group, name, seed, key) is None:
+                tell(row, "queued")
+                chain.append(
+                    agent_run.submit(name, seed, run_group, agent, place.root, edition, limits, key, allow_untrusted)
+                )
+            elif finished_grade(place, run_group, name, seed, graded) is not None:
+                outcomes[row] = Outcome(row, "reused", "run and graded already")
+                tell(row, "reused", "run and graded already")
+                continue
+            chain.append(
+                grade.submit(name, seed, run_group, place.root, edition, graded, wait_for=chain[:], return_state=False)
+            )
+            chains[row] = chain
+    for row, chain in chains.items():
+        outcomes[row] = outcome_of(row, chain)
+        if outcomes[row].result == "failed":
+            tell(row, "failed", outcomes[row].message)
+        elif chain[-1].state.result() == "failed":
+            outcomes[row] = Outcome(row, "failed", "grading failed by an error of ours; see the task run's log")
+    report = aggregate(run_group, place.root)
+    create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}")
+    markdown = place.top.fs.cat_file(place.top.path(place.relative(report.replace(".html", ".md")))).decode()
+    create_markdown_artifact(markdown, key="summary")
+    return finish("runs", [outcomes[row] for row in sorted(outcomes)])

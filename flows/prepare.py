@@ -1,0 +1,57 @@
+"""The prepare flow: download -> split -> checksum for each competition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import flow
+from prefect.futures import PrefectFuture
+
+from competitions.editions import Edition
+from flows.outcome import Outcome, finish, outcome_of
+from storage.cluster import cluster
+from storage.prepared import is_prepared
+from storage.settings import get_settings
+from storage.store import Store
+from tasks.checksum import checksum
+from tasks.download import download
+from tasks.progress import tell
+from tasks.split import split
+
+
+@flow(name="prepare", flow_run_name="prepare {edition} in {store}")
+def prepare(
+    competition_ids: list[str],
+    store: str,
+    edition: Edition = "v1",
+    raw_dir: str | None = None,
+    keep_raw: bool = False,
+    skip_verification: bool = False,
+) -> list[Outcome]:
+    """Prepare competitions; those that the store has already are reused, decided before any task is submitted.
+
+    Raises `PartlyFailed` at the end if some failed; the others are done all the same.
+    """
+    place = Store(store)
+    place.check()
+    outcomes: dict[str, Outcome] = {}
+    for name in competition_ids:
+        if is_prepared(place, name, edition, raw_dir, verified=not skip_verification):
+            outcomes[name] = Outcome(name, "reused", "prepared already")
+            tell(name, "reused", "prepared already")
+        else:
+            tell(name, "queued")
+    todo = [name for name in competition_ids if name not in outcomes]
+    if todo:
+        with cluster(get_settings()) as address:
+            chains: dict[str, list[PrefectFuture[Any]]] = {}
+            for name in todo:
+                archive = download.submit(name, place.root, raw_dir, not skip_verification)
+                key = split.submit(name, place.root, edition, address, archive, return_state=False)
+                chains[name] = [archive, key]
+                if not skip_verification:
+                    chains[name].append(checksum.submit(name, place.root, edition, key, keep_raw, return_state=False))
+            for name, chain in chains.items():
+                outcomes[name] = outcome_of(name, chain)
+                tell(name, outcomes[name].result, outcomes[name].message)
+    return finish("prepared", [outcomes[name] for name in competition_ids])

@@ -1,0 +1,200 @@
+"""Rates over seeds: mean and standard error of medals and the like, by complexity split or by category.
+
+A seed's rate is the share of the split's competitions where it holds; means and errors are taken over seeds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import pandas as pd
+
+from grading.statistics import mean, standard_error, t_interval
+
+Incomplete = Literal["exclude", "fail"]
+By = Literal["complexity", "category"]
+
+RATES = (
+    "any_medal",
+    "gold_medal",
+    "silver_medal",
+    "bronze_medal",
+    "above_median",
+    "valid_submission",
+    "submission_exists",
+)
+SERIES = ["run_group", "agent", "edition"]  # what stands side by side in a comparison
+BENCHMARK_SPLITS = ("low", "medium", "high")  # the 75 competitions that "all" is about; dev and demo are not among them
+SPLITS = (*BENCHMARK_SPLITS, "all", "dev", "demo")
+
+_RATE_COLUMNS = [*SERIES, "split", "rate", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
+_SEED_COLUMNS = [*SERIES, "split", "seed", "rate", "value", "counted"]
+_GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment"]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What was found, and how it was counted.
+
+    rates: one row a series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % t-interval
+        `ci_low`, `ci_high` as fractions, over `seeds` counted seeds and `competitions` competitions.
+        `mean` is NaN without a counted seed, `sem` and the interval with fewer than two.
+    by_seed: one row a series, split, seed and rate: its `value`, NaN where the seed was not `counted`.
+    gaps: one row an ungraded competition of a seed: `reason` "missing" (no grade) or "failed" (our grading failed,
+        the agent's result is unknown), `treatment` "seed excluded" or "counted as failure".
+    incomplete: how seeds with gaps were treated.
+    """
+
+    rates: pd.DataFrame
+    by_seed: pd.DataFrame
+    gaps: pd.DataFrame
+    incomplete: Incomplete
+
+    def statement(self) -> str:
+        """One sentence for people: what was done with incomplete seeds."""
+        if self.gaps.empty:
+            return "Every seed is complete."
+        seeds = len(self.gaps[[*SERIES, "seed"]].drop_duplicates())
+        cells = len(self.gaps[[*SERIES, "seed", "competition_id"]].drop_duplicates())
+        what = f"{seeds} incomplete seed{'s' * (seeds != 1)} ({cells} ungraded submission{'s' * (cells != 1)})"
+        if self.incomplete == "exclude":
+            return f"{what}: left out of every split in which something is ungraded."
+        return f"{what}: ungraded submissions are counted as failures."
+
+    def wide(self, rate: str = "any_medal") -> pd.DataFrame:
+        """`mean` and `sem` of one rate, a row a series, columns (split, "mean" | "sem") in the order of the splits."""
+        chosen = self.rates[self.rates["rate"] == rate]
+        table = chosen.pivot(index=SERIES, columns="split", values=["mean", "sem"]).swaplevel(axis=1)
+        splits = list(dict.fromkeys(chosen["split"]))
+        splits.sort(key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))
+        return table[[(split, value) for split in splits for value in ("mean", "sem")]]
+
+
+def latest_grades(grades: pd.DataFrame) -> pd.DataFrame:
+    """The newest grade of each series, competition and seed, with the seed filled in from the run where there is none.
+
+    A submission that was graded again, or a run that was repeated, adds a row rather than replacing one.
+    """
+    missing = [
+        column for column in (*SERIES, "competition_id", "run_id", "seed", "outcome", *RATES) if column not in grades
+    ]
+    if missing:
+        raise ValueError(f"the table of grades has no column {', '.join(missing)}")
+    table = grades.assign(seed=grades["seed"].astype(object).where(grades["seed"].notna(), grades["run_id"]))
+    if "created_at" in table:
+        table = table.assign(_when=pd.to_datetime(table["created_at"], utc=True, format="ISO8601"))
+        table = table.sort_values("_when", kind="stable", na_position="first").drop(columns="_when")
+    return table.drop_duplicates([*SERIES, "competition_id", "seed"], keep="last").reset_index(drop=True)
+
+
+def aggregate(
+    grades: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    *,
+    expected: Mapping[str, str] | None = None,
+    incomplete: Incomplete = "exclude",
+    by: By = "complexity",
+) -> Aggregate:
+    """Aggregate the table `grades` (columns as in `tables/grades`) over seeds, each series for itself.
+
+    A seed is incomplete in a split when a competition of the split has no grade for it, or one whose outcome is
+    "failed". The competitions of a split are those in `expected` (competition -> split), else those that the series
+    itself ran: in its grades and, where given, in the table `runs`, which also makes seeds known of which nothing
+    was graded. `incomplete` "exclude" leaves such a seed out of that split, "fail" counts what is ungraded as failed.
+    Split "all" is low, medium and high together (with `by` "category": every competition).
+    Raises ValueError naming the columns that `grades` lacks.
+    """
+    if incomplete not in ("exclude", "fail"):
+        raise ValueError(f"incomplete must be 'exclude' or 'fail', got {incomplete!r}")
+    table = latest_grades(grades)
+    rates: list[dict[str, Any]] = []
+    by_seed: list[dict[str, Any]] = []
+    gaps: list[dict[str, Any]] = []
+    for key, group in table.groupby(SERIES, sort=True, dropna=False):
+        series = dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True))
+        ran = None if runs is None or runs.empty else runs[(runs[SERIES] == pd.Series(series)).all(axis=1)]
+        seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=_seed_order)
+        for split, competitions in _splits(group, ran, expected, by).items():
+            label = {**series, "split": split}
+            cells, unknown = _cells(group, competitions, seeds)
+            gaps += [{**label, **gap, "treatment": _TREATMENTS[incomplete]} for gap in unknown]
+            open_seeds = {gap["seed"] for gap in unknown}
+            counted = [seed for seed in seeds if incomplete == "fail" or seed not in open_seeds]
+            for rate in RATES:
+                per_seed = {seed: mean([cells[c, seed][rate] for c in competitions]) for seed in counted}
+                by_seed += [
+                    {
+                        **label,
+                        "seed": seed,
+                        "rate": rate,
+                        "value": per_seed.get(seed, math.nan),
+                        "counted": seed in per_seed,
+                    }
+                    for seed in seeds
+                ]
+                values = list(per_seed.values())
+                interval = t_interval(values)
+                summary = {
+                    "mean": mean(values),
+                    "sem": standard_error(values),
+                    "ci_low": interval.low,
+                    "ci_high": interval.high,
+                }
+                rates.append(
+                    {**label, "rate": rate, **summary, "seeds": len(values), "competitions": len(competitions)}
+                )
+    return Aggregate(
+        rates=pd.DataFrame(rates, columns=_RATE_COLUMNS),
+        by_seed=pd.DataFrame(by_seed, columns=_SEED_COLUMNS),
+        gaps=pd.DataFrame(gaps, columns=_GAP_COLUMNS),
+        incomplete=incomplete,
+    )
+
+
+_TREATMENTS: dict[Incomplete, str] = {"exclude": "seed excluded", "fail": "counted as failure"}
+
+
+def _splits(
+    group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, by: By
+) -> dict[str, list[str]]:
+    """The competitions of each split that has any, in the order in which people name the splits."""
+    if expected is not None:
+        where = dict(expected)
+    else:
+        where = dict(zip(group["competition_id"], group[by], strict=True))
+        # A run whose grading left no row still counts as a competition of the group; its split is then unknown.
+        where |= {c: "unknown" for c in (() if ran is None else ran["competition_id"]) if c not in where}
+    found = {split: sorted(c for c, s in where.items() if s == split) for split in sorted(set(where.values()))}
+    if by == "category":
+        return {**found, "all": sorted(where)} if where else {}
+    everything = sorted(itertools.chain.from_iterable(found.get(split, []) for split in BENCHMARK_SPLITS))
+    found = {**found, **({"all": everything} if everything else {})}
+    known = {split: found[split] for split in SPLITS if split in found}
+    return {**known, **found}
+
+
+def _cells(
+    group: pd.DataFrame, competitions: list[str], seeds: list[Any]
+) -> tuple[dict[tuple[str, Any], dict[str, float]], list[dict[str, Any]]]:
+    """The rates of each (competition, seed), 0 where ungraded, and a list of what is ungraded and why."""
+    rows = {(row["competition_id"], row["seed"]): row for row in group.to_dict("records")}
+    cells: dict[tuple[str, Any], dict[str, float]] = {}
+    unknown: list[dict[str, Any]] = []
+    for competition, seed in itertools.product(competitions, seeds):
+        row = rows.get((competition, seed))
+        if row is None or row["outcome"] == "failed":
+            reason = "missing" if row is None else "failed"
+            unknown.append({"seed": seed, "competition_id": competition, "reason": reason})
+            cells[competition, seed] = dict.fromkeys(RATES, 0.0)
+        else:
+            cells[competition, seed] = {rate: float(bool(row[rate])) for rate in RATES}
+    return cells, unknown
+
+
+def _seed_order(seed: Any) -> tuple[bool, Any]:
+    """Numbered seeds by number, then seeds that only have a run's name."""
+    return (isinstance(seed, str), seed)

@@ -1,0 +1,143 @@
+"""Medals: which place on a leaderboard earns one, which score reaches that place, and what a score has earned."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from competitions.facts import CompetitionFacts
+
+Medal = Literal["gold", "silver", "bronze"]
+
+
+@dataclass(frozen=True)
+class MedalPlaces:
+    """The last place (1 = winner) that still earns each medal."""
+
+    gold: int
+    silver: int
+    bronze: int
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The score that a competition's medals ask for.
+
+    `gold`, `silver` and `bronze` are the worst scores that still earn the medal; `median` is the median team's score.
+    """
+
+    gold: float
+    silver: float
+    bronze: float
+    median: float
+    teams: int
+    lower_is_better: bool
+    human: bool = True  # False: the leaderboard is made of trained models, not of human teams
+
+    @classmethod
+    def of(cls, facts: CompetitionFacts) -> Thresholds:
+        """The thresholds that a competition.yaml states."""
+        board = facts.leaderboard
+        return cls(
+            gold=board.gold,
+            silver=board.silver,
+            bronze=board.bronze,
+            median=board.median,
+            teams=board.teams,
+            lower_is_better=facts.metric.direction == "lower",
+            human=board.human,
+        )
+
+
+def medal_places(teams: int) -> MedalPlaces:
+    """The last medal places among `teams` ranked teams, by Kaggle's progression rules.
+
+    Fewer than 100 teams: top 10 / 20 / 40 %. 100-249: place 10, top 20 / 40 %. 250-999: place 10 + 0.2 % of the teams,
+    places 50 and 100. From 1,000: place 10 + 0.2 %, top 5 / 10 %. Fractions round down, but never below place 1.
+    Raises ValueError without teams. Source: https://www.kaggle.com/progression (competition medals).
+    """
+    if teams < 1:
+        raise ValueError(f"a leaderboard has at least one team, got {teams}")
+    # Integers throughout, so that no place hangs on how 0.1 * teams happens to round.
+    if teams < 100:
+        gold, silver, bronze = teams // 10, teams // 5, 2 * teams // 5
+    elif teams < 250:
+        gold, silver, bronze = 10, teams // 5, 2 * teams // 5
+    elif teams < 1000:
+        gold, silver, bronze = 10 + teams // 500, 50, 100
+    else:
+        gold, silver, bronze = 10 + teams // 500, teams // 20, teams // 10
+    return MedalPlaces(max(1, gold), max(1, silver), max(1, bronze))
+
+
+def thresholds_from_leaderboard(scores: Sequence[float], lower_is_better: bool, human: bool = True) -> Thresholds:
+    """The thresholds of a leaderboard, given one score a team in any order.
+
+    Raises ValueError for an empty leaderboard or a score that is not a number (it has no rank).
+    """
+    if any(math.isnan(score) for score in scores):
+        raise ValueError("a leaderboard score that is not a number cannot be ranked")
+    places = medal_places(len(scores))
+    ranked = sorted(scores, reverse=not lower_is_better)
+    return Thresholds(
+        gold=ranked[places.gold - 1],
+        silver=ranked[places.silver - 1],
+        bronze=ranked[places.bronze - 1],
+        median=statistics.median(ranked),
+        teams=len(ranked),
+        lower_is_better=lower_is_better,
+        human=human,
+    )
+
+
+def medal_for(score: float | None, thresholds: Thresholds) -> Medal | None:
+    """The best medal that `score` earns; a tie with a threshold earns it, NaN and None earn nothing."""
+    medals: tuple[tuple[Medal, float], ...] = (
+        ("gold", thresholds.gold),
+        ("silver", thresholds.silver),
+        ("bronze", thresholds.bronze),
+    )
+    if score is None:
+        return None
+    return next((m for m, limit in medals if _beats(score, limit, thresholds) or score == limit), None)
+
+
+def above_median(score: float | None, thresholds: Thresholds) -> bool:
+    """Whether `score` is strictly better than the median team's; never for NaN and None."""
+    return score is not None and _beats(score, thresholds.median, thresholds)
+
+
+def human_percentile(score: float | None, percentiles: Sequence[float] | None) -> float:
+    """Share of the leaderboard's teams that `score` beats, in percent (0-100).
+
+    `percentiles` are the scores at evenly spaced places of the leaderboard from the best (top 0 %) to the last
+    (top 100 %); 21 of them mean steps of 5 %. Between two of them the share is interpolated linearly. Teams with the
+    very same score are not beaten. NaN where it cannot be known: no score, no leaderboard, or one whose scores are
+    all equal (it has no direction).
+    """
+    if score is None or math.isnan(score) or percentiles is None or len(percentiles) < 2:
+        return math.nan
+    best, last = percentiles[0], percentiles[-1]
+    if best == last:
+        return math.nan
+    # Flip signs such that values ascend from best to last; bisect_right then steps over teams that tie with the score.
+    sign = -1.0 if best > last else 1.0
+    values, value = [sign * p for p in percentiles], sign * score
+    ahead = bisect_right(values, value)  # number of points that are better than or equal to the score
+    step = 100 / (len(values) - 1)
+    if ahead == 0:
+        return 100.0
+    if ahead == len(values):
+        return 0.0
+    left, right = values[ahead - 1], values[ahead]
+    between = 0.0 if value == left else (value - left) / (right - left)
+    return 100 - step * (ahead - 1 + between)
+
+
+def _beats(score: float, limit: float, thresholds: Thresholds) -> bool:
+    return score < limit if thresholds.lower_is_better else score > limit

@@ -1,0 +1,1 @@
+"""Metrics: pure functions over arrays, one module a family. They validate nothing about files; see `grading.cells`."""

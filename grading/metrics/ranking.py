@@ -1,0 +1,176 @@
+"""Metrics of scores whose order matters; higher is better.
+
+Truth is 0 or 1 (or boolean), scores are any finite numbers. A truth of one class only leaves the area under the curve
+undefined: ValueError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+
+def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Area under the ROC curve: the share of pairs (positive, negative) in the right order, ties counting half.
+
+    By ranks (Mann & Whitney): (R - p (p + 1) / 2) / (p n), R the sum of the average ranks of the p positives.
+    Both of shape (n,). Raises ValueError for one class, or for scores that are not finite.
+
+    >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    >>> roc_auc([0, 1], [0.5, 0.5])
+    0.5
+    """
+    y, s = np.asarray(truth) == 1, np.asarray(scores, dtype=np.float64)
+    if y.shape != s.shape or y.ndim != 1:
+        raise ValueError(f"truth {y.shape} and scores {s.shape} must be vectors of one length")
+    if not np.isfinite(s).all():
+        raise ValueError("scores must be finite")
+    positives = int(np.count_nonzero(y))
+    negatives = len(y) - positives
+    if not positives or not negatives:
+        raise ValueError("the truth holds one class only: the area under the ROC curve is undefined")
+    return float((rankdata(s)[y].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+
+
+def mean_columnwise_roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Mean of `roc_auc` over the columns of two matrices (n, k).
+
+    >>> mean_columnwise_roc_auc([[0, 1], [1, 0]], [[0.2, 0.5], [0.9, 0.5]])
+    0.75
+    """
+    y, s = np.asarray(truth), np.asarray(scores, dtype=np.float64)
+    if y.shape != s.shape or y.ndim != 2:
+        raise ValueError(f"truth {y.shape} and scores {s.shape} must be matrices of one shape")
+    return float(np.mean([roc_auc(y[:, j], s[:, j]) for j in range(y.shape[1])]))
+
+
+def weighted_roc_auc(
+    truth: ArrayLike, scores: ArrayLike, thresholds: Sequence[float] = (0, 0.4, 1), weights: Sequence[float] = (2, 1)
+) -> float:
+    """Area under the ROC curve, weighted by bands of true positive rate (ALASKA2), over the best possible.
+
+    Between heights `thresholds[i]` and `thresholds[i + 1]` the area counts `weights[i]` times; within a band the curve
+    is closed by the point (1, upper height). Both of shape (n,).
+
+    >>> weighted_roc_auc([0, 1], [0.1, 0.9])
+    1.0
+    >>> round(weighted_roc_auc([0, 1], [0.5, 0.5]), 9)
+    0.585714286
+    """
+    from sklearn.metrics import auc, roc_curve
+
+    fpr, tpr, _ = roc_curve(np.asarray(truth), np.asarray(scores, dtype=np.float64), pos_label=1)
+    for height in thresholds:
+        if not (tpr == height).any():
+            i = int(np.argmax(tpr > height))
+            crossing = fpr[i - 1] + (fpr[i] - fpr[i - 1]) * (height - tpr[i - 1]) / (tpr[i] - tpr[i - 1])
+            fpr, tpr = np.insert(fpr, i, crossing), np.insert(tpr, i, height)
+    total = 0.0
+    for low, high, weight in zip(thresholds[:-1], thresholds[1:], weights, strict=True):
+        band = (low <= tpr) & (tpr <= high)
+        if band.any():
+            total += weight * auc(np.append(fpr[band], 1.0), np.append(tpr[band], high) - low)
+    return float(total / np.dot(np.diff(np.asarray(thresholds)), np.asarray(weights)))
+
+
+def power_mean(values: ArrayLike, power: float) -> float:
+    """(mean of v^p)^(1/p) of an array of shape (n,); with a negative power the smallest values rule, 0 gives 0.
+
+    >>> power_mean([1.0, 0.5], -1)
+    0.6666666666666666
+    """
+    v = np.asarray(values, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return float((sum(v**power) / len(v)) ** (1 / power))
+
+
+def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Label-weighted label-ranking average precision (lwlrap, DCASE 2019), both (n, k).
+
+    For each true label of a row: the share of true labels among those ranked as high or higher (ties take the largest
+    rank); mean over all true labels. A row whose labels are all true counts 1 in each.
+
+    >>> label_ranking_average_precision([[1, 0, 0], [0, 0, 1]], [[0.75, 0.5, 1], [1, 0.2, 0.1]])
+    0.41666666666666663
+    """
+    y, s = np.asarray(truth) > 0, np.asarray(scores, dtype=np.float64)
+    weights = y.sum(axis=1)
+    y, s, weights = y[weights > 0], s[weights > 0], weights[weights > 0]
+    ranks = rankdata(-s, method="max", axis=1)
+    among_true = rankdata(np.where(y, -s, np.inf), method="max", axis=1)
+    means = (np.where(y, among_true / ranks, 0).sum(axis=1)) / weights
+    return float(np.average(means, weights=weights))
+
+
+def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Sum over thresholds of (recall difference) x precision, equal scores together, as scikit-learn. Both (n,).
+
+    Raises ValueError without a positive, or for scores that are not finite.
+
+    >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 6)
+    0.833333
+    """
+    y, s = np.asarray(truth) == 1, np.asarray(scores, dtype=np.float64)
+    if not np.isfinite(s).all():
+        raise ValueError("scores must be finite")
+    if not y.any():
+        raise ValueError("without a positive the average precision is undefined")
+    order = np.argsort(-s, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(s[order])), len(s) - 1)  # the last of each run of equal scores
+    hits = np.cumsum(y[order])[last]
+    return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * (hits / (last + 1))))
+
+
+def mean_average_precision_at_k(truth: Sequence[Collection[str]], ranked: Sequence[Sequence[str]], k: int) -> float:
+    """MAP@k: mean over rows of sum_i [item i is true and new] (hits so far) / i, divided by min(true items, k).
+
+    `truth` holds the distinct true items of each row, `ranked` the guesses, best first; those after the k-th are not
+    looked at, a repeated one takes up a rank. Pairs the rows by position and stops at the shorter list.
+
+    >>> mean_average_precision_at_k([{"a"}, {"b"}], [["x", "a"], ["b", "b"]], 5)
+    0.75
+    """
+    return float(np.mean([_average_precision_at_k(set(t), r[:k], k) for t, r in zip(truth, ranked, strict=False)]))
+
+
+def _average_precision_at_k(true: set[str], guesses: Sequence[str], k: int) -> float:
+    hits, total, seen = 0, 0.0, set()
+    for rank, guess in enumerate(guesses, start=1):
+        if guess in true and guess not in seen:
+            seen.add(guess)
+            hits += 1
+            total += hits / rank
+    return total / min(len(true), k)
+
+
+def kendall_tau_orders(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+    """Kendall's tau of many orders at once (AI4Code): 1 - 4 sum(inversions) / sum(n (n - 1)).
+
+    Each pair of rows holds the same n distinct items. Raises ValueError for a true item that is not in the prediction.
+
+    >>> kendall_tau_orders([["a", "b", "c"]], [["a", "c", "b"]])
+    0.33333333333333337
+    """
+    inversions = pairs = 0
+    for true, guess in zip(truth, predicted, strict=True):
+        place = {item: i for i, item in enumerate(guess)}
+        unknown = [item for item in true if item not in place]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is missing")
+        inversions += _inversions(np.array([place[item] for item in true]))
+        pairs += len(true) * (len(true) - 1)
+    return 1 - 4 * inversions / pairs
+
+
+def _inversions(ranks: NDArray[np.int64]) -> int:
+    """Pairs in the wrong order, counted while merging sorted halves."""
+    if len(ranks) <= 64:
+        return int(np.count_nonzero(np.triu(ranks[:, None] > ranks, 1)))
+    middle = len(ranks) // 2
+    left, right = ranks[:middle], ranks[middle:]
+    across = np.searchsorted(np.sort(right), left).sum()
+    return _inversions(left) + _inversions(right) + int(across)

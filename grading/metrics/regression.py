@@ -1,0 +1,107 @@
+"""Errors of predicted numbers. Arrays are (n,) and finite unless said otherwise; units are those of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+
+def rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Root of the mean squared difference; lower is better.
+
+    >>> rmse([1.0, 2.0], [1.0, 4.0])
+    1.4142135623730951
+    """
+    y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    return float(np.sqrt(np.mean((y - p) ** 2)))
+
+
+def mean_columnwise_rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """MCRMSE: mean of `rmse` over the columns of two matrices (n, k); lower is better.
+
+    >>> mean_columnwise_rmse([[1.0, 0.0], [1.0, 0.0]], [[1.0, 2.0], [1.0, 2.0]])
+    1.0
+    """
+    y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    return float(np.mean(np.sqrt(np.mean((y - p) ** 2, axis=0))))
+
+
+def rmsle(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Root of the mean squared difference of ln(1 + x), x >= 0; lower is better.
+
+    The arrays are taken in the type they have: NumPy takes the logarithm of booleans in half precision.
+
+    >>> round(rmsle([0.0, 1.0], [0.0, 3.0]), 6)
+    0.490129
+    """
+    return rmse(np.log1p(np.asarray(truth)), np.log1p(np.asarray(predicted)))
+
+
+def mae(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Mean absolute difference; lower is better.
+
+    >>> mae([1.0, 2.0], [1.0, 4.0])
+    1.0
+    """
+    y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    return float(np.mean(np.abs(y - p)))
+
+
+def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike, floor: float = 0.0) -> float:
+    """Mean over groups of ln(max(MAE within the group, floor)); lower is better.
+
+    Minus infinity for a group without any error, unless there is a floor.
+
+    >>> round(group_mean_log_mae([1.0, 2.0, 3.0], [2.0, 3.0, 3.5], ["a", "a", "b"]), 6)
+    -0.346574
+    """
+    y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    means = pd.Series(np.abs(y - p)).groupby(np.asarray(groups)).mean()
+    with np.errstate(divide="ignore"):
+        return float(np.mean(np.log(np.maximum(means.to_numpy(), floor))))
+
+
+def laplace_log_likelihood(truth: ArrayLike, predicted: ArrayLike, confidence: ArrayLike) -> float:
+    """Modified Laplace log likelihood (OSIC, millilitres); higher is better, at most -ln(70 sqrt 2).
+
+    sd = max(confidence, 70), delta = min(|truth - predicted|, 1000); mean of -sqrt(2) delta / sd - ln(sqrt(2) sd).
+    NaN propagates; no rows give NaN.
+
+    >>> round(laplace_log_likelihood([2000.0], [2000.0], [70.0]), 6)
+    -4.595069
+    """
+    y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    if not y.size:
+        return float("nan")
+    sd = np.maximum(np.asarray(confidence, dtype=np.float64), 70)
+    delta = np.minimum(np.abs(y - p), 1000)
+    return float(np.mean(-np.sqrt(2) * delta / sd - np.log(np.sqrt(2) * sd)))
+
+
+def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Pearson's correlation, in [-1, 1]; NaN if either side is constant or holds NaN or infinity.
+
+    >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 9)
+    1.0
+    """
+    x, y = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    if (x == x[0]).all() or (y == y[0]).all() or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return float("nan")
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1, 1))
+
+
+def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
+    """Spearman's rank correlation: Pearson's of the average ranks; NaN if either side is constant or holds NaN.
+
+    Text is ranked alphabetically.
+
+    >>> round(spearman([1.0, 2.0, 3.0], [10.0, 100.0, 1000.0]), 9)
+    1.0
+    """
+    x, y = pd.Series(np.asarray(truth)), pd.Series(np.asarray(predicted))
+    if x.isna().any() or y.isna().any():
+        return float("nan")
+    return pearson(rankdata(x.to_numpy()), rankdata(y.to_numpy()))

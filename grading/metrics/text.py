@@ -1,0 +1,47 @@
+"""Metrics of text, row by row; the caller takes the mean. `truth` and `predicted` are of one length n."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
+
+
+def levenshtein(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
+    """Edit distance of each pair, insertions, deletions and substitutions at unit cost; lower is better, shape (n,).
+
+    Rows are text, compared by Unicode code points, or lists of tokens.
+
+    >>> levenshtein(["kitten", "same"], ["sitting", "same"])
+    array([3, 0])
+    >>> levenshtein([[1, 2, 3]], [[1, -2]])
+    array([2])
+    """
+    pairs = zip(truth, predicted, strict=True)
+    return np.array([Levenshtein.distance(*_comparable(a, b)) for a, b in pairs], dtype=np.int64)
+
+
+def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.float64]:
+    """Words in common / words in either, lower case, repeats once; higher is better, shape (n,).
+
+    Words end at any Unicode white space. NaN where neither side has a word.
+
+    >>> word_jaccard(["Very good", ""], ["good very very day", " "]).round(6)
+    array([0.666667,      nan])
+    """
+    scores = np.full(len(truth), np.nan)
+    for row, (true, guess) in enumerate(zip(truth, predicted, strict=True)):
+        a, b = set(true.lower().split()), set(guess.lower().split())
+        if a or b:
+            scores[row] = len(a & b) / len(a | b)
+    return scores
+
+
+def _comparable(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
+    """Text as it is; tokens numbered, because rapidfuzz compares their hashes, and -1 and -2 share one."""
+    if isinstance(a, str) and isinstance(b, str):
+        return a, b
+    numbers = {token: number for number, token in enumerate(dict.fromkeys([*a, *b]))}
+    return [numbers[token] for token in a], [numbers[token] for token in b]

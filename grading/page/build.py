@@ -1,0 +1,152 @@
+"""From the tables to the view: joins grades with runs, fills in what is missing, cleans what agents wrote."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from grading.aggregate import SERIES, SPLITS, latest_grades
+from grading.medals import Thresholds, human_percentile
+from grading.page.view import CompetitionView, Kind, Result, Series, View
+
+# Control characters draw boxes or move a terminal's cursor, and bidirectional ones reorder the text around them.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_ANSI = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
+_LONGEST_MESSAGE = 4000
+
+
+def clean(text: object) -> str:
+    """`text` from an agent or a tool, without control characters and terminal colours; cut when very long."""
+    visible = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _ANSI.sub("", str(text).replace("\r\n", "\n")))
+    return visible if len(visible) <= _LONGEST_MESSAGE else visible[:_LONGEST_MESSAGE] + " […]"
+
+
+def build_view(
+    grades: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    *,
+    thresholds: Mapping[str, Thresholds] | None = None,
+    percentiles: Mapping[str, Sequence[float]] | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> View:
+    """The view of the tables `grades` and `runs`: the newest grade of each run, and runs that nobody graded.
+
+    A competition that `thresholds` does not know takes them from its grades.
+    """
+    graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
+    by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
+    seen = {
+        (row["run_group"], row["run_id"]) for row in map(_plain, grades[["run_group", "run_id"]].to_dict("records"))
+    }
+    rows = graded + [{**run, "outcome": None} for key, run in by_run.items() if key not in seen]
+    series = _series(rows)
+    by_key = {(s.run_group, s.agent, s.edition): s for s in series}
+
+    competitions = []
+    for competition_id in {row["competition_id"]: None for row in rows}:
+        own = [row for row in rows if row["competition_id"] == competition_id]
+        known = next((row for row in own if row["outcome"] is not None), {})
+        limits = (thresholds or {}).get(competition_id) or _stored_thresholds(known)
+        points = (percentiles or {}).get(competition_id)
+        results = {}
+        for row in own:
+            one = by_key[row["run_group"], row["agent"], row["edition"]]
+            run = by_run.get((row["run_group"], row["run_id"]), {})
+            results[one.index, row["seed"]] = _result(row, run, one, points)
+        competitions.append(
+            CompetitionView(
+                id=competition_id,
+                title=(titles or {}).get(competition_id, competition_id),
+                complexity=known.get("complexity") or "unknown",
+                category=known.get("category") or "",
+                thresholds=limits,
+                percentiles=points,
+                results=results,
+            )
+        )
+    order = {split: i for i, split in enumerate(SPLITS)}
+    competitions.sort(key=lambda c: (order.get(c.complexity, len(order)), c.id.lower()))
+    return View(tuple(series), tuple(competitions))
+
+
+def _records(runs: pd.DataFrame | None) -> list[dict[Any, Any]]:
+    if runs is None or runs.empty:
+        return []
+    order = [column for column in ("started_at", "finished_at") if column in runs]
+    return (runs.sort_values(order, kind="stable") if order else runs).to_dict("records")
+
+
+def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A table's row with None for every missing value except the score, whose NaN has a meaning, and cleaned text."""
+
+    def value(name: str, cell: Any) -> Any:
+        if isinstance(cell, str):
+            return clean(cell)
+        if cell is None or (name != "score" and pd.isna(cell)):
+            return None
+        return int(cell) if name == "seed" else cell
+
+    return {str(name): value(str(name), cell) for name, cell in row.items()}
+
+
+def _series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
+    keys = sorted({tuple(str(row[column]) for column in SERIES) for row in rows})
+    series = []
+    for index, (run_group, agent, edition) in enumerate(keys):
+        label = agent
+        if sum(other[1] == agent for other in keys) > 1:
+            label += f" · {run_group}"
+        if sum(other[:2] == (run_group, agent) for other in keys) > 1:
+            label += f" · {edition}"
+        mine = [
+            row["seed"]
+            for row in rows
+            if (row["run_group"], row["agent"], row["edition"]) == (run_group, agent, edition)
+        ]
+        seeds = tuple(sorted(set(mine), key=lambda seed: (isinstance(seed, str), seed)))
+        series.append(Series(index, run_group, agent, edition, label, seeds))
+    return series
+
+
+def _stored_thresholds(row: Mapping[str, Any]) -> Thresholds | None:
+    names = ("gold", "silver", "bronze", "median")
+    values = [row.get(f"{name}_threshold") for name in names]
+    if any(value is None for value in values):
+        return None
+    gold, silver, bronze, median = (float(value) for value in values if value is not None)
+    return Thresholds(gold, silver, bronze, median, teams=0, lower_is_better=bool(row.get("is_lower_better")))
+
+
+def _result(
+    row: Mapping[str, Any], run: Mapping[str, Any], series: Series, percentiles: Sequence[float] | None
+) -> Result:
+    score = row.get("score") if row.get("valid_submission") else None
+    if row.get("valid_submission") and score is None:
+        score = math.nan  # a table read back from Parquet or JSON may have turned NaN into null
+    messages = dict.fromkeys(text for text in (row.get("message"), run.get("message")) if text)
+    return Result(
+        competition_id=row["competition_id"],
+        series=series,
+        seed=row["seed"],
+        kind=_kind(row),
+        score=None if score is None else float(score),
+        percentile=human_percentile(score, percentiles),
+        message="\n".join(messages) or None,
+        status=run.get("status"),
+        duration=run.get("duration_seconds"),
+        time_limit=run.get("time_limit_seconds"),
+    )
+
+
+def _kind(row: Mapping[str, Any]) -> Kind:
+    outcome = row.get("outcome")
+    if outcome is None:
+        return "ungraded"
+    if outcome != "valid":
+        return outcome if outcome in ("invalid", "missing", "failed") else "ungraded"
+    medals: tuple[Kind, ...] = ("gold", "silver", "bronze")
+    return next((m for m in medals if row.get(f"{m}_medal")), "above" if row.get("above_median") else "below")

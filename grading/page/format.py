@@ -1,0 +1,79 @@
+"""Numbers and results in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grading.page.view import Result
+
+DASH = "\N{EN DASH}"
+
+
+def number(value: float | None) -> str:
+    """A score or threshold: at most 5 decimals, large ones without.
+
+    >>> number(0.982340001), number(3971366.0), number(0.0), number(None)
+    ('0.98234', '3,971,366', '0', '–')
+    """
+    if value is None:
+        return DASH
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else "\N{MINUS SIGN}∞"
+    text = f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:.5f}".rstrip("0").rstrip(".")
+    return text.replace("-", "\N{MINUS SIGN}") if text != "-0" else "0"
+
+
+def percent(fraction: float, decimals: int = 1) -> str:
+    """A fraction in percent, without the sign; a dash for NaN.
+
+    >>> percent(1 / 3), percent(float("nan"))
+    ('33.3', '–')
+    """
+    return DASH if math.isnan(fraction) else f"{100 * fraction:.{decimals}f}"
+
+
+def mean_sem(mean: float, sem: float) -> str:
+    """Mean ± standard error in percent, as in the paper; the mean alone where there is no error.
+
+    >>> mean_sem(0.169, 0.011), mean_sem(0.5, float("nan")), mean_sem(float("nan"), float("nan"))
+    ('16.9 ± 1.1', '50.0', '–')
+    """
+    return percent(mean) if math.isnan(sem) or math.isnan(mean) else f"{percent(mean)} ± {percent(sem)}"
+
+
+def duration(seconds: float | None) -> str:
+    """A duration to two units.
+
+    >>> duration(0.42), duration(48), duration(754), duration(86400), duration(None)
+    ('0.4 s', '48 s', '12 min 34 s', '24 h', '–')
+    """
+    if seconds is None or math.isnan(seconds):
+        return DASH
+    if seconds < 9.95:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return _two(whole, 60, "min", "s")
+    return _two(round(whole / 60), 60, "h", "min")
+
+
+def result_title(result: Result, timing: bool = False) -> str:
+    """One result in one line, for tooltips and screen readers."""
+    from grading.page.view import KIND_WORDS
+
+    who = f"{result.series.label}, seed {result.seed}"
+    if timing:
+        ended = "" if result.status in (None, "completed") else f" ({result.ended})"
+        return f"{who}: {duration(result.duration)}{ended}"
+    score = "" if result.score is None else f"{number(result.score)}, "
+    beaten = "" if math.isnan(result.percentile) else f", beats {result.percentile:.0f} % of the teams"
+    return f"{who}: {score}{KIND_WORDS[result.kind]}{beaten}"
+
+
+def _two(value: int, size: int, large: str, small: str) -> str:
+    major, minor = divmod(value, size)
+    return f"{major} {large}" + (f" {minor} {small}" if minor else "")

@@ -1,0 +1,166 @@
+"""The tables of the page: what each section shows, computed from the view and the aggregate."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from grading.aggregate import BENCHMARK_SPLITS, Aggregate
+from grading.page import format as fmt
+from grading.page.build import clean
+from grading.page.strips import duration_strip
+from grading.page.view import KIND_WORDS, Result, Series, View
+
+# The columns of the paper's tables, in its order.
+RATE_NAMES = {
+    "submission_exists": "Made submission",
+    "valid_submission": "Valid submission",
+    "above_median": "Above median",
+    "bronze_medal": "Bronze",
+    "silver_medal": "Silver",
+    "gold_medal": "Gold",
+    "any_medal": "Any medal",
+}
+_NICE_DURATIONS = [1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 4 * 3600, 8 * 3600, 12 * 3600, 86400]
+
+
+def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Any medal by split: the columns, and the cells of each series."""
+    chosen = found.rates[found.rates["rate"] == "any_medal"]
+    present = list(dict.fromkeys(chosen["split"]))
+    # Whoever knows the paper looks for its four columns, also when only one of them was run.
+    paper = [*BENCHMARK_SPLITS, "all"]
+    splits = [*paper, *(s for s in present if s not in paper)] if set(present) & set(paper) else present
+    sizes = {"all": sum(sizes.get(split, 0) for split in BENCHMARK_SPLITS), **sizes}
+    models = {c.complexity for c in view.competitions if not c.human}
+    cells: dict[tuple[int, str], dict[Any, Any]] = {}
+    for row in chosen.to_dict("records"):
+        series = _find(view, row)
+        full = sizes.get(row["split"]) or row["competitions"]
+        repeats = _repeated_by_all(present) if row["split"] == "all" else None
+        cells[series.index, row["split"]] = {
+            **row,
+            "full": full,
+            "partial": row["competitions"] < full and not repeats,
+            "repeats": repeats,
+        }
+    return {"splits": splits, "cells": cells, "models": models}
+
+
+def _repeated_by_all(splits: Sequence[str]) -> str | None:
+    """The only benchmark split that was run, whose figures "all" would merely repeat under a grander name."""
+    run = [split for split in splits if split in BENCHMARK_SPLITS]
+    return run[0] if len(run) == 1 else None
+
+
+def categories(view: View, found: Aggregate) -> list[tuple[str, int, dict[int, dict[Any, Any]]]]:
+    """(category, competitions, any-medal rate by series index)."""
+    rows: dict[str, dict[int, dict[Any, Any]]] = {}
+    for row in found.rates[(found.rates["rate"] == "any_medal") & (found.rates["split"] != "all")].to_dict("records"):
+        rows.setdefault(row["split"], {})[_find(view, row).index] = row
+    return [
+        (clean(name), max(r["competitions"] for r in cells.values()), cells) for name, cells in sorted(rows.items())
+    ]
+
+
+def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any]]]:
+    """(series, split, rates by name) in the form of the paper's second table."""
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    repeated = _repeated_by_all(list(found.rates["split"].unique()))
+    for row in found.rates.to_dict("records"):
+        if repeated and row["split"] == "all":
+            continue
+        rows.setdefault((_find(view, row).index, row["split"]), {})[row["rate"]] = row
+    return [(view.series[index], split, rates) for (index, split), rates in rows.items()]
+
+
+def _find(view: View, row: Mapping[Any, Any]) -> Series:
+    key = (clean(row["run_group"]), clean(row["agent"]), clean(row["edition"]))
+    return next(s for s in view.series if (s.run_group, s.agent, s.edition) == key)
+
+
+def totals(view: View) -> dict[tuple[int, Any], int]:
+    """Medals of each column of the matrix."""
+    medals = [(r.series.index, r.seed) for r in view.results if r.kind in ("gold", "silver", "bronze")]
+    return dict(Counter(medals))
+
+
+def durations(view: View) -> dict[str, Any] | None:
+    """The picture of the durations: its rows, its axis and the total of each series; None if nothing was timed."""
+    timed = [r for r in view.results if r.duration is not None and not math.isnan(r.duration)]
+    if not timed:
+        return None
+    most = max(r.duration or 0.0 for r in timed)
+    longest = next((float(d) for d in _NICE_DURATIONS if d >= most), math.ceil(most / 86400) * 86400.0)
+    totals = {s.index: sum(r.duration or 0.0 for r in timed if r.series == s) for s in view.series}
+    counts = Counter(r.series.index for r in timed)
+    limits = sorted({r.time_limit for r in timed if r.time_limit})
+    return {
+        "rows": [(c, duration_strip(c, view.series, longest)) for c in view.competitions],
+        "ticks": [(at, fmt.duration(longest * at / 100)) for at in (0, 25, 50, 75, 100)],
+        "totals": [(s, totals[s.index], totals[s.index] / counts[s.index]) for s in view.series if counts[s.index]],
+        "limits": [fmt.duration(limit) for limit in limits],
+        "limit_fits": any(limit <= longest for limit in limits),
+    }
+
+
+def trouble_counts(view: View) -> list[tuple[str, int]]:
+    """What went wrong and how often, the most frequent first."""
+
+    def cause(result: Result) -> str:
+        ended = result.status not in (None, "completed")
+        return f"{result.ended}, {KIND_WORDS[result.kind]}" if ended else KIND_WORDS[result.kind]
+
+    return Counter(cause(r) for r in view.results if r.trouble).most_common()
+
+
+def conditions(
+    view: View, runs: pd.DataFrame | None, given: Mapping[str, Mapping[str, object]]
+) -> list[tuple[str, list[str]]]:
+    """Rows (label, one text a series): what the tables know about the runs, then what the caller adds."""
+    columns: list[dict[str, str]] = []
+    for series in view.series:
+        own = _runs_of(series, runs)
+        facts = {
+            "Run group": series.run_group,
+            "Agent": series.agent,
+            "Edition": series.edition,
+            "Seeds": ", ".join(map(str, series.seeds)),
+            "Runs": str(sum(r.series == series for r in view.results)),
+        }
+        if own is not None and not own.empty:
+            facts["Backend"] = _unique(own, "backend")
+            facts["Time limit"] = ", ".join(
+                fmt.duration(limit) for limit in sorted(own["time_limit_seconds"].dropna().unique())
+            )
+            facts["First start"] = _moment(own["started_at"].min())
+            facts["Last end"] = _moment(own["finished_at"].max())
+            facts["Code fingerprint"] = _unique(own, "code_fingerprint")
+        more = {clean(label): clean(value) for label, value in given.get(series.run_group, {}).items()}
+        columns.append({**facts, **more})
+    labels = dict.fromkeys(label for facts in columns for label in facts)
+    return [(label, [facts.get(label) or fmt.DASH for facts in columns]) for label in labels]
+
+
+def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
+    # Not by edition: a group that was graded again in another one is still the same runs.
+    if runs is None or runs.empty:
+        return None
+    return runs[(runs["run_group"] == series.run_group) & (runs["agent"] == series.agent)]
+
+
+def _unique(runs: pd.DataFrame, column: str) -> str:
+    values = [clean(value) for value in sorted(runs[column].dropna().astype(str).unique())] if column in runs else []
+    return ", ".join(values) if len(values) <= 3 else f"{', '.join(values[:2])} and {len(values) - 2} others"
+
+
+def _moment(text: object) -> str:
+    try:
+        return datetime.fromisoformat(str(text)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return clean(text)

@@ -1,0 +1,173 @@
+"""The pictures: scores on axes, drawn as SVG whose coordinates are percentages, so that they fit any width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from markupsafe import Markup, escape
+
+from grading.page.format import duration, number, result_title
+from grading.page.scales import GUTTER, MEDAL_SCALE, medal_position, score_axis
+from grading.page.view import KIND_GLYPHS, CompetitionView, Result, Series
+
+_DOT = 1.7  # percent within which two marks overlap
+
+
+def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
+    """The row of one competition on the common medal scale: bands, and a mark a score."""
+    if competition.thresholds is None:
+        return Markup("")
+    edges = [GUTTER, *MEDAL_SCALE.values(), 100.0]
+    names = ("below", "above", "bronze", "silver", "gold")
+    height = _lane(series) * len(series) + 6
+    parts = [_band(left, right, height, name) for name, (left, right) in zip(names, pairwise(edges), strict=True)]
+    parts += [_tick(at, 0, height, name) for name, at in MEDAL_SCALE.items()]
+    for lane, one in enumerate(series):
+        placed = [(medal_position(r.score or 0.0, competition.thresholds), r) for r in _scored(competition, one)]
+        y = 3 + _lane(series) * (lane + 0.5)
+        parts += _marks(placed, y)
+        unscored = [r for r in competition.results.values() if r.series == one and not r.scored]
+        glyphs = Markup("").join(
+            Markup("<tspan>{}<title>{}</title></tspan>").format(
+                "NaN" if r.score is not None else KIND_GLYPHS[r.kind], result_title(r)
+            )
+            for r in unscored
+        )
+        if unscored:
+            parts.append(Markup('<text class="none" x="{}%" y="{:.1f}">{}</text>').format(GUTTER / 2, y + 4, glyphs))
+    return _svg(parts, height, _summary(competition))
+
+
+def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
+    """One competition on its own linear axis: thresholds, the leaderboard's teams as a rug, and a mark a score."""
+    limits = competition.thresholds
+    if limits is None:
+        return Markup("")
+    scores = [r.score for r in competition.results.values() if r.scored and r.score is not None]
+    axis = score_axis(limits, scores)
+    names = tuple(MEDAL_SCALE)
+    at = {name: axis.at(getattr(limits, name)) for name in names}
+    top, lanes = 18, _lane(series) * len(series) + 6
+    bottom = top + lanes
+    edges = [0.0, *at.values(), 100.0]
+    bands = zip(("below", "above", "bronze", "silver", "gold"), pairwise(edges), strict=True)
+    parts = [_band(left, right, lanes, name, top) for name, (left, right) in bands if right > left]
+    labels = _apart([at[name] for name in names], gap=4.6)
+    for name, label in zip(names, labels, strict=True):
+        value = f"{name}: {number(getattr(limits, name))}"
+        parts.append(_tick(at[name], top - 3, bottom, name))
+        parts.append(
+            Markup('<line class="lead" x1="{:.2f}%" y1="12" x2="{:.2f}%" y2="{}"/>').format(label, at[name], top - 3)
+        )
+        parts.append(
+            Markup('<text class="letter" x="{:.2f}%" y="10">{}<title>{}</title></text>').format(
+                label, name[0].upper(), value
+            )
+        )
+    for point in competition.percentiles or ():
+        place = axis.at(point)
+        if 0 <= place <= 100:
+            parts.append(
+                Markup('<line class="rug" x1="{0:.2f}%" x2="{0:.2f}%" y1="{1}" y2="{2}"/>').format(
+                    place, bottom, bottom + 5
+                )
+            )
+    for lane, one in enumerate(series):
+        placed = [(axis.at(r.score or 0.0), r) for r in _scored(competition, one)]
+        parts += _marks(placed, top + 3 + _lane(series) * (lane + 0.5))
+    return _svg(parts, bottom + 6, _summary(competition))
+
+
+def duration_strip(competition: CompetitionView, series: Sequence[Series], longest: float) -> Markup:
+    """The durations of one competition's runs from 0 to `longest` seconds, with their time limit where it fits."""
+    height = _lane(series) * len(series) + 6
+    parts = [_band(0, 100, height, "below")]
+    parts += [
+        Markup('<line class="grid" x1="{0}%" x2="{0}%" y1="0" y2="{1}"/>').format(at, height) for at in (25, 50, 75)
+    ]
+    limits = {r.time_limit for r in competition.results.values() if r.time_limit and r.time_limit <= longest}
+    parts += [_tick(min(99.8, 100 * limit / longest), 0, height, "limit") for limit in sorted(limits)]
+    for lane, one in enumerate(series):
+        results = [r for r in competition.results.values() if r.series == one and r.duration is not None]
+        parts += _marks(
+            [(100 * (r.duration or 0.0) / longest, r) for r in results], 3 + _lane(series) * (lane + 0.5), timing=True
+        )
+    spans = [f"{r.series.label} seed {r.seed} {duration(r.duration)}" for r in competition.results.values()]
+    return _svg(parts, height, f"{competition.id}: " + ", ".join(spans))
+
+
+def _lane(series: Sequence[Series]) -> int:
+    """Pixels a series gets in height."""
+    return 20 if len(series) <= 2 else 15
+
+
+def _scored(competition: CompetitionView, series: Series) -> list[Result]:
+    return [r for r in competition.results.values() if r.series == series and r.scored]
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Ascending places moved as little as needed to lie `gap` apart and within the picture."""
+    moved = list(places)
+    for _ in range(50):
+        for i, (left, right) in enumerate(pairwise(moved)):
+            overlap = gap - (right - left)
+            if overlap > 1e-9:
+                moved[i], moved[i + 1] = left - overlap / 2, right + overlap / 2
+        shift = max(0.0, 2.0 - moved[0]) - max(0.0, moved[-1] - 98.0)
+        moved = [place + shift for place in moved]
+    return moved
+
+
+def _marks(placed: Sequence[tuple[float, Result]], y: float, timing: bool = False) -> list[Markup]:
+    """Marks at their places; those that would cover each other are fanned out vertically."""
+    clusters: list[list[tuple[float, Result]]] = []
+    for place, result in sorted(placed, key=lambda one: (one[0], str(one[1].seed))):
+        shown = min(max(place, 1.5), 98.5)
+        if clusters and shown - clusters[-1][-1][0] < _DOT:
+            clusters[-1].append((shown, result))
+        else:
+            clusters.append([(shown, result)])
+    off = {id(result): place < 0 or place > 100 for place, result in placed}
+    parts = []
+    for cluster in clusters:
+        step = min(6.0, 12.0 / max(1, len(cluster) - 1))
+        for i, (place, result) in enumerate(cluster):
+            shape = (
+                "off-left"
+                if off[id(result)] and place < 50
+                else "off-right"
+                if off[id(result)]
+                else f"m{result.series.shape}"
+            )
+            hollow = " hollow" if timing and result.status not in (None, "completed") else ""
+            title = result_title(result, timing)
+            parts.append(
+                Markup('<use href="#{}" class="s{}{}" x="{:.2f}%" y="{:.1f}"><title>{}</title></use>').format(
+                    shape, result.series.shape, hollow, place, y + step * (i - (len(cluster) - 1) / 2), title
+                )
+            )
+    return parts
+
+
+def _band(left: float, right: float, height: float, name: str, top: float = 0) -> Markup:
+    return Markup('<rect class="band {}" x="{:.2f}%" width="{:.2f}%" y="{}" height="{}"/>').format(
+        name, left, right - left, top, height
+    )
+
+
+def _tick(at: float, top: float, bottom: float, name: str) -> Markup:
+    return Markup('<line class="tick {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2}" y2="{3}"/>').format(
+        name, at, top, bottom
+    )
+
+
+def _summary(competition: CompetitionView) -> str:
+    return f"{competition.id}: " + "; ".join(result_title(r) for r in competition.results.values())
+
+
+def _svg(parts: Sequence[Markup], height: float, label: str) -> Markup:
+    inner = Markup("").join(parts)
+    return Markup('<svg class="strip" width="100%" height="{}" role="img" aria-label="{}">{}</svg>').format(
+        height, escape(label), inner
+    )

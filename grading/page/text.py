@@ -1,0 +1,129 @@
+"""Results as text: a Markdown summary and the rows of a terminal's table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from grading.aggregate import Incomplete, aggregate
+from grading.medals import Thresholds
+from grading.page import format as fmt
+from grading.page.build import build_view, clean
+from grading.page.sections import RATE_NAMES, rates
+from grading.page.view import KIND_GLYPHS, KIND_WORDS, Kind, Result
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """What a competition's run has come to: text to print, and its kind to choose a style by."""
+
+    text: str
+    kind: Kind | None  # None: this seed did not run this competition
+
+
+@dataclass(frozen=True)
+class MedalTable:
+    """One row a competition: its id, its split, then one cell a series and seed, under `columns`."""
+
+    columns: list[str]
+    rows: list[tuple[str, str, list[TableCell]]]
+    model_leaderboards: list[str]  # competitions whose medals are not measured against human teams
+
+
+def medal_table(
+    grades: pd.DataFrame, runs: pd.DataFrame | None = None, *, thresholds: Mapping[str, Thresholds] | None = None
+) -> MedalTable:
+    """Scores and medals for a terminal; plain text without markup or control characters, the caller draws it."""
+    view = build_view(grades, runs, thresholds=thresholds)
+    several = len(view.series) > 1
+    columns = [f"{series.label}, seed {seed}" if several else f"seed {seed}" for series, seed in view.columns]
+    rows = []
+    for competition in view.competitions:
+        cells = []
+        for series, seed in view.columns:
+            result = competition.results.get((series.index, seed))
+            if result is None:
+                cells.append(TableCell(fmt.DASH, None))
+            elif result.score is None:
+                cells.append(TableCell(KIND_WORDS[result.kind], result.kind))
+            else:
+                word = {"above": " above median", "below": ""}.get(result.kind, f" {result.kind}")
+                cells.append(TableCell(fmt.number(result.score) + word, result.kind))
+        rows.append((competition.id, competition.complexity, cells))
+    columns = ["competition", "split", *columns]
+    return MedalTable(columns, rows, [c.id for c in view.competitions if not c.human])
+
+
+def render_markdown(
+    grades: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    *,
+    thresholds: Mapping[str, Thresholds] | None = None,
+    expected: Mapping[str, str] | None = None,
+    incomplete: Incomplete = "exclude",
+    title: str = "MLE-bench results",
+) -> str:
+    """A short summary in Markdown: rates by split, the medal matrix, and what went wrong.
+
+    Arguments as in `render_page`. Text that comes from agents is escaped.
+    """
+    view = build_view(grades, runs, thresholds=thresholds)
+    found = aggregate(grades, runs, expected=expected, incomplete=incomplete)
+    lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
+    lines += _table(
+        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values()],
+        [
+            [
+                _escape(f"{series.agent} ({series.run_group}, {series.edition})"),
+                _escape(split),
+                str(values["any_medal"]["competitions"]),
+                str(values["any_medal"]["seeds"]),
+                *(fmt.mean_sem(values[name]["mean"], values[name]["sem"]) for name in RATE_NAMES),
+            ]
+            for series, split, values in rates(view, found)
+        ],
+    )
+    lines += ["", found.statement()]
+    models = [_escape(c.id) for c in view.competitions if not c.human]
+    if models:
+        lines += ["", f"Not measured against human teams but against trained models: {', '.join(models)}."]
+
+    lines += ["", "## Medals", ""]
+    lines += _table(
+        ["Competition", *(_escape(f"{series.label} / {seed}") for series, seed in view.columns)],
+        [
+            [_escape(c.id), *(_glyph(c.results.get((series.index, seed))) for series, seed in view.columns)]
+            for c in view.competitions
+        ],
+    )
+    lines += ["", "; ".join(f"{KIND_GLYPHS[kind]} {word}" for kind, word in KIND_WORDS.items()) + "."]
+
+    troubles = [result for result in view.results if result.trouble]
+    if troubles:
+        lines += ["", "## What went wrong", ""]
+        for r in troubles:
+            ended = [] if r.status in (None, "completed") else [_escape(r.ended)]
+            what = ", ".join([*ended, KIND_WORDS[r.kind]])
+            where = _escape(f"{r.competition_id}, {r.series.label}, seed {r.seed}")
+            lines.append(f"- {where}: {what}" + (f": {_escape(r.cause)}" if r.cause else ""))
+    return "\n".join(lines) + "\n"
+
+
+def _glyph(result: Result | None) -> str:
+    return fmt.DASH if result is None else KIND_GLYPHS[result.kind]
+
+
+def _table(header: list[str], rows: list[list[str]]) -> list[str]:
+    rule = ["---"] * len(header)
+    return ["| " + " | ".join(row) + " |" for row in (header, rule, *rows)]
+
+
+def _escape(text: object) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    folded = " ".join(clean(text).split())
+    return _MARKDOWN.sub(r"\\\1", folded.replace("&", "&amp;")).replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,146 @@
+"""What the page shows, as plain data: series side by side, competitions, and one result a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from grading.medals import Thresholds
+
+Kind = Literal["gold", "silver", "bronze", "above", "below", "invalid", "missing", "failed", "ungraded"]
+
+# From best to worst; the order in which a column of the matrix sorts.
+KIND_WORDS: dict[Kind, str] = {
+    "gold": "gold medal",
+    "silver": "silver medal",
+    "bronze": "bronze medal",
+    "above": "above median",
+    "below": "not above median",
+    "invalid": "invalid submission",
+    "missing": "no submission",
+    "failed": "grading failed",
+    "ungraded": "not graded",
+}
+KIND_GLYPHS: dict[Kind, str] = {
+    "gold": "G",
+    "silver": "S",
+    "bronze": "B",
+    "above": "+",
+    "below": "\N{MINUS SIGN}",
+    "invalid": "\N{MULTIPLICATION SIGN}",
+    "missing": "\N{EMPTY SET}",
+    "failed": "!",
+    "ungraded": "?",
+}
+STATUS_WORDS = {
+    "timeout": "time limit reached",
+    "memory": "out of memory",
+    "disk": "disk limit reached",
+    "processes": "too many processes",
+    "crashed": "agent crashed",
+    "failed": "run failed",
+}
+SHAPES = 4  # marks and colours that the page can tell apart; later series reuse them
+_LONGEST_CAUSE = 240
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs that stand side by side with others: one run group, agent and edition."""
+
+    index: int
+    run_group: str
+    agent: str
+    edition: str
+    label: str  # the shortest name that tells it from the others
+    seeds: tuple[Any, ...]
+
+    @property
+    def shape(self) -> int:
+        """Number of its mark and colour."""
+        return self.index % SHAPES
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run and its grade."""
+
+    competition_id: str
+    series: Series
+    seed: Any
+    kind: Kind
+    score: float | None  # NaN is a score; None is none
+    percentile: float  # share of the leaderboard's teams beaten, 0-100; NaN where unknown
+    message: str | None
+    status: str | None  # how the run ended; None where the runs table does not know the run
+    duration: float | None  # seconds
+    time_limit: float | None  # seconds
+
+    @property
+    def scored(self) -> bool:
+        """Whether there is a score that can be placed on an axis."""
+        return self.score is not None and not math.isnan(self.score)
+
+    @property
+    def ended(self) -> str | None:
+        """How the run ended, in words; None where unknown."""
+        return None if self.status is None else STATUS_WORDS.get(self.status, self.status)
+
+    @property
+    def cause(self) -> str | None:
+        """The message, or the line of it that says most: a traceback's last, else the beginning."""
+        message = self.message
+        if message is None or (len(message) <= _LONGEST_CAUSE and message.count("\n") < 3):
+            return message
+        lines = [line.strip() for line in message.splitlines() if line.strip()]
+        line = lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
+        return line if len(line) <= _LONGEST_CAUSE else line[:_LONGEST_CAUSE] + "…"
+
+    @property
+    def trouble(self) -> bool:
+        """Whether the run or its grade has a cause to explain."""
+        return self.kind in ("invalid", "missing", "failed", "ungraded") or self.status not in (None, "completed")
+
+
+@dataclass(frozen=True)
+class CompetitionView:
+    """One competition, its thresholds, and its results by series index and seed."""
+
+    id: str
+    title: str
+    complexity: str
+    category: str
+    thresholds: Thresholds | None
+    percentiles: Sequence[float] | None
+    results: Mapping[tuple[int, Any], Result]
+
+    @property
+    def human(self) -> bool:
+        """False only when its leaderboard is known not to consist of human teams."""
+        return self.thresholds is None or self.thresholds.human
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything in the order in which it is shown."""
+
+    series: tuple[Series, ...]
+    competitions: tuple[CompetitionView, ...]
+
+    @property
+    def results(self) -> list[Result]:
+        """All results: by competition, then series, then seed."""
+        return [
+            r
+            for c in self.competitions
+            for s in self.series
+            for seed in s.seeds
+            if (r := c.results.get((s.index, seed)))
+        ]
+
+    @property
+    def columns(self) -> list[tuple[Series, Any]]:
+        """One column a series and seed."""
+        return [(series, seed) for series in self.series for seed in series.seeds]

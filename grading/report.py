@@ -1,0 +1,156 @@
+"""Reports of graded submissions: the published JSON fields, and beside them what our own tables add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, field_serializer
+
+from grading.medals import Thresholds, above_median, medal_for
+
+Outcome = Literal["valid", "invalid", "missing", "failed"]
+
+SCORE_DECIMALS = 5
+
+
+class _Published(BaseModel):
+    """A model whose JSON has the published names in the published order, and nothing else."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_json(self) -> str:
+        """Indented JSON, ending in a line break. It is always valid JSON: NaN and infinities become null."""
+        return self.model_dump_json(indent=2) + "\n"
+
+
+class CompetitionReport(_Published):
+    """One graded submission, as `mlebench grade` publishes it.
+
+    `score` is rounded to 5 decimals, while medals are decided on the unrounded score. It is null without a score and
+    also for the score NaN (JSON has no NaN): `valid_submission` tells the two apart.
+    """
+
+    competition_id: str
+    score: float | None
+    gold_threshold: float
+    silver_threshold: float
+    bronze_threshold: float
+    median_threshold: float
+    any_medal: bool
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: datetime
+    submission_path: str
+
+    @field_serializer(
+        "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold", when_used="json"
+    )
+    def _finite(self, value: float | None) -> float | None:
+        return value if value is not None and math.isfinite(value) else None
+
+    @field_serializer("created_at", when_used="json")
+    def _iso(self, value: datetime) -> str:
+        # "+00:00" rather than "Z": datetime.fromisoformat of older Pythons reads only the former.
+        return value.isoformat()
+
+
+class GradingReport(_Published):
+    """The summary that `mlebench grade` writes: totals, then one report a submission."""
+
+    total_runs: int
+    total_runs_with_submissions: int
+    total_valid_submissions: int
+    total_medals: int
+    total_gold_medals: int
+    total_silver_medals: int
+    total_bronze_medals: int
+    total_above_median: int
+    competition_reports: list[CompetitionReport]
+
+
+@dataclass(frozen=True)
+class GradedSubmission:
+    """A report and what our tables say beside it: whose submission it was and how the grading went."""
+
+    report: CompetitionReport
+    outcome: Outcome
+    message: str | None  # why there is no score: for the agent when invalid, for us when failed
+    run_group: str
+    run_id: str
+    seed: int
+    agent: str
+    edition: str
+    complexity: str
+    category: str
+
+    def to_row(self) -> dict[str, Any]:
+        """The row of the table `grades`; NaN stays NaN, `created_at` is an ISO 8601 string."""
+        own = {name: value for name, value in self.__dict__.items() if name != "report"}
+        return {**own, **self.report.model_dump(), "created_at": self.report.created_at.isoformat()}
+
+
+def competition_report(
+    competition_id: str,
+    score: float | None,
+    thresholds: Thresholds,
+    *,
+    submission_path: str,
+    submission_exists: bool,
+    created_at: datetime | None = None,
+) -> CompetitionReport:
+    """Report on one submission.
+
+    `score` is the unrounded score, None where there is none (no submission, an invalid one, or a failed grading).
+    Medals and "above median" are decided before rounding. `created_at` defaults to now, UTC.
+    Raises ValueError for a score without a submission.
+    """
+    if score is not None and not submission_exists:
+        raise ValueError(f"{competition_id}: a submission that does not exist cannot have a score")
+    medal = medal_for(score, thresholds)
+    return CompetitionReport(
+        competition_id=competition_id,
+        score=None if score is None else round(score, SCORE_DECIMALS),
+        gold_threshold=thresholds.gold,
+        silver_threshold=thresholds.silver,
+        bronze_threshold=thresholds.bronze,
+        median_threshold=thresholds.median,
+        any_medal=medal is not None,
+        gold_medal=medal == "gold",
+        silver_medal=medal == "silver",
+        bronze_medal=medal == "bronze",
+        above_median=above_median(score, thresholds),
+        submission_exists=submission_exists,
+        valid_submission=score is not None,
+        is_lower_better=thresholds.lower_is_better,
+        created_at=created_at or datetime.now(UTC),
+        submission_path=submission_path,
+    )
+
+
+def summarise(reports: Iterable[CompetitionReport]) -> GradingReport:
+    """The published summary of `reports`, which keep their order."""
+    all_reports = list(reports)
+
+    def total(field: str) -> int:
+        return sum(getattr(report, field) for report in all_reports)
+
+    return GradingReport(
+        total_runs=len(all_reports),
+        total_runs_with_submissions=total("submission_exists"),
+        total_valid_submissions=total("valid_submission"),
+        total_medals=total("any_medal"),
+        total_gold_medals=total("gold_medal"),
+        total_silver_medals=total("silver_medal"),
+        total_bronze_medals=total("bronze_medal"),
+        total_above_median=total("above_median"),
+        competition_reports=all_reports,
+    )

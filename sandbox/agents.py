@@ -1,0 +1,163 @@
+"""Agents are folders: ``agent.yaml`` says what it is and wants, ``start.sh`` starts it, the rest is its own."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from sandbox.errors import AgentError, UnknownAgent
+from sandbox.limits import Limits
+
+BUILTIN_AGENTS = Path(__file__).parent / "agents"
+DEFINITION = "agent.yaml"
+IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
+
+
+class Agent(BaseModel):
+    """One agent, as its ``agent.yaml`` describes it. Unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9._-]*$",
+        description="Same as the folder's name; appears in run ids, tables and reports.",
+    )
+    description: str = Field(min_length=1, description="One sentence for `mlebench agents`.")
+    trusted: bool = Field(
+        default=False,
+        description="Whether it may run without isolation (process backend): only for code you would run yourself.",
+    )
+    start: str = Field(
+        default="start.sh", description="File in the folder that is started, with bash unless it is executable."
+    )
+    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
+        default_factory=dict,
+        description="Environment variables for the agent. Those of its world (DATA_DIR, HOME, ...) cannot be changed.",
+    )
+    limits: Limits = Field(
+        default_factory=Limits, description="What a run may use; the operator's settings override them."
+    )
+    folder: Path = Field(exclude=True, description="Where the agent was loaded from. Not written in the file.")
+
+    @field_validator("start")
+    @classmethod
+    def _start_is_inside(cls, value: str) -> str:
+        if not value or Path(value).is_absolute() or ".." in Path(value).parts:
+            raise ValueError("must be a file inside the agent's folder")
+        return value
+
+    def files(self) -> Iterator[Path]:
+        """The agent's files, relative to its folder, sorted; caches of tools are left out."""
+        found = []
+        for root, folders, names in os.walk(self.folder, followlinks=True):
+            folders[:] = [name for name in folders if name not in IGNORED]
+            found += [
+                Path(root, name).relative_to(self.folder)
+                for name in names
+                if name not in IGNORED and not name.endswith(".pyc")
+            ]
+        yield from sorted(found)
+
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the names, executable bits and contents of the agent's files; part of cache keys."""
+        digest = hashlib.sha256()
+        for relative in self.files():
+            path = self.folder / relative
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{relative.as_posix()}\0{os.access(path, os.X_OK)}\0{content}\n".encode())
+        return digest.hexdigest()
+
+
+def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
+    """Names of the agents in ``extra_dirs`` and of those that ship with the package, sorted.
+
+    Args:
+        extra_dirs: folders that contain agent folders, or are one.
+    """
+    return sorted(_folders(extra_dirs))
+
+
+def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) -> Agent:
+    """Find and validate an agent.
+
+    Args:
+        name_or_path: a name, or the path of an agent's folder anywhere. A name is looked up in ``extra_dirs`` first, so
+            an agent of one's own can replace one that ships with the package.
+        extra_dirs: folders that contain agent folders, or are one.
+
+    Raises:
+        UnknownAgent: there is no such agent; the message names close matches.
+        AgentError: its ``agent.yaml`` is missing, not valid, or its start file does not exist.
+    """
+    text = os.fspath(name_or_path)
+    folders = _folders(extra_dirs)
+    if text in folders:
+        return _read(folders[text])
+    looks_like_path = isinstance(name_or_path, Path) or os.sep in text or text in (".", "..")
+    if looks_like_path and Path(text).expanduser().is_dir():
+        return _read(Path(text).expanduser().resolve())
+    close = difflib.get_close_matches(text, folders, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
+    if looks_like_path:
+        hint = f"no such folder; {hint}"
+    raise UnknownAgent(f"unknown agent {text!r}: {hint}")
+
+
+def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
+    """Agent folders by name; those of earlier directories hide later ones."""
+    found: dict[str, Path] = {}
+    for directory in [*map(Path, extra_dirs), BUILTIN_AGENTS]:
+        directory = directory.expanduser()
+        if not directory.is_dir():
+            raise AgentError(f"agent directory {directory} does not exist: mend the setting that names it")
+        candidates = [directory] if (directory / DEFINITION).is_file() else sorted(directory.iterdir())
+        for folder in candidates:
+            if (folder / DEFINITION).is_file():
+                found.setdefault(folder.resolve().name, folder.resolve())
+    return found
+
+
+def _read(folder: Path) -> Agent:
+    path = folder / DEFINITION
+    try:
+        fields = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise AgentError(f"{folder} is not an agent: it has no {DEFINITION}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise AgentError(f"{path} cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
+    if not isinstance(fields, dict):
+        raise AgentError(f"{path} must hold fields such as `description:`, not {type(fields).__name__}")
+    if "folder" in fields:
+        raise AgentError(f"{path}: folder: unknown field")
+    try:
+        agent = Agent(**{"name": folder.name, **fields, "folder": folder})
+    except ValidationError as error:
+        raise AgentError(f"{path}: {'; '.join(_in_words(item) for item in error.errors())}") from None
+    except TypeError:
+        raise AgentError(f"{path}: field names must be words") from None
+    if agent.name != folder.name:
+        raise AgentError(f"{path}: name is {agent.name!r} but the folder is called {folder.name!r}: make them equal")
+    if not (folder / agent.start).is_file():
+        raise AgentError(f"{path}: start file {agent.start!r} does not exist in {folder}")
+    return agent
+
+
+def _in_words(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"]) or "agent"
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{where}: unknown field"
+    if item["type"] == "missing":
+        return f"{where}: missing"
+    return f"{where}: {item['msg'].removeprefix('Value error, ')} (it is {item['input']!r})"

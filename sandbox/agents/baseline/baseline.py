@@ -1,0 +1,101 @@
+"""A baseline: hand in the sample submission, look at the data, train what fits, and hand in its predictions."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from pathlib import Path
+
+import discover
+import models
+import numpy as np
+import pandas as pd
+import question
+
+TABLE_ROWS = 200_000
+IMAGES = 8_000
+PIXELS = 24
+
+
+class Clock:
+    """The time limit, of which nine tenths are used."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._limit = 0.9 * float(os.environ.get("TIME_LIMIT_SECONDS", "3600"))
+
+    def at(self, share: float) -> float:
+        """When this share of the time is over, on the monotonic clock."""
+        return self._began + share * self._limit
+
+
+def hand_in(table: pd.DataFrame) -> None:
+    """Replace the submission, which is whole at any moment."""
+    folder = Path(os.environ["SUBMISSION_DIR"])
+    table.to_csv(folder / "next.csv", index=False)
+    (folder / "next.csv").replace(folder / "submission.csv")
+
+
+def describe(
+    asked: question.Question, data: Path, clock: Clock, rng: np.random.Generator
+) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
+    """Features of training rows in random order, of test rows, and whether they are pixels.
+
+    The index is the row's number in the training table, and in the submission; rows that cannot be described are missing.
+    """
+    columns, rows = asked.feature_columns(), rng.permutation(asked.train.index)
+    if len(columns) >= 2 or (columns and not discover.has_images(data)):
+        print(f"features: {len(columns)} columns of {asked.train_name} and {asked.test_name}")
+        return asked.train.loc[rows[:TABLE_ROWS], columns], asked.test_rows()[columns], False
+    train_images, test_images = discover.images(data)
+    names = asked.train.loc[rows[:IMAGES], asked.train_key]
+    train = discover.pixels(names, train_images, PIXELS, clock.at(0.25))
+    test = discover.pixels(asked.ids, test_images, PIXELS, clock.at(0.5)).reindex(columns=train.columns, fill_value=0)
+    print(f"features: {train.shape[1]} pixel values of images")
+    return train, test, True
+
+
+def model(asked: question.Question, submission: pd.DataFrame, data: Path, clock: Clock, seed: int) -> None:
+    """Fill the submission with predictions."""
+    rng = np.random.default_rng(seed)
+    train, test, pixels = describe(asked, data, clock, rng)
+    print(f"{len(train)} training rows and {len(test)} of {len(asked.ids)} test rows can be described")
+    if len(train) < 10 or test.empty:
+        raise question.NotUnderstood("too little to learn from or nothing to predict")
+    # Nearly all rows, others for every seed: so that seeds differ for models without randomness, too.
+    train = train[rng.random(len(train)) < 0.97]
+    for number, target in enumerate(asked.targets, 1):
+        until = clock.at(0.5 + 0.5 * number / len(asked.targets))
+        truth = target.values.loc[train.index]
+        predicted = models.predict(train, truth, test, target.kind, pixels=pixels, seed=seed, until=until)
+        question.fill_in(submission, target, predicted.reindex(range(len(submission))))
+
+
+def main() -> None:
+    """Make a submission."""
+    clock, data, seed = Clock(), Path(os.environ["DATA_DIR"]), int(os.environ.get("SEED", "0"))
+    sample_path = discover.sample_submission(data)
+    sample = discover.read_table(sample_path, dtype=str, keep_default_na=False)
+    hand_in(sample)
+    print(f"handed in {sample_path.name} as it is: {len(sample)} rows, columns {', '.join(sample.columns[:10])}")
+    try:
+        asked = question.understand(data, sample_path, sample)
+        submission = sample.copy()
+        for target in asked.targets:
+            print(target.explanation)
+            question.fill_in(submission, target, None)
+        hand_in(submission)
+        print("handed in the most common value, mean or frequency of the training data for every row")
+        model(asked, submission, data, clock, seed)
+        hand_in(submission)
+        print("handed in the model's predictions")
+    except question.NotUnderstood as problem:
+        print(f"what is handed in already stays: {problem}")
+    except Exception:  # a valid submission is there in any case
+        traceback.print_exc()
+        print("what is handed in already stays, because of the error above")
+
+
+if __name__ == "__main__":
+    main()

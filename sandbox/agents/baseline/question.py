@@ -1,0 +1,158 @@
+"""What is asked: which column identifies a row, what shall be predicted and in which form, as the sample submission has it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import discover
+import pandas as pd
+
+PROBABILITY = re.compile(r"area under|\bauc\b|log[ -]?loss|cross[ -]entropy|probabilit", re.IGNORECASE)
+READ_ROWS = 1_000_000
+READ_TABLES = 20
+CLASSES = 100
+
+
+class NotUnderstood(Exception):
+    """The data are of a kind this agent knows nothing about."""
+
+
+@dataclass
+class Target:
+    """Something to predict for every test row."""
+
+    columns: list[str]
+    """Columns of the submission to fill."""
+    kind: str
+    """``number``, ``label``, ``probability`` (of the greater of two values) or ``classes`` (a probability each)."""
+    values: pd.Series
+    """The truth for the training rows."""
+    explanation: str
+
+
+@dataclass
+class Question:
+    """The whole task."""
+
+    ids: pd.Series
+    """As in the submission."""
+    train: pd.DataFrame
+    train_name: str
+    train_key: str
+    test: pd.DataFrame | None
+    test_name: str
+    targets: list[Target]
+
+    def feature_columns(self) -> list[str]:
+        """Columns of the training table that the test table has, too, apart from the id."""
+        taken = {self.ids.name, self.train_key, *(target.values.name for target in self.targets)}
+        columns = set() if self.test is None else set(self.test.columns)
+        return [column for column in self.train.columns if column in columns - taken]
+
+    def test_rows(self) -> pd.DataFrame:
+        """The rows of the test table in the order of the submission, by id or, without ids, as they come."""
+        assert self.test is not None
+        if self.ids.name in self.test and self.test[self.ids.name].is_unique:
+            numbers = pd.Series(range(len(self.test)), index=self.test[self.ids.name].astype(str)).reindex(self.ids)
+            numbers = numbers.reset_index(drop=True).dropna().astype(int)
+            return self.test.iloc[numbers].set_axis(numbers.index)
+        if len(self.test) != len(self.ids):
+            raise NotUnderstood(f"{self.test_name} has neither the ids nor as many rows as are asked for")
+        return self.test
+
+
+def understand(data: Path, sample_path: Path, sample: pd.DataFrame) -> Question:
+    """Find training and test tables and say what is to be predicted."""
+    named = [path for path in discover.tables(data) if path != sample_path][:READ_TABLES]
+    test, test_name = None, "no table"
+    for path in named:
+        if "test" in path.name.lower() and "train" not in path.name.lower():
+            table = discover.read_table(path)
+            common = len(set(sample.columns) & set(table.columns))
+            if common < sample.shape[1] and (test is None or common > len(set(sample.columns) & set(test.columns))):
+                test, test_name = table, path.name
+    known = [column for column in sample.columns if test is not None and column in test.columns]
+    key = known[0] if known else sample.columns[0]
+    asked = [column for column in sample.columns if column not in known and column != key]
+    description = data / "description.md"
+    chances = bool(description.is_file() and PROBABILITY.search(description.read_text(errors="replace")))
+    likely = sorted(named, key=lambda path: -2 * ("train" in path.name.lower()) - ("label" in path.name.lower()))
+    for path in likely:
+        if path.name == test_name:
+            continue
+        train = discover.read_table(path, nrows=READ_ROWS)
+        if targets := _targets(sample, asked, train, test, key, chances):
+            train_key = key if key in train else str(train.columns[0])
+            print(f"training table {path.name} ({len(train)} rows), id {key}, test table {test_name}")
+            return Question(sample[key], train, path.name, train_key, test, test_name, targets)
+    train = _labels_from_paths(data, key)
+    if train[key].nunique() and (targets := _targets(sample, asked, train, None, key, chances)):
+        print(f"{len(train)} training images, named after their class or in a folder of its name")
+        return Question(sample[key], train, "paths", key, None, "none", targets)
+    raise NotUnderstood(f"no table tells {', '.join(asked[:5])} of training rows")
+
+
+def _labels_from_paths(data: Path, key: str) -> pd.DataFrame:
+    """Training images whose folder, or first part of the name (``cat.1.jpg``), is their class."""
+    paths = sorted(name for name in discover.images(data)[0] if "/" in name and "train" in name.lower())
+    labels = [path.split("/")[-2] for path in paths]
+    if len(set(labels)) < 2:
+        labels = [path.split("/")[-1].split(".")[0] for path in paths]
+    return pd.DataFrame({key: paths, "class": labels}, dtype=object)
+
+
+def _targets(
+    sample: pd.DataFrame, asked: list[str], train: pd.DataFrame, test: pd.DataFrame | None, key: str, chances: bool
+) -> list[Target]:
+    if asked and all(column in train for column in asked):
+        return [_target(column, train[column], sample[column], chances) for column in asked]
+    hidden = [name for name in train.columns if name != key and (test is None or name not in test)]
+    hidden = [name for name in hidden if not train[name].map(lambda value: isinstance(value, (list, dict))).any()]
+    if len(asked) == 1:
+        # Named otherwise in the training table: the only column that the test table lacks, or one with few values.
+        few = hidden if len(hidden) == 1 else [name for name in hidden if 1 < train[name].nunique() <= CLASSES]
+        return [_target(asked[0], train[few[0]], sample[asked[0]], chances)] if few else []
+    for name in hidden:
+        values = set(train[name].dropna().astype(str))
+        if len(values & set(asked)) > max(1, 0.9 * len(values)):
+            explanation = f"the {len(asked)} columns are values of {name}: predict a probability for each"
+            return [Target(asked, "classes", train[name].astype("string"), explanation)]
+    return []
+
+
+def _target(column: str, truth: pd.Series, shown: pd.Series, chances: bool) -> Target:
+    """The form of one column, by its values in the training data, in the sample submission, and by the description."""
+    values = truth.dropna()
+    distinct = values.nunique()
+    two_state = pd.api.types.is_bool_dtype(values)
+    numeric = pd.api.types.is_numeric_dtype(values) and not two_state
+    numbers_shown = bool(pd.to_numeric(shown, errors="coerce").notna().all())
+    fractions_shown = numbers_shown and bool(shown.str.contains(".", regex=False).any())
+    if distinct == 2 and numbers_shown and (fractions_shown or chances):
+        explanation = f"{column} has two values, the sample submission numbers: predict a probability"
+        return Target([column], "probability", truth, explanation)
+    if numeric and (distinct > CLASSES or fractions_shown or not (values == values.round()).all()):
+        return Target([column], "number", truth, f"{column} has {distinct} numbers as values: predict a number")
+    if distinct > 0.5 * len(values):
+        raise NotUnderstood(f"{column} has a value of its own in most rows")
+    truth = truth.astype(int) if two_state and numbers_shown else truth
+    return Target([column], "label", truth, f"{column} has {distinct} different values: predict one of them")
+
+
+def fill_in(submission: pd.DataFrame, target: Target, predicted: pd.DataFrame | None) -> None:
+    """Write predictions into the submission; rows without one get the mean, frequency, or most common value."""
+    values = target.values.dropna()
+    for column in target.columns:
+        if target.kind == "label":
+            default = values.mode().iloc[0]
+        elif target.kind == "number":
+            default = float(values.mean())
+        else:
+            default = max(float((values == (column if target.kind == "classes" else values.max())).mean()), 1e-4)
+        name = column if target.kind == "classes" else "prediction"
+        if predicted is None or name not in predicted:
+            submission[column] = default
+        else:
+            submission[column] = predicted[name].where(predicted[name].notna(), default).to_numpy()

@@ -1,0 +1,60 @@
+"""An agent's output, of which there may be too much."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+TAIL_SHARE = 8
+TAIL_BYTES = 1024**2
+
+
+class CappedLog:
+    """A log file of limited size: written as it comes until nearly full, then only the last part is kept and added at
+    the end.
+
+    The end matters most when something went wrong, the beginning when somebody watches.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        """Begin an empty log.
+
+        Args:
+            path: file to write; must not exist.
+            limit: bytes, apart from one line that says what is missing.
+        """
+        self._file = path.open("xb", buffering=0)
+        self._tail_limit = min(limit // TAIL_SHARE, TAIL_BYTES)
+        self._room = limit - self._tail_limit
+        self._tail = bytearray()
+        self._left_out = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Add output."""
+        if self._room:
+            self._put(chunk[: self._room])
+        rest = chunk[self._room :]
+        self._room -= len(chunk) - len(rest)
+        if rest:
+            self._tail += rest
+            surplus = len(self._tail) - self._tail_limit
+            # Trimmed now and then rather than every time: moving the tail costs more than appending to it.
+            if surplus > self._tail_limit:
+                self._trim(surplus)
+
+    def _trim(self, surplus: int) -> None:
+        del self._tail[:surplus]
+        self._left_out += surplus
+
+    def close(self) -> None:
+        """Add the tail."""
+        if (surplus := len(self._tail) - self._tail_limit) > 0:
+            self._trim(surplus)
+        if self._left_out:
+            self._put(f"\n[... {self._left_out} bytes left out: the log is full ...]\n".encode())
+        self._put(bytes(self._tail))
+        self._file.close()
+
+    def _put(self, chunk: bytes) -> None:
+        with contextlib.suppress(OSError):  # a full disk must not end the supervision
+            self._file.write(chunk)

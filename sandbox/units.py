@@ -1,0 +1,21 @@
+"""Amounts for people."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float) -> str:
+    """A time span for people: ``24 hours``, ``90 minutes``, ``1.5 seconds``."""
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= length * 1.5 or seconds == length:
+            return f"{seconds / length:g} {unit if seconds != length else unit[:-1]}"
+    return f"{seconds:g} second{'s' * (seconds != 1)}"
+
+
+def size(count: int) -> str:
+    """A number of bytes for people: ``2 GiB``."""
+    value, unit = float(count), "bytes"
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.4g} {unit}"

@@ -1,0 +1,1 @@
+"""Where bytes live: one root on any fsspec file system, manifests, Parquet tables, and materialising on Dask."""

@@ -1,0 +1,77 @@
+"""Dask: a local cluster by default, an existing scheduler by address; and the executor that runs chunks on it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from competitions.errors import UserError
+from storage.settings import Settings
+
+
+class ClusterError(UserError):
+    """The Dask cluster cannot be reached, or lost its workers."""
+
+
+@contextlib.contextmanager
+def cluster(settings: Settings) -> Iterator[str]:
+    """The address of a scheduler: the one in the settings, or that of a local cluster that lives for the block.
+
+    Raises `ClusterError` if the existing scheduler does not answer.
+    """
+    if settings.dask_address:
+        _connect(settings.dask_address)
+        yield settings.dask_address
+        return
+    import dask
+    from distributed import LocalCluster
+
+    # Workers that die while the cluster closes are not news.
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    with (
+        dask.config.set({"distributed.worker.daemon": False}),
+        LocalCluster(
+            n_workers=settings.dask_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
+    ):
+        yield local.scheduler_address
+
+
+def _connect(address: str) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address}; start it or unset MLEBENCH_DASK_ADDRESS"
+        ) from error
+
+
+class DaskExecutor:
+    """Runs functions of this package over values on a Dask scheduler."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
+        """Results in the order in which they are done. An error of one value cancels the rest and is raised here."""
+        from distributed import KilledWorker, as_completed
+
+        if not values:
+            return
+        client = _connect(self.address)
+        try:
+            # Writing a file is done for its effect: equal arguments must not be taken for equal results.
+            futures = [client.submit(function, value, *fixed, pure=False, retries=2) for value in values]
+            try:
+                for future in as_completed(futures, loop=client.loop):
+                    yield future.result()
+            except KilledWorker as error:
+                raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
+            finally:
+                client.cancel(futures)
+        finally:
+            client.close()

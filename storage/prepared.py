@@ -1,0 +1,98 @@
+"""Prepared datasets as the store knows them: committed under a key, verified, and as a local directory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from competitions import registry
+from competitions.competition import Competition
+from competitions.editions import Edition
+from competitions.errors import UserError
+from storage.acquire import recorded
+from storage.keys import prepared_key
+from storage.materialise import MARKER
+from storage.sources import source_for
+from storage.store import Store
+from storage.verify import ChecksumMismatch, read_manifest, verify
+
+_VERIFIED = "verified.json"
+
+
+def committed_key(store: Store, edition: Edition, competition_id: str) -> str | None:
+    """The content key of a complete dataset, None if there is none."""
+    marker: dict[str, Any] | None = store.read_json(store.prepared(edition, competition_id) + f"/{MARKER}")
+    return None if marker is None else marker["key"]
+
+
+def is_verified(store: Store, edition: Edition, competition_id: str, key: str) -> bool:
+    """Whether the dataset committed under `key` has passed `check`."""
+    record = store.read_json(store.prepared(edition, competition_id) + f"/{_VERIFIED}")
+    return record is not None and record["key"] == key
+
+
+def is_prepared(store: Store, competition_id: str, edition: Edition, raw_dir: str | None, verified: bool) -> bool:
+    """Whether the store has this dataset, made of what the source serves by the code as it is now."""
+    competition = registry.get(competition_id)
+    record = recorded(store, competition, source_for(competition, Path(raw_dir) if raw_dir else None))
+    if record is None:
+        return False
+    key = prepared_key(competition, record["hash"], edition)
+    if committed_key(store, edition, competition_id) != key:
+        return False
+    return not verified or is_verified(store, edition, competition_id, key)
+
+
+def check(store: Store, competition: Competition, edition: Edition, key: str) -> int:
+    """Verify the dataset committed under `key` and note that it passed; returns how many MD5s were compared.
+
+    Raises `ChecksumMismatch` naming the files that are not those of the published benchmark, or that are damaged.
+    """
+    result = verify(store, competition, edition)
+    if result.damaged:
+        store.remove(store.prepared(edition, competition.id) + f"/{MARKER}")
+        raise ChecksumMismatch(
+            f"{competition.id}: {_some(result.damaged)} missing or of the wrong size; run prepare again"
+        )
+    if result.different:
+        raise ChecksumMismatch(
+            f"{competition.id}: {_some(result.different)} differ from the published benchmark; "
+            "is the download the right one? --skip-verification goes on all the same"
+        )
+    store.write_json(store.prepared(edition, competition.id) + f"/{_VERIFIED}", {"key": key})
+    return result.compared
+
+
+def local_part(store: Store, competition_id: str, edition: Edition, part: str, scratch: Path) -> Path:
+    """The directory that holds `part` ("public" or "private") of a dataset, on this machine.
+
+    A store on this machine is used in place; from an object store the files are copied below `scratch` once a key.
+    Returns the directory above `part`. Raises `UserError` if the dataset is not prepared.
+    """
+    key = committed_key(store, edition, competition_id)
+    if key is None:
+        raise UserError(
+            f"{competition_id} ({edition}) is not prepared in {store.root}; run: mlebench prepare -c {competition_id}"
+        )
+    here = store.local("prepared", edition, competition_id)
+    if here is not None:
+        return here
+    root = scratch / "prepared" / f"{competition_id}-{edition}-{key}"
+    done = root / f".{part}"
+    if not done.exists():
+        shutil.rmtree(root / part, ignore_errors=True)
+        for row in read_manifest(store, edition, competition_id).itertuples():
+            if row.part == part:
+                target = root / part / str(row.path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                url = f"{store.prepared(edition, competition_id)}/{part}/{row.path}"
+                store.top.fs.get_file(store.top.path(store.relative(url)), str(target))
+                target.chmod(0o444)
+        done.touch()
+    return root
+
+
+def _some(paths: list[str]) -> str:
+    shown = ", ".join(paths[:3])
+    return shown + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")

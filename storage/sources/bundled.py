@@ -1,0 +1,23 @@
+"""Downloads made from data in installed libraries; no network, no account."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from competitions.competition import Competition
+
+
+class Bundled:
+    """Runs the competition's bundle.py."""
+
+    name = "bundled"
+
+    def version(self, competition: Competition) -> str | None:
+        """The competition's code."""
+        return competition.fingerprint("prepare")
+
+    def fetch(self, competition: Competition, folder: Path) -> Path:
+        """Write the archive into `folder`."""
+        path = folder / f"{competition.id}.zip"
+        path.write_bytes(competition.bundle())
+        return path

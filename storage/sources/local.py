@@ -1,0 +1,31 @@
+"""Downloads that somebody has made already: a directory of `<id>.zip`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from competitions.competition import Competition
+from competitions.errors import DownloadError
+
+
+class Local:
+    """Takes `<id>.zip` from a directory."""
+
+    name = "local"
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.expanduser()
+
+    def version(self, competition: Competition) -> str | None:
+        """Size and time of the file."""
+        stat = self.fetch(competition, self.directory).stat()
+        return f"{stat.st_size}-{stat.st_mtime_ns}"
+
+    def fetch(self, competition: Competition, folder: Path) -> Path:
+        """The file where it lies."""
+        path = self.directory / f"{competition.id}.zip"
+        if not self.directory.is_dir():
+            raise DownloadError(f"--raw-dir {self.directory} is no directory")
+        if not path.is_file():
+            raise DownloadError(f"{path} does not exist; put the download of {competition.id} there")
+        return path

@@ -1,0 +1,125 @@
+"""The store: one root URL, and where everything lies below it.
+
+raw/<id>/<id>.zip                      + download.json (last)
+prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (last)
+runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
+tables/{runs,grades}/run_group=<run_group>/part-0.parquet
+reports/<run_group>/{summary.json, report.html, report.md}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from competitions.editions import Edition
+from competitions.errors import UserError
+from storage.writers import Destination, StoreError
+
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+
+
+def root_url(text: str) -> str:
+    """The root as a URL: plain paths become file:// URLs. No trailing slash."""
+    if "://" in text:
+        return text.rstrip("/")
+    return Path(text).expanduser().resolve().as_uri()
+
+
+def check_run_group(name: str) -> str:
+    """`name` if it can name a folder and a partition. Raises `UserError` otherwise."""
+    if not _NAME.match(name):
+        raise UserError(f"run group {name!r}: use letters, digits, '.', '_' and '-', starting with a letter or digit")
+    return name
+
+
+class Store:
+    """Paths below one root, and small reads and writes. Cheap to make; pass the URL between processes, not this."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root_url(root)
+
+    @cached_property
+    def top(self) -> Destination:
+        """The root as a destination. Raises `StoreError` for an unknown protocol."""
+        try:
+            return Destination(self.root)
+        except (ValueError, ImportError) as error:
+            raise StoreError(f"store {self.root}: {error}") from error
+
+    def check(self) -> None:
+        """Write, read and remove a probe. Raises `StoreError` saying what is wrong."""
+        probe = f".probe-{uuid.uuid4().hex}"
+        try:
+            self.top.write(probe, [b"probe"])
+            if self.top.fs.cat_file(self.top.path(probe)) != b"probe":
+                raise OSError("what was written is not what is read")
+            self.top.fs.rm_file(self.top.path(probe))
+        except StoreError:
+            raise
+        except Exception as error:  # every file system has errors of its own
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise StoreError(f"store {self.root} cannot be written: {reason}; choose another with --store") from error
+
+    def url(self, *parts: str | int) -> str:
+        """The URL of something below the root."""
+        return "/".join([self.root, *map(str, parts)])
+
+    def local(self, *parts: str | int) -> Path | None:
+        """The same as a local path, None if the store is not on this machine's file system."""
+        return Path(self.top.path("/".join(map(str, parts)))) if self.top.local else None
+
+    def raw(self, competition_id: str) -> str:
+        """URL of a competition's download archive."""
+        return self.url("raw", competition_id, f"{competition_id}.zip")
+
+    def prepared(self, edition: Edition, competition_id: str) -> str:
+        """URL of a prepared dataset."""
+        return self.url("prepared", edition, competition_id)
+
+    def run(self, run_group: str, competition_id: str, seed: int) -> str:
+        """URL of a run's folder."""
+        return self.url("runs", run_group, competition_id, seed)
+
+    def relative(self, url: str) -> str:
+        """A URL below the root as a path relative to it."""
+        return url.removeprefix(self.root).strip("/")
+
+    def exists(self, url: str) -> bool:
+        """Whether a file or folder is there."""
+        return bool(self.top.fs.exists(self.top.path(self.relative(url))))
+
+    def read_json(self, url: str) -> Any | None:
+        """A small JSON file, None if it does not exist."""
+        try:
+            return json.loads(self.top.fs.cat_file(self.top.path(self.relative(url))))
+        except FileNotFoundError:
+            return None
+
+    def write_json(self, url: str, value: Any) -> None:
+        """Write a small JSON file at once."""
+        self.write(url, json.dumps(value, indent=1).encode())
+
+    def write(self, url: str, content: bytes) -> None:
+        """Write a small file at once."""
+        self.top.write(self.relative(url), [content])
+
+    def put(self, url: str, path: Path) -> None:
+        """Upload one local file."""
+        with path.open("rb") as file:
+            self.top.copy(self.relative(url), file)
+
+    def remove(self, url: str) -> None:
+        """Remove a file or folder; nothing happens if it does not exist."""
+        path = self.top.path(self.relative(url))
+        if self.top.fs.exists(path):
+            self.top.fs.rm(path, recursive=True)
+
+    def glob(self, pattern: str) -> list[str]:
+        """URLs below the root that match, sorted."""
+        prefix = len(self.top.root) + 1
+        return sorted(self.url(str(path)[prefix:]) for path in self.top.fs.glob(self.top.path(pattern)))

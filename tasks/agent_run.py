@@ -1,0 +1,144 @@
+"""Step 4: one agent attempts one competition with one seed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.context import TaskRunContext
+
+from competitions import registry
+from competitions.editions import Edition
+from sandbox.agents import load_agent
+from sandbox.backend import Backend, RunResult, RunSpec
+from sandbox.errors import RunLost
+from sandbox.limits import Limits
+from storage.keys import content_key
+from storage.prepared import local_part
+from storage.settings import get_settings
+from storage.store import Store
+from tasks.backends import backend
+from tasks.progress import tell
+from tasks.slots import slot
+
+RUN = "run.json"
+
+
+def run_row(run_group: str, competition_id: str, seed: int) -> str:
+    """How a run is named on boards and in logs."""
+    return f"{competition_id} seed {seed}"
+
+
+def run_key(agent: str, limits: Limits, seed: int, edition: Edition, prepared_key: str, run_group: str) -> str:
+    """The content key of a run: agent, limits, seed and data; the group too, for another group is another attempt."""
+    settings = get_settings()
+    fingerprint = load_agent(agent, settings.agent_dirs).fingerprint()
+    return content_key(fingerprint, limits.as_dict(), seed, edition, prepared_key, run_group)
+
+
+def finished_run(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
+    """The record of a run that is in the store under `key`; None if it has still to be made."""
+    record: dict[str, Any] | None = store.read_json(store.run(run_group, competition_id, seed) + f"/{RUN}")
+    return record if record is not None and record["key"] == key else None
+
+
+def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+    store, where = (
+        Store(parameters["store"]),
+        [parameters[name] for name in ("run_group", "competition_id", "seed", "key")],
+    )
+    return f"{context.task.name}-{where[-1]}" if finished_run(store, *where) else None
+
+
+@task(
+    name="agent-run",
+    task_run_name="run {agent} on {competition_id} seed {seed}",
+    persist_result=True,
+    cache_key_fn=_cache_key,
+)
+def agent_run(
+    competition_id: str,
+    seed: int,
+    run_group: str,
+    agent: str,
+    store: str,
+    edition: Edition,
+    limits: Limits,
+    key: str,
+    allow_untrusted: bool = False,
+) -> str:
+    """Run the agent, or go on waiting for it if it is already running; returns how it ended.
+
+    The run's record is written last: what lies in the run's folder without it does not count.
+    """
+    place = Store(store)
+    record = finished_run(place, run_group, competition_id, seed, key)
+    if record is not None:
+        return str(record["status"])
+    row = run_row(run_group, competition_id, seed)
+    tell(row, "waiting")
+    with slot("agents"):
+        settings = get_settings()
+        competition = registry.get(competition_id)
+        prepared = local_part(place, competition_id, edition, "public", settings.scratch)
+        where = hashlib.blake2b(f"{place.root} {run_group} {competition_id} {seed} {key}".encode(), digest_size=8)
+        sample = competition.facts.files.sample_submission
+        spec = RunSpec(
+            run_id=f"{run_group}-{competition_id}-{seed}",
+            competition_id=competition_id,
+            seed=seed,
+            agent=load_agent(agent, settings.agent_dirs),
+            data=prepared / "public",
+            workdir=settings.scratch / "runs" / where.hexdigest(),
+            limits=limits,
+            sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
+        )
+        result = _run(backend(allow_untrusted), spec, place, row, run_group, key, edition)
+    return result.status
+
+
+def _run(
+    runner: Backend, spec: RunSpec, store: Store, row: str, run_group: str, key: str, edition: Edition
+) -> RunResult:
+    handle = runner.start(spec)
+    tell(row, "running", "found running" if handle.attachment == "running" else "")
+    try:
+        result = runner.wait(handle, on_log=lambda line: tell(row, "running", line.strip()[:100]))
+    except RunLost:
+        tell(row, "running", "supervisor lost; starting anew")
+        handle = runner.start(spec)
+        result = runner.wait(handle)
+    if result.status == "cancelled":
+        raise KeyboardInterrupt
+    url = store.run(run_group, spec.competition_id, spec.seed)
+    store.remove(url)
+    if result.submission is not None:
+        store.put(f"{url}/submission.csv", result.submission)
+    for part in ("logs", "code"):
+        folder: Path = getattr(result, part)
+        for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()):
+            store.put(f"{url}/{part}/{path.relative_to(folder).as_posix()}", path)
+    record = {
+        "key": key,
+        "run_group": run_group,
+        "run_id": spec.run_id,
+        "competition_id": spec.competition_id,
+        "seed": spec.seed,
+        "agent": spec.agent.name,
+        "edition": edition,
+        "backend": runner.name,
+        "status": result.status,
+        "message": result.message,
+        "exit_code": result.exit_code,
+        "started_at": result.started_at.isoformat(),
+        "finished_at": result.finished_at.isoformat(),
+        "duration_seconds": result.duration_seconds,
+        "submission_exists": result.submission is not None,
+        "time_limit_seconds": float(spec.limits.time_limit_seconds),
+        "code_fingerprint": spec.agent.fingerprint(),
+    }
+    store.write_json(f"{url}/{RUN}", record)
+    runner.discard(handle)
+    return result

@@ -1,0 +1,30 @@
+"""Step 3: the prepared files are those of the published benchmark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import task
+from prefect.context import TaskRunContext
+
+from competitions import registry
+from competitions.editions import Edition
+from storage.acquire import discard_archive
+from storage.prepared import check, is_verified
+from storage.store import Store
+from tasks.progress import tell
+
+
+def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+    store, edition, key = Store(parameters["store"]), parameters["edition"], parameters["key"]
+    return f"checksum-{key}" if is_verified(store, edition, parameters["competition_id"], key) else None
+
+
+@task(name="checksum", task_run_name="checksum {competition_id}", persist_result=True, cache_key_fn=_cache_key)
+def checksum(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
+    """Compare with the MD5s in competition.yaml; returns how many were compared. Then raw data can go."""
+    tell(competition_id, "checksum")
+    compared = check(Store(store), registry.get(competition_id), edition, key)
+    if not keep_raw:
+        discard_archive(Store(store), competition_id)
+    return compared

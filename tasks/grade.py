@@ -1,0 +1,83 @@
+"""Step 5: a run's submission against the answers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.context import TaskRunContext
+from prefect.logging import get_run_logger
+
+from competitions import registry
+from competitions.editions import Edition
+from grading.grader import Grader
+from grading.report import GradedSubmission
+from storage.keys import content_key
+from storage.prepared import committed_key, local_part
+from storage.settings import get_settings
+from storage.store import Store
+from tasks.agent_run import RUN, run_row
+from tasks.progress import tell
+
+GRADE = "grade.json"
+
+
+def grade_key(competition_id: str, run_key: str, edition: Edition) -> str:
+    """The content key of a grade: the run and the grader's code."""
+    return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition)
+
+
+def finished_grade(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
+    """The row of `tables/grades` that is in the store under `key`; None if the run has still to be graded."""
+    record: dict[str, Any] | None = store.read_json(store.run(run_group, competition_id, seed) + f"/{GRADE}")
+    # A grading that failed is our bug; it is tried again.
+    return record if record is not None and record["key"] == key and record["outcome"] != "failed" else None
+
+
+def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+    store, where = (
+        Store(parameters["store"]),
+        [parameters[name] for name in ("run_group", "competition_id", "seed", "key")],
+    )
+    return f"{context.task.name}-{where[-1]}" if finished_grade(store, *where) else None
+
+
+@task(name="grade", task_run_name="grade {competition_id} seed {seed}", persist_result=True, cache_key_fn=_cache_key)
+def grade(competition_id: str, seed: int, run_group: str, store: str, edition: Edition, key: str) -> str:
+    """Grade the submission that the run left; returns the outcome."""
+    place = Store(store)
+    url = place.run(run_group, competition_id, seed)
+    run = place.read_json(f"{url}/{RUN}") or {}
+    competition = registry.get(competition_id)
+    prepared = local_part(place, competition_id, edition, "private", get_settings().scratch)
+    with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder:
+        submission = Path(folder) / "submission.csv"
+        if run["submission_exists"]:
+            place.top.fs.get_file(place.top.path(place.relative(f"{url}/submission.csv")), str(submission))
+        result = Grader(competition, prepared, edition).grade(submission, f"{url}/submission.csv")
+    message = run["message"] or "the agent left no submission" if result.outcome == "missing" else result.message
+    if result.detail:
+        get_run_logger().error("%s", result.detail)
+    graded = GradedSubmission(
+        report=result.report,
+        outcome=result.outcome,
+        message=message,
+        run_group=run_group,
+        run_id=run["run_id"],
+        seed=seed,
+        agent=run["agent"],
+        edition=edition,
+        complexity=competition.facts.complexity,
+        category=competition.facts.category,
+    )
+    place.write_json(f"{url}/{GRADE}", {**graded.to_row(), "key": key, "detail": result.detail})
+    score = result.report.score
+    tell(run_row(run_group, competition_id, seed), "graded", message or f"score {score}")
+    return result.outcome
+
+
+def prepared_key_of(store: Store, edition: Edition, competition_id: str) -> str:
+    """The key of the dataset in the store; empty if it is not prepared (the run will then say so)."""
+    return committed_key(store, edition, competition_id) or ""

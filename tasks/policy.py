@@ -1,0 +1,22 @@
+"""Retries, the same for all tasks: only where a cause can pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect.client.schemas.objects import State, TaskRun
+
+from competitions.errors import UserError
+
+
+def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
+    """Whether trying again may help: errors of network and disk may pass, a user's errors and bugs do not."""
+    try:
+        state.result()
+    except UserError:
+        return False
+    except (OSError, TimeoutError):  # ConnectionError and the object stores' errors among them
+        return True
+    except Exception:
+        return False
+    return False

@@ -1,0 +1,68 @@
+"""Every competition of the catalog, by being there: facts complete, description true, samples and gold grade."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from competitions import registry
+from competitions.competition import Competition
+
+ALL = [registry.get(name) for name in registry.list()]
+
+
+@pytest.fixture(params=ALL, ids=lambda competition: competition.id)
+def competition(request: pytest.FixtureRequest) -> Competition:
+    return request.param
+
+
+def test_facts_are_complete(competition: Competition) -> None:
+    facts = competition.facts
+    assert facts.leaderboard.teams > 0
+    assert facts.name
+    assert facts.split
+    if facts.source == "kaggle":
+        assert facts.checksums.download, "a download can only be verified against a known MD5"
+        assert facts.checksums.prepared
+
+
+def test_thresholds_lie_within_the_leaderboard(competition: Competition) -> None:
+    board = competition.facts.leaderboard
+    if board.percentiles is not None:
+        best, last = board.percentiles[0], board.percentiles[-1]
+        low, high = min(best, last), max(best, last)
+        assert (best <= last) == competition.facts.lower_is_better or best == last
+        assert low <= board.gold <= high
+
+
+def test_description_has_what_an_agent_needs(competition: Competition) -> None:
+    text = competition.description
+    for heading in ("## Overview", "## Data", "## Evaluation", "## Submission"):
+        assert heading in text
+    assert "```" in text or re.search(r"\n    \S+,\S+", text), "an example of a submission"
+
+
+def test_description_points_at_no_leak(competition: Competition) -> None:
+    assert not re.search(r"\bleak|exploit|cheat|private/", competition.description, re.IGNORECASE)
+
+
+def test_yaml_says_nothing_twice(competition: Competition) -> None:
+    content = yaml.safe_load((competition.folder / "competition.yaml").read_text())
+    assert content.get("params") != {}, "leave out what is empty"
+    assert content.get("known_issues") != []
+
+
+def test_the_catalog_holds_the_whole_benchmark() -> None:
+    sizes = {split: len(registry.list(split)) for split in registry.SPLITS}
+    assert sizes == {
+        "low": 22, "lite": 22, "medium": 38, "high": 15, "all": 75, "dev": 7, "demo": 3, "systemcard": 30,
+    }  # fmt: skip
+
+
+def test_folders_hold_only_what_belongs_there(competition: Competition) -> None:
+    known = {"competition.yaml", "description.md", "description_obfuscated.md", "prepare.py", "grade.py", "bundle.py"}
+    extra = {path.name for path in competition.folder.iterdir() if path.name != "__pycache__"} - known
+    assert all(Path(name).suffix in {".json", ".csv", ".txt"} for name in extra), extra

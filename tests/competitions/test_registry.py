@@ -1,0 +1,96 @@
+"""Finding competitions: by id, by split, in folders of one's own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit, UserError
+
+
+def test_an_unknown_id_names_close_matches() -> None:
+    with pytest.raises(UnknownCompetition, match="Did you mean leaf-classification"):
+        registry.get("leaf-clasification")
+
+
+def test_an_unknown_split_names_the_splits() -> None:
+    with pytest.raises(UnknownSplit, match="low, lite, medium"):
+        registry.list("lo")
+
+
+def test_lite_is_low_and_lists_are_sorted() -> None:
+    assert registry.list("lite") == registry.list("low") == sorted(registry.list("low"))
+    assert registry.list("demo") == ["breast-cancer", "diabetes", "digits"]
+
+
+def test_a_selection_names_each_once() -> None:
+    assert registry.select(["digits", "digits"], "demo") == ["breast-cancer", "diabetes", "digits"]
+    with pytest.raises(UserError, match="nothing selected"):
+        registry.select()
+
+
+def test_a_folder_outside_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_of("diabetes", tmp_path / "my-own")
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path))
+    assert registry.get("my-own").facts.complexity == "demo"
+
+
+def test_an_id_that_exists_twice_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(registry.CATALOG / "diabetes", tmp_path / "diabetes")
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path))
+    with pytest.raises(UserError, match="exists twice"):
+        registry.list()
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("leaderboard: 3", "leaderboard"),
+        ("colour: blue", "colour"),
+        ("category: 'Knitting'", "category"),
+        ("id: other", "differs from the folder's name"),
+        ("a: b: c", "not valid"),
+    ],
+)
+def test_bad_facts_are_named_in_one_line(tmp_path: Path, line: str, complaint: str) -> None:
+    folder = copy_of("diabetes", tmp_path / "my-own")
+    text = (folder / "competition.yaml").read_text()
+    name = line.split(":")[0]
+    kept = [old for old in text.splitlines() if not old.startswith(f"{name}:")]
+    (folder / "competition.yaml").write_text("\n".join([*kept, line]))
+    with pytest.raises(BadCompetition, match=complaint) as caught:
+        registry.Competition.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    folder = copy_of("diabetes", tmp_path / "my-own")
+    (folder / "grade.py").unlink()
+    with pytest.raises(BadCompetition, match=r"grade\.py missing"):
+        registry.Competition.load(folder)
+
+
+def test_params_are_known_by_name() -> None:
+    with pytest.raises(UserError, match="has no parameter rows"):
+        registry.get("digits").params({"rows": 3})
+
+
+def test_fingerprints_follow_the_code_they_stand_for(tmp_path: Path) -> None:
+    folder = copy_of("diabetes", tmp_path / "my-own")
+    before = registry.Competition.load(folder)
+    (folder / "description.md").write_text("better words")
+    (folder / "grade.py").write_text("# another grader\n")
+    after = registry.Competition.load(folder)
+    assert after.fingerprint("prepare") == before.fingerprint("prepare")
+    assert after.fingerprint("grade") != before.fingerprint("grade")
+
+
+def copy_of(competition_id: str, folder: Path) -> Path:
+    """A competition of the catalog as one of the user's own."""
+    shutil.copytree(registry.CATALOG / competition_id, folder)
+    text = (folder / "competition.yaml").read_text()
+    (folder / "competition.yaml").write_text(text.replace(f"id: {competition_id}", f"id: {folder.name}"))
+    return folder

@@ -1,0 +1,184 @@
+"""Which places earn medals, which scores reach them, and how many teams a score beats."""
+
+import math
+
+import pytest
+
+from grading.medals import (
+    MedalPlaces,
+    Thresholds,
+    above_median,
+    human_percentile,
+    medal_for,
+    medal_places,
+    thresholds_from_leaderboard,
+)
+
+ACCURACY = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=1000, lower_is_better=False)
+LOG_LOSS = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=1000, lower_is_better=True)
+
+
+@pytest.mark.parametrize(
+    ("teams", "gold", "silver", "bronze"),
+    [
+        (1, 1, 1, 1),  # fractions round down, but somebody always wins
+        (9, 1, 1, 3),
+        (50, 5, 10, 20),  # detecting-insults-in-social-commentary
+        (99, 9, 19, 39),
+        (100, 10, 20, 40),
+        (161, 10, 32, 64),  # denoising-dirty-documents
+        (249, 10, 49, 99),
+        (250, 10, 50, 100),
+        (499, 10, 50, 100),
+        (500, 11, 50, 100),
+        (878, 11, 50, 100),  # nomad2018-predict-transparent-conductors
+        (999, 11, 50, 100),
+        (1000, 12, 50, 100),
+        (1595, 13, 79, 159),  # leaf-classification
+        (4539, 19, 226, 453),  # jigsaw-toxic-comment-classification-challenge
+    ],
+)
+def test_medal_places_follow_the_number_of_teams(teams, gold, silver, bronze):
+    assert medal_places(teams) == MedalPlaces(gold, silver, bronze)
+
+
+def test_no_place_hangs_on_how_fractions_of_the_teams_round():
+    for teams in range(10, 100, 10):
+        assert medal_places(teams) == MedalPlaces(teams // 10, teams // 5, 2 * teams // 5)
+    for teams in range(1000, 10_000, 500):
+        assert medal_places(teams) == MedalPlaces(10 + teams // 500, teams // 20, teams // 10)
+
+
+@pytest.mark.parametrize("teams", [0, -1])
+def test_a_leaderboard_without_teams_is_refused(teams):
+    with pytest.raises(ValueError, match="at least one team"):
+        medal_places(teams)
+
+
+@pytest.mark.parametrize(
+    ("teams", "percentiles", "bronze"),
+    [
+        # From the figures of real leaderboards: with 1,000 or more teams bronze is what the team at top 10 % has.
+        (1595, {5: 0.0081, 10: 0.01526, 15: 0.02115}, 0.01526),  # leaf-classification
+        (1241, {5: 0.27044, 10: 0.29381, 15: 0.29661}, 0.29381),  # spooky-author-identification
+    ],
+)
+def test_the_position_rule_agrees_with_published_thresholds(teams, percentiles, bronze):
+    place = medal_places(teams).bronze
+    share = min(percentiles, key=lambda percent: abs(percent - 100 * place / teams))
+    assert percentiles[share] == bronze
+
+
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_thresholds_are_the_scores_of_the_last_medal_places(lower_is_better):
+    ranks = range(1, 201)  # place 1 ... 200; among 200 teams gold is place 10, silver 40, bronze 80
+    scores = [float(rank if lower_is_better else -rank) for rank in ranks]
+    sign = 1 if lower_is_better else -1
+    shuffled = scores[::3] + scores[1::3] + scores[2::3]
+    assert thresholds_from_leaderboard(shuffled, lower_is_better) == Thresholds(
+        gold=sign * 10,
+        silver=sign * 40,
+        bronze=sign * 80,
+        median=sign * 100.5,
+        teams=200,
+        lower_is_better=lower_is_better,
+    )
+
+
+def test_a_leaderboard_of_trained_models_stays_marked_as_such():
+    assert not thresholds_from_leaderboard([1.0, 2.0], lower_is_better=False, human=False).human
+
+
+def test_a_leaderboard_score_without_a_rank_is_refused():
+    with pytest.raises(ValueError, match="not a number"):
+        thresholds_from_leaderboard([0.1, math.nan], lower_is_better=False)
+    with pytest.raises(ValueError, match="at least one team"):
+        thresholds_from_leaderboard([], lower_is_better=False)
+
+
+@pytest.mark.parametrize(
+    ("score", "thresholds", "medal"),
+    [
+        (0.95, ACCURACY, "gold"),
+        (0.9, ACCURACY, "gold"),  # a tie earns the medal
+        (math.nextafter(0.9, 0), ACCURACY, "silver"),
+        (0.8, ACCURACY, "silver"),
+        (0.7, ACCURACY, "bronze"),
+        (0.69, ACCURACY, None),
+        (0.05, LOG_LOSS, "gold"),
+        (0.1, LOG_LOSS, "gold"),
+        (math.nextafter(0.1, 1), LOG_LOSS, "silver"),
+        (0.3, LOG_LOSS, "bronze"),
+        (0.31, LOG_LOSS, None),
+        (math.inf, LOG_LOSS, None),
+        (math.nan, ACCURACY, None),
+        (math.nan, LOG_LOSS, None),
+        (None, ACCURACY, None),
+    ],
+)
+def test_a_score_earns_the_best_medal_whose_threshold_it_reaches(score, thresholds, medal):
+    assert medal_for(score, thresholds) == medal
+
+
+def test_where_all_thresholds_coincide_a_tie_earns_gold():
+    cactus = Thresholds(gold=1.0, silver=1.0, bronze=1.0, median=0.9991, teams=1221, lower_is_better=False)
+    assert medal_for(1.0, cactus) == "gold"
+    assert medal_for(0.99999, cactus) is None
+
+
+@pytest.mark.parametrize(
+    ("score", "thresholds", "expected"),
+    [
+        (0.51, ACCURACY, True),
+        (0.5, ACCURACY, False),  # strictly better, unlike medals
+        (0.49, LOG_LOSS, True),
+        (0.5, LOG_LOSS, False),
+        (math.nan, ACCURACY, False),
+        (math.nan, LOG_LOSS, False),
+        (None, LOG_LOSS, False),
+    ],
+)
+def test_above_median_is_strict(score, thresholds, expected):
+    assert above_median(score, thresholds) is expected
+
+
+# leaf-classification (log loss) and aerial-cactus-identification (AUC): scores at top 0 %, 5 %, ... 100 %.
+LEAF = [0.0, 0.0081, 0.01526, 0.02115, 0.02884, 0.0309, 0.03725, 0.04096, 0.05536, 0.07529, 0.10729]
+LEAF += [0.15906, 0.28675, 0.46216, 0.65152, 0.68873, 0.81404, 1.24582, 1.56994, 4.59437, 34.18989]
+CACTUS = [1.0, 1.0, 1.0, 0.9999, 0.9999, 0.9999, 0.9999, 0.9999, 0.9998, 0.9996, 0.9991]
+CACTUS += [0.9982, 0.9969, 0.9946, 0.9911, 0.9855, 0.9741, 0.9634, 0.9173, 0.5095, 0.3363]
+
+
+@pytest.mark.parametrize(
+    ("score", "percentiles", "beaten"),
+    [
+        (-1.0, LEAF, 100),  # better than the winner
+        (0.0, LEAF, 100),
+        (0.01526, LEAF, 90),
+        (0.10729, LEAF, 50),
+        ((0.10729 + 0.15906) / 2, LEAF, 47.5),  # halfway between two known teams
+        (34.18989, LEAF, 0),
+        (99.0, LEAF, 0),
+        (1.0, CACTUS, 90),  # a tenth of the teams has it too: they are not beaten
+        (0.9999, CACTUS, 65),
+        (0.1, CACTUS, 0),
+    ],
+)
+def test_human_percentile_is_the_share_of_teams_beaten(score, percentiles, beaten):
+    assert human_percentile(score, percentiles) == pytest.approx(beaten)
+
+
+@pytest.mark.parametrize("percentiles", [LEAF, CACTUS])
+def test_human_percentile_never_falls_when_the_score_improves(percentiles):
+    worst, best = percentiles[-1], percentiles[0]
+    ascending = [worst + (best - worst) * step / 500 for step in range(-20, 521)]
+    shares = [human_percentile(score, percentiles) for score in ascending]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 100)
+
+
+@pytest.mark.parametrize(
+    ("score", "percentiles"), [(None, LEAF), (math.nan, LEAF), (0.5, None), (0.5, []), (0.5, [1.0] * 21)]
+)
+def test_human_percentile_is_nan_where_it_cannot_be_known(score, percentiles):
+    assert math.isnan(human_percentile(score, percentiles))

@@ -1,0 +1,48 @@
+"""Edition v1 equals the published benchmark: prepared files byte by byte, scores to 1e-9, rejections as rejections."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from grading import InvalidSubmission
+from tests.parity.packs import tree
+
+COMPETITIONS = [name for name in registry.list() if registry.get(name).facts.complexity != "demo"]
+
+
+@pytest.mark.parametrize("competition_id", COMPETITIONS)
+def test_equals_the_published_benchmark(competition_id: str, packs: Path, tmp_path: Path) -> None:
+    pack = packs / competition_id
+    expected = json.loads((pack / "expected.json").read_text())
+    competition = registry.get(competition_id)
+
+    competition.prepare(pack / "raw.zip", tmp_path, edition="v1", params=expected["overrides"] or None)
+
+    for part in ("public", "private"):
+        wanted = {name: digest for name, digest in expected[part].items() if name != "description.md"}
+        assert tree(tmp_path / part, expected) == wanted, part
+
+    answers = competition.answers(tmp_path)
+    differing = {}
+    for name, want in expected["scores"].items():
+        try:
+            score: float | str = competition.score(pack / "submissions" / f"{name}.csv", answers)
+        except InvalidSubmission as verdict:
+            score = "rejected" if str(verdict) else "rejected without telling the agent what to mend"
+        if not agrees(score, want, expected.get("absolute_tolerance", 1e-12)):
+            differing[name] = (score, want)
+    assert not differing
+
+
+def agrees(score: float | str, want: dict, absolute: float) -> bool:
+    """Whether a score is the recorded one; NaN equals NaN, and a crash there is a rejection here."""
+    if want["error"] is not None or isinstance(score, str):
+        return score == "rejected" and want["error"] is not None
+    if math.isnan(score) or math.isnan(want["score"]):
+        return math.isnan(score) and math.isnan(want["score"])
+    return score == want["score"] or math.isclose(score, want["score"], rel_tol=1e-9, abs_tol=absolute)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.agents import BUILTIN_AGENTS, Agent, list_agents, load_agent
+from sandbox.errors import AgentError, UnknownAgent
+from sandbox.limits import Limits
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "agents" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "start.sh").write_text("true\n")
+    return folder
+
+
+def define(folder: Path, text: str) -> Path:
+    (folder / "agent.yaml").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("name", list_agents())
+def test_agents_that_ship_are_valid_and_trusted(name: str) -> None:
+    agent = load_agent(name)
+    assert agent.name == name
+    assert agent.trusted
+    assert agent.folder == BUILTIN_AGENTS / name
+
+
+def test_every_field_is_documented() -> None:
+    assert all(field.description for field in Agent.model_fields.values())
+
+
+def test_a_minimal_definition_is_not_trusted(folder: Path) -> None:
+    agent = load_agent(define(folder, "description: Mine.\n"))
+    assert (agent.name, agent.trusted, agent.start, agent.env, agent.limits) == (
+        "mine",
+        False,
+        "start.sh",
+        {},
+        Limits(),
+    )
+
+
+def test_a_folder_elsewhere_is_found_by_path_and_by_directory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    define(folder, "description: Mine.\n")
+    assert load_agent(str(folder)) == load_agent("mine", [folder.parent]) == load_agent("mine", [folder])
+    assert "mine" in list_agents([folder.parent])
+    monkeypatch.chdir(folder)
+    assert load_agent(".").name == "mine"
+    monkeypatch.chdir(folder.parent)
+    assert load_agent("./mine").folder == folder
+
+
+def test_an_agent_of_ones_own_replaces_one_that_ships(folder: Path) -> None:
+    own = define(folder.rename(folder.with_name("dummy")), "description: Mine.\n")
+    assert load_agent("dummy", [own.parent]).description == "Mine."
+    assert load_agent("dummy").description != "Mine."
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("dumy", "did you mean dummy"),
+        ("zzzzzz", "known agents: baseline, dummy"),
+        ("./nowhere", "no such folder"),
+        ("", "known agents"),
+    ],
+)
+def test_an_unknown_agent_gets_help(name: str, part: str) -> None:
+    with pytest.raises(UnknownAgent, match=part) as caught:
+        load_agent(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("description: [", "not valid YAML"),
+        ("", "must hold fields"),
+        ("- a\n", "must hold fields"),
+        ("trusted: true\n", "description: missing"),
+        ("description: x\nimage: y\n", "image: unknown field"),
+        ("description: x\nfolder: /etc\n", "folder: unknown field"),
+        ("description: x\nlimits: {memory: 5}\n", "limits.memory: unknown field"),
+        ("description: x\nlimits: {memory_bytes: -5}\n", "memory_bytes must be a positive number"),
+        ("description: x\nlimits: {time_limit_seconds: .nan}\n", "time_limit_seconds must be a positive number"),
+        ("description: x\nlimits: {cpus: many}\n", "limits.cpus: "),
+        ("description: x\ntrusted: perhaps\n", "trusted: "),
+        ("description: x\nenv: {a b: c}\n", "env.a b"),
+        ("description: x\nenv: {A: 5}\n", "env.A"),
+        ("description: x\nname: other\n", "make them equal"),
+        ("description: x\nstart: other.sh\n", "start file 'other.sh' does not exist"),
+        ("description: x\nstart: ../mine/start.sh\n", "inside the agent's folder"),
+        ("1: 2\n", "field names must be words"),
+        ("description: \x00\n", "not valid YAML"),
+    ],
+)
+def test_a_wrong_definition_is_one_clear_line(folder: Path, text: str, part: str) -> None:
+    with pytest.raises(AgentError, match="agent.yaml") as caught:
+        load_agent(define(folder, text))
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_directory_setting_that_points_nowhere_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="does not exist"):
+        list_agents([tmp_path / "nowhere"])
+
+
+def test_the_fingerprint_follows_names_contents_and_executable_bits_only(folder: Path, tmp_path: Path) -> None:
+    agent = load_agent(define(folder, "description: Mine.\n"))
+    first = agent.fingerprint()
+    copy = shutil.copytree(folder, tmp_path / "elsewhere" / "mine")
+    (copy / "__pycache__").mkdir()
+    (copy / "__pycache__" / "x.pyc").write_bytes(b"x")
+    assert load_agent(copy).fingerprint() == first
+    (folder / "start.sh").chmod(0o755)
+    second = agent.fingerprint()
+    (folder / "more").mkdir()
+    (folder / "more" / "file").write_text("")
+    assert len({first, second, agent.fingerprint()}) == 3
+
+
+def test_overrides_leave_out_none() -> None:
+    limits = Limits(memory_bytes=5).override(memory_bytes=None, cpus=2)
+    assert (limits.memory_bytes, limits.cpus) == (5, 2)
+
+
+def test_importing_the_sandbox_is_cheap() -> None:
+    heavy = "pandas numpy sklearn dask distributed prefect docker"
+    code = f"import sys, sandbox.process; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    assert (
+        subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2]).strip() == "[]"
+    )
+
+
+def test_the_supervisor_needs_no_pydantic() -> None:
+    code = "import sys, sandbox.supervisor; print('pydantic' in sys.modules)"
+    assert (
+        subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2]).strip()
+        == "False"
+    )

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.agents import Agent, load_agent
+from sandbox.backend import Backend, RunSpec
+from sandbox.errors import BackendError, UntrustedAgentRefused
+from sandbox.process import ProcessBackend
+
+HANDS_IN = 'echo begun\nprintf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
+WAITS_FOR_GO = 'echo started >>"$LOGS_DIR/starts"; echo waiting\nwhile [ ! -e go ]; do sleep 0.02; done\n'
+
+
+def test_it_is_a_backend() -> None:
+    backend: Backend = ProcessBackend()
+    assert backend.name == "process"
+
+
+def test_a_run_to_its_end(run: Callable) -> None:
+    done = run(HANDS_IN + 'echo "work" >"$CODE_DIR/main.py"; echo oops >&2; printf "no newline"')
+    result = done.result
+    assert (result.status, result.message, result.exit_code) == ("completed", None, 0)
+    assert result.submission.read_text() == "id,label\n1,1\n"
+    assert (result.code / "main.py").read_text() == "work\n"
+    assert done.log == "begun\noops\nno newline"
+    assert done.lines == ["begun", "oops", "no newline"]
+    assert result.started_at.utcoffset() is not None
+    assert result.started_at <= result.finished_at
+    assert 0 < result.duration_seconds < 60
+
+
+def test_the_agent_sees_its_world_and_no_secret(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MLEBENCH_SECRET", "AWS_SECRET_ACCESS_KEY", "KAGGLE_KEY", "PYTHONPATH"):
+        monkeypatch.setenv(name, "s3cret")
+    # The environment of every process above that it may read, up to the supervisor.
+    done = run(
+        'env; pwd; tr "\\0" "\\n" </proc/$PPID/environ; ls ..; cat "$DATA_DIR/../private/test.csv" data/images/1.png'
+    )
+    assert "s3cret" not in done.log
+    assert f"HOME={done.home}" in done.lines
+    assert str(done.home) in done.lines
+    assert "COMPETITION_ID=competition" in done.lines
+    assert "SEED=3" in done.lines
+    assert "No such file or directory" in done.log
+    assert "pixels" in done.log
+    assert "id,label" not in done.log
+
+
+def test_python_is_the_one_with_the_packages_but_not_the_project(run: Callable) -> None:
+    done = run('"$MLEBENCH_PYTHON" -c "import numpy; print(numpy.__name__)"; cd /; python -c "import sandbox.process"')
+    assert done.lines[0] == "numpy"
+    assert "ModuleNotFoundError" in done.log or "sandbox" in _installed()
+
+
+def _installed() -> list[str]:
+    """The project may be installed in the environment, which is the same one."""
+    from importlib.metadata import packages_distributions
+
+    return list(packages_distributions())
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        ("exit 3", 3, "the agent ended with exit code 3"),
+        ("kill -SEGV $$", -11, "the agent was ended by SIGSEGV"),
+        ("kill -KILL $$", -9, "may have run out of memory"),
+        ("no_such_command", 127, "exit code 127"),
+    ],
+)
+def test_a_crash_keeps_what_there_is(run: Callable, script: str, code: int, message: str) -> None:
+    done = run(HANDS_IN + script)
+    assert (done.result.status, done.result.exit_code) == ("crashed", code)
+    assert message in done.result.message
+    assert done.result.submission is not None
+
+
+def test_a_start_file_that_cannot_be_executed_is_a_crash(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
+) -> None:
+    agent = make_agent("#!/no/such/interpreter\n")
+    (agent.folder / "start.sh").chmod(0o755)
+    result = backend.wait(backend.start(make_spec("", agent=agent)))
+    assert (result.status, result.exit_code) == ("crashed", 127)
+    assert "cannot start the agent" in (result.logs / "agent.log").read_text()
+
+
+def test_writing_nothing_is_said(run: Callable) -> None:
+    result = run("true").result
+    assert (result.status, result.submission) == ("completed", None)
+    assert result.message == "no submission: the agent wrote no submission/submission.csv"
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../prepared/private/test.csv", "{prepared}/private/test.csv"])
+def test_a_link_as_submission_is_never_followed(run: Callable, prepared: Path, target: str) -> None:
+    result = run(f'ln -s "{target.format(prepared=prepared)}" "$SUBMISSION_DIR/submission.csv"').result
+    assert result.submission is None
+    assert "symbolic link" in result.message
+    assert (prepared / "private" / "test.csv").read_text() == "id,label\n1,7\n2,8\n"
+
+
+def test_untrusted_agents_are_refused_unless_the_operator_insists(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
+) -> None:
+    spec = make_spec("", agent=make_agent(HANDS_IN, trusted=False))
+    with pytest.raises(UntrustedAgentRefused, match="--allow-untrusted"):
+        backend.start(spec)
+    assert not spec.workdir.exists()
+    with ProcessBackend(allow_untrusted=True) as insisting:
+        assert insisting.wait(insisting.start(spec)).status == "completed"
+
+
+def test_a_finished_run_is_found_until_it_is_discarded(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec]
+) -> None:
+    spec = make_spec('date +%N >"$SUBMISSION_DIR/submission.csv"')
+    first = backend.wait(backend.start(spec))
+    with ProcessBackend() as another:
+        handle = another.start(spec)
+        lines: list[str] = []
+        assert handle.attachment == "finished"
+        assert another.wait(handle, lines.append) == first
+        assert lines == []
+        another.discard(handle)
+    assert not spec.workdir.exists()
+    backend.discard(handle)
+    assert backend.start(spec).attachment == "new"
+
+
+def test_a_changed_agent_does_not_get_the_old_result(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
+) -> None:
+    backend.wait(backend.start(make_spec("echo old")))
+    handle = backend.start(make_spec("", agent=make_agent("echo new")))
+    assert handle.attachment == "new"
+    assert (backend.wait(handle).logs / "agent.log").read_text() == "new\n"
+
+
+def test_starting_twice_is_one_run(backend: ProcessBackend, make_spec: Callable[..., RunSpec], watch: Callable) -> None:
+    spec = make_spec(WAITS_FOR_GO + HANDS_IN)
+    handle = backend.start(spec)
+    thread, results = watch(handle, "waiting")
+    with ProcessBackend() as another:
+        same = another.start(spec)
+        assert (same.attachment, same.reference) == ("running", handle.reference)
+        lines: list[str] = []
+        (spec.workdir / "home" / "go").touch()
+        assert another.wait(same, lines.append).status == "completed"
+        assert lines == ["begun"]
+    thread.join()
+    assert results[0].status == "completed"
+    assert (results[0].logs / "starts").read_text() == "started\n"
+
+
+def test_a_work_directory_is_for_one_run(backend: ProcessBackend, make_spec: Callable[..., RunSpec]) -> None:
+    spec = make_spec(HANDS_IN)
+    backend.wait(backend.start(spec))
+    with pytest.raises(BackendError, match="belongs to run run"):
+        backend.start(replace(spec, run_id="other"))
+
+
+def test_stopping_ends_everything_and_the_next_start_begins_anew(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], watch: Callable, living: Callable
+) -> None:
+    spec = make_spec(HANDS_IN + "sleep 1000 & setsid sleep 1000 & echo waiting; sleep 1000")
+    handle = backend.start(spec)
+    thread, results = watch(handle, "waiting")
+    assert living(handle.workdir)
+    backend.stop(handle)
+    backend.stop(handle)
+    thread.join()
+    assert living(handle.workdir) == []
+    assert (results[0].status, results[0].message) == ("cancelled", "stopped by the user")
+    assert results[0].submission is not None
+    again = backend.start(spec)
+    assert again.attachment == "new"
+
+
+def test_closing_the_backend_ends_all_its_runs(make_spec: Callable[..., RunSpec], living: Callable) -> None:
+    with ProcessBackend() as backend:
+        handles = [backend.start(make_spec("sleep 1000", run_id=f"run{number}")) for number in range(2)]
+        threads = [threading.Thread(target=backend.wait, args=[handle]) for handle in handles]
+        for thread in threads:
+            thread.start()
+    for handle, thread in zip(handles, threads, strict=True):
+        thread.join()
+        assert living(handle.workdir) == []
+    with pytest.raises(BackendError, match="closed"):
+        backend.start(make_spec("true", run_id="late"))
+
+
+def test_a_work_directory_that_cannot_be_made_is_one_clear_line(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BackendError, match="cannot be started"):
+        backend.start(replace(make_spec("true"), workdir=tmp_path / "file" / "run"))
+
+
+def test_the_dummy_agent_hands_in_the_sample(backend: ProcessBackend, make_spec: Callable[..., RunSpec]) -> None:
+    spec = make_spec("", agent=load_agent("dummy"))
+    result = backend.wait(backend.start(spec))
+    assert result.status == "completed"
+    assert result.submission.read_text() == (spec.data / "sample_submission.csv").read_text()
