@@ -170,7 +170,8 @@ class Download:
         if name not in self._openers:
             self._openers[name] = seekable(self.container, name)
         with self._openers[name]() as file:
-            table = pq.ParquetFile(file, buffer_size=1 << 20)
+            # Buffering ahead would hold whole row groups, which may be as large as the table.
+            table = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
             for batch in table.iter_batches(1 << 20, columns=columns):
                 yield batch.to_pandas()
 

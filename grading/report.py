@@ -30,7 +30,7 @@ class _Published(BaseModel):
 class CompetitionReport(_Published):
     """One graded submission, as `mlebench grade` publishes it.
 
-    `score` is rounded to 5 decimals, while medals are decided on the unrounded score. It is null without a score and
+    `score` is rounded to 5 decimals, and medals are decided on the rounded score. It is null without a score and
     also for the score NaN (JSON has no NaN): `valid_submission` tells the two apart.
     """
 
@@ -110,15 +110,17 @@ def competition_report(
     """Report on one submission.
 
     `score` is the unrounded score, None where there is none (no submission, an invalid one, or a failed grading).
-    Medals and "above median" are decided before rounding. `created_at` defaults to now, UTC.
+    Medals and "above median" are decided on the rounded score, so that whoever reads the report comes to the same
+    medal; a perfect log loss of 2.2e-16 thus reaches a threshold of 0. `created_at` defaults to now, UTC.
     Raises ValueError for a score without a submission.
     """
     if score is not None and not submission_exists:
         raise ValueError(f"{competition_id}: a submission that does not exist cannot have a score")
+    score = None if score is None else round(score, SCORE_DECIMALS)
     medal = medal_for(score, thresholds)
     return CompetitionReport(
         competition_id=competition_id,
-        score=None if score is None else round(score, SCORE_DECIMALS),
+        score=score,
         gold_threshold=thresholds.gold,
         silver_threshold=thresholds.silver,
         bronze_threshold=thresholds.bronze,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.linalg import norm  # unlike NumPy's it does not overflow
 from scipy.stats import rankdata
 
 
@@ -90,7 +91,7 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     if (x == x[0]).all() or (y == y[0]).all() or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
     x, y = x - x.mean(), y - y.mean()
-    return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1, 1))
+    return float(np.clip((x / norm(x)) @ (y / norm(y)), -1, 1))
 
 
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:

@@ -11,11 +11,15 @@ from competitions.arrays import array_content, array_length, read_array
 from competitions.download import Download
 
 
-@pytest.mark.parametrize(
-    "array",
-    [np.random.default_rng(0).random((25_000, 3), dtype=np.float32), np.array(["7", "38", ""] * 9), np.zeros((4, 0)), np.arange(8)],
-    ids=["matrix", "text", "no columns", "vector"],
-)  # fmt: skip
+ARRAYS = {
+    "matrix": np.random.default_rng(0).random((25_000, 3), dtype=np.float32),
+    "text": np.array(["7", "38", ""] * 9),
+    "no columns": np.zeros((4, 0)),
+    "vector": np.arange(8),
+}
+
+
+@pytest.mark.parametrize("array", ARRAYS.values(), ids=list(ARRAYS))
 def test_equals_numpy_save(tmp_path, array):
     np.save(tmp_path / "a.npy", array)
     download = Download.open(str(tmp_path))

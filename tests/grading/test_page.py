@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from grading.medals import Thresholds, medal_for
+from grading.medals import Thresholds, above_median, medal_for
 from grading.page import medal_table, render_markdown, render_page
 from grading.page.build import build_view, clean
 from grading.page.format import duration, mean_sem, number
@@ -467,7 +467,9 @@ def test_a_mark_lies_in_the_band_of_the_medal_it_earned(thresholds, share):
     bands = {None: (0, MEDAL_SCALE["bronze"]), "bronze": (MEDAL_SCALE["bronze"], MEDAL_SCALE["silver"])}
     bands |= {"silver": (MEDAL_SCALE["silver"], MEDAL_SCALE["gold"]), "gold": (MEDAL_SCALE["gold"], 100)}
     low, high = bands[medal_for(score, thresholds)]
-    assert low < medal_position(score, thresholds) < high
+    place = medal_position(score, thresholds)
+    assert low < place < high
+    assert (place > MEDAL_SCALE["median"]) == above_median(score, thresholds)
 
 
 @pytest.mark.parametrize("thresholds", [HIGHER, LOWER])

@@ -93,10 +93,10 @@ def test_a_silver_medal_in_full():
     }
 
 
-def test_medals_are_decided_before_rounding():
-    almost_gold = report(0.930506)  # rounds to 0.93051, which would pass the threshold of 0.930508
-    assert almost_gold.score == 0.93051
-    assert (almost_gold.gold_medal, almost_gold.silver_medal) == (False, True)
+def test_medals_are_decided_on_the_score_that_is_shown():
+    gold = report(0.930506)  # rounds to 0.93051, which passes the threshold of 0.930508
+    assert gold.score == 0.93051
+    assert (gold.gold_medal, gold.silver_medal) == (True, False)
 
 
 def test_a_score_of_nan_is_a_valid_submission_without_medal_and_null_in_json():

@@ -1,20 +1,11 @@
-"""Grading of bms-molecular-translation."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from grading.cells import as_text
 from grading.checks import align
 from grading.metrics.text import levenshtein
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-    from competitions.editions import Edition
-
-
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """Mean Levenshtein distance; in v1 an empty cell is the text `nan`."""
     submission, answers = align(submission, answers, on="image_id", columns=["InChI"])
     if edition == "v2":

@@ -1,11 +1,10 @@
 import pandas as pd
 
-from competitions.editions import Edition
 from grading.cells import probabilities
 from grading.checks import align
 from grading.metrics.ranking import roc_auc
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     submission, answers = align(submission, answers, on="id", columns=["malignant"])
     return roc_auc(answers["malignant"], probabilities(submission, "malignant"))

@@ -1,20 +1,11 @@
-"""Grading of google-research-identify-contrails-reduce-global-warming."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from grading.cells import runs
 from grading.checks import align
 from grading.metrics.masks import overlap
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-    from competitions.editions import Edition
-
-
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """Dice coefficient of all pixels of all records together; `-` is an empty mask."""
     submission, answers = align(submission, answers, on="record_id", columns=["encoded_pixels"])
     pixels = (answers["height"] * answers["width"]).tolist()

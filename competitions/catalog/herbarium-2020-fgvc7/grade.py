@@ -1,20 +1,11 @@
-"""Grading of herbarium-2020-fgvc7."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from grading.cells import integers, whole_numbers
 from grading.checks import align
 from grading.metrics.classification import f1_macro
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-    from competitions.editions import Edition
-
-
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """Macro-averaged F1."""
     submission, answers = align(submission, answers, on="Id", columns=["Predicted"])
     predicted = (whole_numbers if edition == "v2" else integers)(submission, "Predicted")

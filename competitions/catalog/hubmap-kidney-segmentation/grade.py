@@ -1,22 +1,12 @@
-"""Grading of hubmap-kidney-segmentation."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from grading.cells import runs
 from grading.checks import align
 from grading.metrics.masks import dice
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-    from competitions.editions import Edition
-
-
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """Mean Dice coefficient of the images."""
     submission, answers = align(submission, answers, on="id", columns=["predicted"])
     pixels = (answers["width_pixels"] * answers["height_pixels"]).tolist()

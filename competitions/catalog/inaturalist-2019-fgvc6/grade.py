@@ -1,20 +1,11 @@
-"""Grading of inaturalist-2019-fgvc6."""
+import pandas as pd
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from grading import InvalidSubmission
 from grading.checks import align
-from grading.errors import InvalidSubmission
 from grading.metrics.classification import accuracy
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-    from competitions.editions import Edition
-
-
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """Share of wrong first guesses."""
     submission, answers = align(submission, answers, on="id", columns=["predicted"])
     try:

@@ -1,26 +1,18 @@
-"""Grading of kuzushiji-recognition."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from grading import InvalidSubmission
 from grading.cells import texts
 from grading.checks import align
-from grading.errors import InvalidSubmission
 from grading.metrics.classification import f_beta
 from grading.metrics.detection import located_counts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from competitions.editions import Edition
 
 MOST_POINTS = 1200  # the organisers' limit for a page; the published grader does not enforce it
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """F1 of located characters, counted over all pages."""
     submission, answers = align(submission, answers, on="image_id", columns=["labels"])
     boxes = [groups(labels, 5) for labels in texts(answers, "labels", missing="")]

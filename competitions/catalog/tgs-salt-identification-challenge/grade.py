@@ -1,25 +1,15 @@
-"""Grading of tgs-salt-identification-challenge."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from grading.cells import runs
 from grading.checks import align, require_exact_columns
 from grading.metrics.masks import Runs, iou
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from competitions.editions import Edition
-
 PIXELS = 101 * 101
 THRESHOLDS = np.arange(0.5, 1.0, 0.05)
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """Mean over images of the share of IoU thresholds that are passed."""
     require_exact_columns(submission, ["id", "rle_mask"])
     submission, answers = align(submission, answers, on="id")

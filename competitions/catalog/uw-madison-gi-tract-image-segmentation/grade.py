@@ -1,28 +1,20 @@
-"""Grading of uw-madison-gi-tract-image-segmentation."""
-
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from grading import InvalidSubmission
 from grading.cells import runs, texts
 from grading.checks import align, require_columns
-from grading.errors import InvalidSubmission
 from grading.metrics.masks import Runs, dice, to_mask
 from grading.metrics.volumes import scaled_hausdorff
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from competitions.editions import Edition
 
 KEY = "id and class"
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """0.4 times the mean Dice coefficient of rows, plus 0.6 times (1 - mean Hausdorff distance of volumes)."""
     require_columns(submission, "id", "class", "predicted")
     if edition == "v2":

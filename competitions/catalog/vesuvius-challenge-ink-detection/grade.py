@@ -1,21 +1,12 @@
-"""Grading of vesuvius-challenge-ink-detection."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from grading.cells import runs
 from grading.checks import align, require_exact_columns
 from grading.metrics.classification import f_beta
 from grading.metrics.masks import overlap
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-    from competitions.editions import Edition
-
-
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     """F0.5 of the ink pixels of the one fragment."""
     require_exact_columns(submission, ["Id", "Predicted"])
     submission, answers = align(submission, answers, on="Id")

@@ -140,7 +140,7 @@ def predict(
     if answers.nunique() < 2:
         default = truth.iloc[0] if kind == "label" else float(kind != "probability")
         return pd.DataFrame(default, index=test.index, columns=["prediction" if kind != "classes" else names[0]])
-    models = _candidates(train, kind, answers.nunique(), pixels, seed)
+    models = _candidates(train, kind, 0 if names is None else len(names), pixels, seed)
     some = train.index[:TRIAL_ROWS]
     best, cost = _choose(models, train.loc[some], answers[some], kind, seed, began + 0.4 * (until - began))
     rows = min(len(train), max(TRIAL_ROWS, int(0.5 * max(until - time.monotonic(), 0) / cost)))

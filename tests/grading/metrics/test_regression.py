@@ -52,6 +52,11 @@ def test_correlations(truth, predicted):
     assert spearman(truth, predicted) == pytest.approx(stats.spearmanr(truth, predicted)[0], **close)
 
 
+def test_correlation_of_huge_numbers():
+    truth, predicted = [0.0, 1.0, 2.0, 4.0], [-3e200, 1e100, 5e200, 9e210]
+    assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], rel=1e-9)
+
+
 def test_mean_columnwise_rmse():
     rng = np.random.default_rng(0)
     truth, predicted = rng.random((50, 3)), rng.random((50, 3))

@@ -1,0 +1,41 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split_groups
+
+TARGET = "scalar_coupling_constant"
+QUANTITIES = [
+    "dipole_moments.csv",
+    "magnetic_shielding_tensors.csv",
+    "mulliken_charges.csv",
+    "potential_energy.csv",
+    "scalar_coupling_contributions.csv",
+]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    train, test = split_groups(table, "molecule_name", 0.1)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns=TARGET))
+    out.private.table("answers.csv", test)
+    out.public.table("sample_submission.csv", test[["id"]].assign(**{TARGET: 0}))
+    for name in QUANTITIES:
+        out.public.table(name, about(train["molecule_name"].unique(), raw, name))
+    # v1 withholds the geometry of the test molecules.
+    molecules = (table if edition == "v2" else train)["molecule_name"].unique()
+    out.public.table("structures.csv", about(molecules, raw, "structures.csv"))
+    out.public.copies(raw.each("structures/{}.xyz", molecules))
+    return out
+
+
+def about(molecules: list[str], raw: Download, name: str) -> pd.DataFrame:
+    """The rows of the table `name` about these molecules, each of which must be there."""
+    table = raw.read_csv(name)
+    found = table[table["molecule_name"].isin(molecules)]
+    if found["molecule_name"].nunique() != len(molecules):
+        raise DownloadError(f"{name} lacks molecules of train.csv; download it again")
+    return found

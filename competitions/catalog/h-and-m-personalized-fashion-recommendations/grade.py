@@ -1,0 +1,28 @@
+import numpy as np
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import as_text
+from grading.checks import align, require_exact_columns
+from grading.metrics.ranking import mean_average_precision_at_k
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_exact_columns(submission, ["customer_id", "prediction"])
+    if not answers["customer_id"].isin(submission["customer_id"]).all():
+        raise InvalidSubmission("There must be a row for every customer of the sample submission.")
+    submission = by_customer(submission[submission["customer_id"].isin(answers["customer_id"])])
+    if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later ones
+        submission, answers = align(submission, answers, "customer_id")
+    truth, ranked = (articles(table, edition) for table in (by_customer(answers), submission))
+    return mean_average_precision_at_k([set(row) for row in truth], ranked, 12)
+
+
+def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
+    # This kind of sort decides where the rows of a customer given twice go.
+    return rows.iloc[np.argsort(rows["customer_id"].to_numpy(dtype=object), kind="quicksort")]
+
+
+def articles(rows: pd.DataFrame, edition: str) -> list[list[str]]:
+    lists = [cell.split(" ") for cell in as_text(rows, "prediction")]
+    return [[article.lstrip("0") for article in row] for row in lists] if edition == "v2" else lists

@@ -1,0 +1,26 @@
+"""The 32 million transactions are never in memory as a whole: see competitions.bigtable. Pictures are copied."""
+
+import numpy as np
+import pandas as pd
+
+from competitions.bigtable import BigTable
+from competitions.download import Download
+from competitions.preparation import Preparation
+
+WEEK = pd.Timedelta(days=7)
+COPIED = ["sample_submission.csv", "articles.csv", "customers.csv"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = BigTable(raw, "transactions_train.csv", keep=("t_dat",))
+    dates = pd.to_datetime(table.kept["t_dat"])
+    start = dates.max() - WEEK
+    # From its first to its last day, the test "week" of v1 has eight.
+    is_test = dates > start if edition == "v2" else dates >= start
+    bought = table.frame(np.flatnonzero(is_test)).groupby("customer_id")["article_id"]
+    out = Preparation()
+    out.public.content("transactions_train.csv", table.content(np.flatnonzero(~is_test)))
+    out.private.table("answers.csv", bought.agg(" ".join).rename("prediction").reset_index())
+    out.public.copies(raw.each("{}", COPIED))
+    out.public.copy_tree("images", raw, "images")
+    return out

@@ -1,0 +1,33 @@
+"""The features (2.1 GB) are held once; the arrays made of them are written in blocks of rows."""
+
+import numpy as np
+import pandas as pd
+
+from competitions.arrays import array_content, array_length, read_array
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+FOLDER = "timit_11/timit_11"
+SEGMENT = 1_000  # frames in a row that go to one part together in v2
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    features = read_array(raw, f"{FOLDER}/train_11.npy")
+    labels = read_array(raw, f"{FOLDER}/train_label_11.npy")
+    unlabelled = array_length(raw, f"{FOLDER}/test_11.npy")
+    share = unlabelled / (len(features) + unlabelled)
+    frames = np.arange(len(features))
+    if edition == "v2":  # neighbouring frames overlap: drawn one by one, a test frame has its like in the training set
+        segments = np.array_split(frames, max(2, len(frames) // SEGMENT))
+        train, test = (np.concatenate(part) for part in split(segments, share))
+    else:
+        train, test = split(frames, share)
+    answers = pd.DataFrame({"Id": range(len(test)), "ClassId": labels[test]})
+    out = Preparation()
+    out.public.content(f"{FOLDER}/train_11.npy", array_content(features, train))
+    out.public.content(f"{FOLDER}/train_label_11.npy", array_content(labels, train))
+    out.public.content(f"{FOLDER}/test_11.npy", array_content(features, test))
+    out.private.table("answers.csv", answers)
+    out.public.table("sampleSubmission.csv", answers.assign(ClassId=0))
+    return out

@@ -1,0 +1,22 @@
+"""The table of 55 million rows is never in memory as a whole: see competitions.bigtable."""
+
+from competitions.bigtable import BigTable
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+TEST_ROWS = 9914
+NOTE = "GCP-Coupons-Instructions.rtf"
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = BigTable(raw, "train.csv")
+    train, test = split(table.rows, TEST_ROWS)
+    rides = table.frame(test)
+    out = Preparation()
+    out.public.content("labels.csv", table.content(train))
+    out.public.table("test.csv", rides.drop(columns="fare_amount"))
+    out.public.table("sample_submission.csv", rides[["key"]].assign(fare_amount=11.35))
+    out.private.table("test.csv", rides)
+    out.public.copy(NOTE, raw.file(NOTE))
+    return out

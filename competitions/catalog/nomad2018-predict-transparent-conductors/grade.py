@@ -1,0 +1,22 @@
+import pandas as pd
+from numpy.typing import NDArray
+
+from grading.cells import numbers
+from grading.checks import align, require_columns, require_rows
+from grading.metrics.regression import rmsle
+
+TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_columns(submission, *TARGETS)
+    require_rows(submission, len(answers))
+    if edition == "v2":
+        submission, answers = align(submission, answers, "id")
+    return sum(rmsle(answers[name], predicted(submission, name)) for name in TARGETS) / len(TARGETS)
+
+
+def predicted(submission: pd.DataFrame, name: str) -> NDArray:
+    values = numbers(submission, name, low=0)
+    # A column of booleans stays one: the published grader's logarithm of it has half precision.
+    return values.astype(bool) if submission[name].dtype == bool else values

@@ -1,0 +1,36 @@
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align, require_columns
+from grading.metrics.regression import laplace_log_likelihood
+
+ID = "Patient_Week"
+PREDICTED = ["FVC", "Confidence"]
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_columns(submission, ID, *PREDICTED)
+    require_known_and_numeric(submission, answers)
+    visits = answers.dropna(subset="FVC").sort_values("Weeks")
+    if edition == "v2":
+        align(submission, answers, ID)
+        visits = visits[visits.duplicated("Patient")]  # the first one is public
+    visits = visits.groupby("Patient").tail(3)
+    scored = submission[submission[ID].isin(visits[ID])].sort_values(ID)
+    visits = visits[visits[ID].isin(scored[ID])].sort_values(ID)  # v1 passes over visits that are left out
+    if len(scored) != len(visits) and len(visits) != 1:  # a single one is compared with each of its repetitions
+        raise InvalidSubmission(f"Some visits are given more than once; write one row for each `{ID}`.")
+    if edition == "v2":
+        numbers(scored, PREDICTED)
+    return laplace_log_likelihood(visits["FVC"], scored["FVC"], scored["Confidence"].fillna(0))
+
+
+def require_known_and_numeric(submission: pd.DataFrame, answers: pd.DataFrame) -> None:
+    unknown = submission.loc[~submission[ID].isin(answers[ID]), ID]
+    if len(unknown):
+        raise InvalidSubmission(f"{len(unknown)} rows have an unknown `{ID}`, such as {unknown.iloc[0]}.")
+    for name in PREDICTED:
+        if not is_numeric_dtype(submission[name]):
+            raise InvalidSubmission(f"`{name}` must hold numbers only.")

@@ -1,0 +1,31 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split_groups
+
+VISIT = ["Patient", "Weeks"]
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    train, test = split_groups(table, "Patient", 0.1)
+    first_visits = test.sort_values("Weeks").groupby("Patient", as_index=False).first()
+    # In v1 the range of weeks shows when the first and the last visit of all test patients were.
+    weeks = range(-12, 134) if edition == "v2" else range(test["Weeks"].min(), test["Weeks"].max() + 1)
+    grid = pd.MultiIndex.from_product([test["Patient"].unique(), weeks], names=VISIT).to_frame(index=False)
+    answers = grid.merge(test, on=VISIT, how="left")
+    if len(answers) != len(grid):
+        raise DownloadError("train.csv has a patient with two visits in one week; download it again")
+    answers["Patient_Week"] = answers["Patient"] + "_" + answers["Weeks"].astype(str)
+    answers["Confidence"] = 100
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", first_visits[table.columns])
+    out.private.table("test.csv", answers)
+    out.public.table("sample_submission.csv", answers[["Patient_Week"]].assign(FVC=2000, Confidence=100))
+    for part, visits in (("train", train), ("test", test)):
+        for patient in visits["Patient"].unique():
+            out.public.copy_tree(f"{part}/{patient}", raw, f"train/{patient}")
+    return out

@@ -1,0 +1,19 @@
+import math
+
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align, align_repeated
+from grading.metrics.regression import mae
+
+TARGET = "time_to_eruption"
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    match = align if edition == "v2" else align_repeated  # v1 counts a segment as often as it is given
+    submission, answers = match(submission, answers, "segment_id", [TARGET])
+    error = mae(answers[TARGET], numbers(submission, TARGET))
+    if not math.isfinite(error):
+        raise InvalidSubmission(f"The numbers in `{TARGET}` are too large.")
+    return error if edition == "v2" else round(error)

@@ -1,0 +1,18 @@
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table = raw.read_csv("train.csv")
+    if list(table.columns) != ["segment_id", "time_to_eruption"]:
+        raise DownloadError("train.csv must have the columns segment_id and time_to_eruption; download it again")
+    train, test = split(table, 0.1)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test.assign(time_to_eruption=0))
+    for part, rows in (("train", train), ("test", test)):
+        out.public.copies(raw.each("train/{}.csv", rows["segment_id"], to=part + "/{}.csv"))
+    return out

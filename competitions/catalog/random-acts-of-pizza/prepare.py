@@ -1,0 +1,26 @@
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation, json_content
+from competitions.records import only, read_records
+from competitions.splits import split
+
+TARGET = "requester_received_pizza"
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    labelled, unlabelled = read_records(raw, "train.json"), read_records(raw, "test.json")
+    train, test = split(labelled, len(unlabelled) / (len(labelled) + len(unlabelled)))
+    answers = pd.DataFrame(test)[["request_id", TARGET]].astype({TARGET: int})
+    test = only(test, list(unlabelled[0]))
+    if edition == "v2":  # who gave the pizza tells that there was one
+        train, test = (only(part, [f for f in part[0] if f != "giver_username_if_known"]) for part in (train, test))
+    out = Preparation()
+    out.private.table("test.csv", answers)
+    out.public.table("sampleSubmission.csv", answers.assign(**{TARGET: 0}))
+    for name, part in (("train", train), ("test", test)):
+        content = json_content(part, indent=4)
+        out.public.content(f"{name}.json", content)
+        if edition == "v1":
+            out.public.archive(f"{name}.zip", {f"{name}.json": content})
+    return out

@@ -1,0 +1,33 @@
+import numpy as np
+import pandas as pd
+
+from grading import InvalidSubmission
+from grading.cells import numbers
+from grading.checks import align, require_columns, require_rows
+from grading.metrics.geo import haversine
+
+POSITION = ["LatitudeDegrees", "LongitudeDegrees"]
+EPOCH = ["tripId", "UnixTimeMillis"]
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+    require_columns(submission, *EPOCH, *POSITION)
+    require_rows(submission, len(answers))
+    lenient = edition == "v1"  # v1 pairs the rows of a trip by position; a gap or an infinity makes the score NaN
+    if not lenient:
+        submission, answers = align(with_epoch(submission), with_epoch(answers), "epoch")
+    predicted = numbers(submission, POSITION, missing=lenient, infinite=lenient)
+    places = submission.groupby("tripId").indices
+    scores = []
+    for trip, rows in answers.groupby("tripId", sort=False):
+        guesses = predicted[places.get(trip, [])]
+        if len(guesses) != len(rows):
+            raise InvalidSubmission(f"Trip {trip} has {len(guesses)} rows; {len(rows)} are expected.")
+        distances = haversine(*rows[POSITION].to_numpy().T, *guesses.T)
+        scores.append(np.quantile(distances, [0.5, 0.95]).mean())
+    return float(np.mean(scores))
+
+
+def with_epoch(rows: pd.DataFrame) -> pd.DataFrame:
+    times = numbers(rows, "UnixTimeMillis").astype("int64").astype(str)
+    return rows.assign(epoch=rows["tripId"].astype(str) + " " + times)

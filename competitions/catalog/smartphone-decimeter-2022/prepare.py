@@ -1,0 +1,48 @@
+from pathlib import PurePosixPath
+
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+TRUTH = "ground_truth.csv"
+SOMEWHERE = {"LatitudeDegrees": 37.904611315634504, "LongitudeDegrees": -86.48107806249548}
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    drives = raw.folders("train")
+    _, test_dates = split(sorted({date(drive) for drive in drives}), 0.1)
+    tests = [drive for drive in drives if date(drive) in test_dates]
+    truths = [name for drive in tests for name in raw.names(f"train/{drive}") if name.endswith(f"/{TRUTH}")]
+    if {name.split("/")[1] for name in truths} != set(tests):
+        raise DownloadError(f"some drives have no {TRUTH}; is the download complete?")
+    answers = pd.concat(positions(raw, name) for name in sorted(truths, key=lambda name: name.split("/")))
+    # The log of the reference receiver tells the true positions; v1 leaves it in the test drives.
+    withheld = (TRUTH, "span_log.nmea") if edition == "v2" else (TRUTH,)
+    out = Preparation()
+    for drive in drives:
+        for name, member in raw.tree(f"train/{drive}"):
+            if drive not in tests:
+                out.public.copy(f"train/{drive}/{name}", member)
+            elif PurePosixPath(name).name not in withheld:
+                out.public.copy(f"test/{drive}/{name}", member)
+    out.public.copy_tree("metadata", raw, "metadata")
+    out.private.table("test.csv", answers)
+    out.public.table("sample_submission.csv", answers.assign(**SOMEWHERE))
+    return out
+
+
+def positions(raw: Download, name: str) -> pd.DataFrame:
+    drive, phone = PurePosixPath(name).parts[-3:-1]
+    rows = raw.read_csv(name, float_precision=None).assign(tripId=f"{drive}-{phone}")
+    return rows[["tripId", "UnixTimeMillis", *SOMEWHERE]]
+
+
+def date(drive: str) -> str:
+    """The day of a drive such as 2020-05-15-US-MTV-1."""
+    parts = drive.split("-")[:3]
+    if len(parts) < 3 or not all(part.isdigit() for part in parts):
+        raise DownloadError(f"the folder train/{drive} does not begin with a date; download it again")
+    return "{}-{:0>2}-{:0>2}".format(*parts)

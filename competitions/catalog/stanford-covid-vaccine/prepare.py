@@ -1,0 +1,42 @@
+import numpy as np
+import pandas as pd
+
+from competitions.download import Download
+from competitions.errors import DownloadError
+from competitions.preparation import Preparation
+
+TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+DECIMALS = {"float_format": "%.10f"}
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    table, unlabelled = (pd.read_json(raw.open_file(name), lines=True) for name in ("train.json", "test.json"))
+    drawn = table[table["SN_filter"] > 0].sample(n=int(len(table) * 0.1), random_state=0)
+    is_test = table.index.isin(drawn.index)
+    train, test = table[~is_test], table[is_test]
+    answers = positions(test)
+    out = Preparation()
+    out.public.text("train.json", json_lines(train))
+    out.public.text("test.json", json_lines(test[unlabelled.columns]))
+    out.private.table("test.csv", answers, **DECIMALS)
+    out.public.table("sample_submission.csv", answers[["id_seqpos"]].assign(**dict.fromkeys(TARGETS, 0.0)), **DECIMALS)
+    return out
+
+
+def json_lines(part: pd.DataFrame) -> str:
+    return part.assign(index=range(len(part))).to_json(orient="records", lines=True)
+
+
+def positions(test: pd.DataFrame) -> pd.DataFrame:
+    """One row a base: the measured values, which are kept, then zeros for the bases that were not measured."""
+    lengths, scored = test["seq_length"], test["seq_scored"]
+    wrong = (lengths != lengths.iloc[0]) | (scored >= lengths)
+    for target in TARGETS:
+        wrong |= test[target].str.len() != scored
+    if wrong.any():
+        raise DownloadError("train.json has measurements that do not fit the sequence lengths; download it again")
+    places = np.arange(lengths.iloc[0])
+    rows = {"id_seqpos": [f"{sequence}_{place}" for sequence in test["id"] for place in places]}
+    for target in TARGETS:
+        rows[target] = np.concatenate([np.pad(np.array(v, float), (0, len(places) - len(v))) for v in test[target]])
+    return pd.DataFrame(rows | {"keep": (places < scored.to_numpy()[:, None]).ravel()})

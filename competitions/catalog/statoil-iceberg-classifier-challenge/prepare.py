@@ -1,0 +1,33 @@
+"""Of the unlabelled records (1.5 GB of JSON) only the first is parsed: they are wanted for their fields."""
+
+import pandas as pd
+
+from competitions.download import Download
+from competitions.preparation import Preparation, json_content, table
+from competitions.records import first_record, only, read_records
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    labelled = read_records(raw.archive("train.json.7z"), "data/processed/train.json")
+    fields = list(first_record(raw.archive("test.json.7z"), "data/processed/test.json"))
+    drawn, kept = labelled, []
+    if edition == "v2":  # a missing angle may tell the class: as in the original, those records are for training
+        kept = [record for record in labelled if record["inc_angle"] == "na"]
+        drawn = [record for record in labelled if record["inc_angle"] != "na"]
+    train, test = split(drawn, 0.2)
+    answers = pd.DataFrame({name: [record[name] for record in test] for name in ("id", "is_iceberg")})
+    sample = answers.assign(is_iceberg=0.5)
+    out = Preparation()
+    out.private.table("test.csv", answers)
+    out.private.table("sample_submission.csv", sample)
+    if edition == "v2":
+        out.public.table("sample_submission.csv", sample)
+    contents = {
+        "train.json": json_content(train + kept),
+        "test.json": json_content(only(test, fields)),
+        "sample_submission.csv": table(sample),
+    }
+    for name, content in contents.items():
+        out.public.archive(f"{name}.7z", {name: content})
+    return out

@@ -1,0 +1,13 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train.csv"), 0.1)
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns="Cover_Type"))
+    out.private.table("test.csv", test)
+    out.public.table("sample_submission.csv", test[["Id"]].assign(Cover_Type=2))
+    return out

@@ -1,0 +1,16 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    train, test = split(raw.read_csv("train.csv"), params["test_size"])
+    train, test = train.assign(id=range(len(train))), test.assign(id=range(len(train), len(train) + len(test)))
+    targets = test[["id", "target"]]
+    out = Preparation()
+    out.public.table("train.csv", train)
+    out.public.table("test.csv", test.drop(columns="target"))
+    out.private.table("test.csv", test)
+    out.private.table("gold_submission.csv", targets)
+    out.public.table("sample_submission.csv", targets.assign(target=0.5))
+    return out

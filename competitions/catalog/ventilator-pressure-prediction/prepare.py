@@ -1,0 +1,19 @@
+from competitions.download import Download
+from competitions.preparation import Preparation
+from competitions.splits import split_groups
+
+TYPES = {"id": "int32", "breath_id": "int32", "R": "int8", "C": "int8", "u_out": "int8"} | dict.fromkeys(
+    ["time_step", "u_in", "pressure"], "float64"
+)
+ROUNDED = {"float_format": "%.10g"}
+
+
+def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+    parts = split_groups(raw.read_csv("train.csv", dtype=TYPES), "breath_id", 0.1)
+    train, test = (part.assign(id=range(1, len(part) + 1)) for part in parts)
+    out = Preparation()
+    out.public.table("train.csv", train, **ROUNDED)
+    out.public.table("test.csv", test.drop(columns="pressure"), **ROUNDED)
+    out.private.table("test.csv", test, **ROUNDED)
+    out.public.table("sample_submission.csv", test[["id"]].assign(pressure=0))
+    return out

@@ -1,0 +1,25 @@
+"""One Prefect server for the session: the ephemeral one, as a user without a server gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from storage.settings import get_settings
+from storage.store import Store
+
+
+@pytest.fixture(autouse=True)
+def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
+    get_settings.cache_clear()
+    yield
+    get_settings.cache_clear()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store"))

@@ -1,0 +1,138 @@
+"""The flows on a real Prefect server: what is done is reused, what fails stops nothing else, tables tell the truth."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+
+from competitions import registry
+from flows.full_benchmark import full_benchmark
+from flows.outcome import PartlyFailed
+from flows.prepare import prepare
+from storage.store import Store
+from storage.tables import read_table
+
+
+def results(outcomes) -> dict[str, str]:
+    return {each.what: each.result for each in outcomes}
+
+
+def test_the_whole_way_from_download_to_report(store: Store) -> None:
+    ids = ["diabetes", "digits"]
+    outcomes = full_benchmark(ids, "dummy", "group", store.root, seeds=2)
+    rows = [f"{name} seed {seed}" for name in ids for seed in (0, 1)]
+    assert results(outcomes) == dict.fromkeys(rows, "done")
+
+    grades = pd.read_parquet(f"{store.local()}/tables/grades")
+    assert sorted(zip(grades["competition_id"], grades["seed"], strict=True)) == [(i, s) for i in ids for s in (0, 1)]
+    assert set(grades["outcome"]) == {"valid"}
+    runs = pd.read_parquet(f"{store.local()}/tables/runs")
+    assert set(runs["status"]) == {"completed"}
+    summary = json.loads((store.local("reports", "group") / "summary.json").read_text())
+    assert summary["total_runs"] == summary["total_valid_submissions"] == 4
+    assert "digits" in (store.local("reports", "group") / "report.html").read_text()
+    assert "digits" in (store.local("reports", "group") / "report.md").read_text()
+
+    again = full_benchmark(ids, "dummy", "group", store.root, seeds=2)
+    assert set(results(again).values()) == {"reused"}
+    pd.testing.assert_frame_equal(read_table(store, "grades"), grades.assign(run_group="group"))
+
+    more = full_benchmark(ids, "dummy", "group", store.root, seeds=3)
+    assert results(more) == {**dict.fromkeys(rows, "reused"), "diabetes seed 2": "done", "digits seed 2": "done"}
+
+
+def test_what_the_prefect_ui_shows(store: Store) -> None:
+    full_benchmark(["diabetes"], "dummy", "shown", store.root)
+    with get_client(sync_client=True) as client:
+        flow_runs = {run.name for run in client.read_flow_runs()}
+        task_runs = {run.name for run in client.read_task_runs()}
+        keys = {
+            a.key for a in client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(exists_=True)))
+        }
+    assert {"dummy as shown", "evaluate dummy as shown"} <= flow_runs
+    wanted = {"download diabetes", "split diabetes", "checksum diabetes", "run dummy on diabetes seed 0"}
+    assert wanted | {"grade diabetes seed 0", "aggregate shown"} <= task_runs
+    assert {"prepared", "runs", "report", "summary"} <= keys
+
+
+def test_one_failure_stops_nothing_else(store: Store, tmp_path: Path) -> None:
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    shutil.copy(Path(__file__), downloads / "leaf-classification.zip")
+    with pytest.raises(PartlyFailed) as caught:
+        full_benchmark(["diabetes", "leaf-classification"], "dummy", "partly", store.root, raw_dir=str(downloads))
+    outcomes = {each.what: each for each in caught.value.outcomes}
+    assert results(outcomes.values()) == {"leaf-classification": "failed", "diabetes seed 0": "done"}
+    assert "not a complete zip archive" in outcomes["leaf-classification"].message
+    assert read_table(store, "grades")["competition_id"].tolist() == ["diabetes"]
+
+
+def test_a_damaged_dataset_is_prepared_again(store: Store) -> None:
+    prepare(["diabetes"], store.root)
+    shutil.rmtree(store.local("prepared", "v1", "diabetes"))
+    assert results(prepare(["diabetes"], store.root)) == {"diabetes": "done"}
+    assert (store.local("prepared", "v1", "diabetes") / "private" / "test.csv").is_file()
+
+
+def test_raw_archives_are_kept_on_request_only(store: Store) -> None:
+    prepare(["diabetes"], store.root)
+    assert not store.exists(store.raw("diabetes"))
+    prepare(["digits"], store.root, keep_raw=True)
+    assert store.exists(store.raw("digits"))
+
+
+def make_agent(folder: Path, script: str) -> str:
+    folder.mkdir()
+    folder.joinpath("agent.yaml").write_text(f"name: {folder.name}\ndescription: for a test\ntrusted: true\n")
+    folder.joinpath("start.sh").write_text(f"#!/bin/bash\n{script}\n")
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "outcome", "message"),
+    [
+        ("exit 3", "crashed", "missing", "3"),
+        ("sleep 1000", "timeout", "missing", ""),
+        ("true", "completed", "missing", "no submission"),
+        (": > $SUBMISSION_DIR/submission.csv", "completed", "invalid", "lacks"),
+        ("head -c 100000 /dev/urandom > $SUBMISSION_DIR/submission.csv", "completed", "invalid", ""),
+        ("truncate -s 100M $SUBMISSION_DIR/submission.csv", "completed", "invalid", "bytes"),
+        ("ln -s /etc/passwd $SUBMISSION_DIR/submission.csv", "completed", "missing", "link"),
+    ],
+)
+def test_whatever_an_agent_does_is_a_result(
+    store: Store, tmp_path: Path, script: str, status: str, outcome: str, message: str
+) -> None:
+    agent = make_agent(tmp_path / "odd", script)
+    full_benchmark(["diabetes"], agent, "odd", store.root, time_limit_seconds=2 if status == "timeout" else 60)
+    (run,) = read_table(store, "runs").to_dict("records")
+    (grade,) = read_table(store, "grades").to_dict("records")
+    assert (run["status"], grade["outcome"]) == (status, outcome)
+    assert message in grade["message"]
+    assert "\n" not in grade["message"]
+    assert not grade["any_medal"]
+    assert (store.local("runs", "odd", "diabetes", "0") / "logs" / "agent.log").is_file()
+
+
+def test_another_agent_code_is_another_run(store: Store, tmp_path: Path) -> None:
+    agent = make_agent(tmp_path / "mine", "cp $SAMPLE_SUBMISSION $SUBMISSION_DIR/submission.csv")
+    assert results(full_benchmark(["diabetes"], agent, "g", store.root)) == {"diabetes seed 0": "done"}
+    (tmp_path / "mine" / "start.sh").write_text("#!/bin/bash\nexit 1\n")
+    assert results(full_benchmark(["diabetes"], agent, "g", store.root)) == {"diabetes seed 0": "done"}
+    assert read_table(store, "grades")["outcome"].tolist() == ["missing"], "what the old code left is gone"
+
+
+def test_the_baseline_beats_the_sample_submission(store: Store) -> None:
+    ids = registry.list("demo")
+    for agent in ("dummy", "baseline"):
+        full_benchmark(ids, agent, agent, store.root)
+    scores = read_table(store, "grades").set_index(["competition_id", "agent"])["score"].unstack()
+    for name in ids:
+        better = scores.loc[name, "baseline"] - scores.loc[name, "dummy"]
+        assert (better < 0) if registry.get(name).facts.lower_is_better else (better > 0), name
