@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from competitions import csv_text
 from competitions.download import Download
 from competitions.preparation import Content
 
-WINDOW = 1 << 29  # bytes put in order at a time; the scratch file is read once for each
+WINDOW = 320 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20
+_AHEAD = 2  # blocks waiting to be formatted
 
 Rows = NDArray[np.int64]
 
@@ -53,14 +56,23 @@ class BigTable:
         lengths: list[NDArray[np.int32]] = []
         kept: list[pd.DataFrame] = []
         settled = True
-        for number, block in enumerate(self._blocks()):
-            settled &= not types.learn(block) or number == 0
-            block = types.cast(block)
-            text = _csv(block)
+
+        def keep_text(text: bytes) -> None:
             lengths.append(np.diff(_row_ends(text), prepend=0).astype(np.int32))
-            kept.append(block[keep])
             self._scratch.write(text)
             self._block_starts.append(self._block_starts[-1] + len(text))
+
+        with ThreadPoolExecutor(1) as pool:  # a block is formatted while the next one is parsed
+            waiting: deque[Future[bytes]] = deque()
+            for number, block in enumerate(self._blocks()):
+                settled &= not types.learn(block) or number == 0
+                block = types.cast(block)
+                kept.append(block[keep])
+                waiting.append(pool.submit(_csv, block))
+                if len(waiting) > _AHEAD:
+                    keep_text(waiting.popleft().result())
+            for future in waiting:
+                keep_text(future.result())
         self._lengths = np.concatenate(lengths)
         self.kept = pd.concat(kept, ignore_index=True)
         return settled
@@ -89,16 +101,25 @@ class BigTable:
 
         Cells are text, exactly as formatted (missing ones NaN), so that writing them gives the same bytes again.
         """
-        for text in self._windows(rows):
-            yield pd.read_csv(
-                io.BytesIO(text),
-                names=self.columns,
-                dtype=str,
-                keep_default_na=False,
-                na_values=[""],
-                lineterminator="\n",  # a carriage return inside a cell is not quoted
-                skip_blank_lines=False,
-            )
+        for part, text in self._windows(rows):
+            ends = np.cumsum(self._lengths[part], dtype=np.int64)
+            start = 0
+            for cut in [*np.searchsorted(ends, np.arange(_PIECE, len(text), _PIECE)), len(ends) - 1]:
+                stop = int(ends[cut])
+                if stop > start:
+                    yield self._read(text[start:stop])
+                start = stop
+
+    def _read(self, text: memoryview) -> pd.DataFrame:
+        return pd.read_csv(
+            io.BytesIO(text),
+            names=self.columns,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            lineterminator="\n",  # a carriage return inside a cell is not quoted
+            skip_blank_lines=False,
+        )
 
     def frame(self, rows: Rows) -> pd.DataFrame:
         """`frames` as one: for selections that fit in memory."""
@@ -106,17 +127,17 @@ class BigTable:
 
     def _pieces(self, rows: Rows) -> Iterator[bytes]:
         yield self._header
-        for text in self._windows(rows):
+        for _, text in self._windows(rows):
             for start in range(0, len(text), _PIECE):
                 yield bytes(text[start : start + _PIECE])
 
-    def _windows(self, rows: Rows) -> Iterator[memoryview]:
+    def _windows(self, rows: Rows) -> Iterator[tuple[Rows, memoryview]]:
         ends = np.cumsum(self._lengths[rows], dtype=np.int64)
         total = int(ends[-1]) if len(ends) else 0
         cuts = np.searchsorted(ends, np.arange(WINDOW, total, WINDOW))
         for part in np.split(rows, cuts):
             if len(part):
-                yield self._gather(part)
+                yield part, self._gather(part)
 
     def _gather(self, rows: Rows) -> memoryview:
         """The text of the rows, one after the other: the scratch file is read from front to back, then put in order."""
@@ -171,8 +192,7 @@ def _inference_rows(columns: int) -> int:
 
 
 def _csv(frame: pd.DataFrame, *, header: bool = False) -> bytes:
-    text: str = frame.to_csv(index=False, header=header, lineterminator="\n")
-    return text.encode("utf-8", "surrogatepass")
+    return csv_text.text(frame, {"index": False, "header": header})
 
 
 def _row_ends(text: bytes) -> NDArray[np.int64]:

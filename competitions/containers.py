@@ -8,18 +8,22 @@ compressed inside another one, which go to a scratch file because a compressed s
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io
 import os
 import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from competitions.errors import DownloadError
+from competitions.zips import ZipContainer
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
@@ -97,43 +101,6 @@ class RemoteDirectory(_Base):
         return stream
 
 
-class ZipContainer(_Base):
-    """A zip archive over a seekable stream."""
-
-    def __init__(self, stream: IO[bytes], label: str) -> None:
-        try:
-            self.zip = zipfile.ZipFile(stream)
-        except (zipfile.BadZipFile, OSError, EOFError) as error:
-            raise DownloadError(f"{label} is not a complete zip archive ({error}); download it again") from error
-        self.label = label
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        return {info.filename: info.file_size for info in self.zip.infolist() if not info.is_dir()}
-
-    def open(self, name: str) -> IO[bytes]:
-        return self.zip.open(name)
-
-    def info(self, name: str) -> zipfile.ZipInfo:
-        """The directory entry: compression, CRC, sizes."""
-        return self.zip.getinfo(name)
-
-    def compressed(self, name: str) -> IO[bytes]:
-        """The member's bytes as stored, still compressed."""
-        info = self.zip.getinfo(name)
-        stream = self.zip.fp
-        if stream is None:
-            raise ValueError(f"{self.label} is closed")
-        with self.zip._lock:  # type: ignore[attr-defined]  # the lock that zipfile itself shares between members
-            stream.seek(info.header_offset)
-            header = stream.read(30)
-        start = (
-            info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        )
-        window: IO[bytes] = io.BufferedReader(_Window(stream, start, info.compress_size, self.zip._lock), _BLOCK)  # type: ignore[attr-defined]
-        return window
-
-
 class TarContainer(_Base):
     """A tar archive; compressed ones can only be read from front to back."""
 
@@ -141,16 +108,25 @@ class TarContainer(_Base):
         self.opener, self.label = opener, label
         self.random_access = not label.endswith((".gz", ".tgz"))
 
-    def _open(self) -> tarfile.TarFile:
-        stream = self.opener()
-        return tarfile.open(fileobj=stream, mode="r:" if self.random_access else "r|gz")
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[tarfile.TarFile]:
+        with self.opener() as stream:
+            if self.random_access:
+                with tarfile.open(fileobj=stream, mode="r:") as archive:
+                    yield archive
+                return
+            with gzip.GzipFile(fileobj=stream) as inflated:
+                with tarfile.open(fileobj=inflated, mode="r|") as archive:
+                    yield archive
+                while inflated.read(_BLOCK):  # to the very end, where gzip compares length and CRC
+                    pass
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         try:
             with self._open() as archive:
                 return {member.name.removeprefix("./"): member.size for member in archive if member.isfile()}
-        except (tarfile.TarError, EOFError, OSError) as error:
+        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
             raise DownloadError(f"{self.label} is not a complete tar archive ({error}); download it again") from error
 
     def open(self, name: str) -> IO[bytes]:
@@ -208,36 +184,6 @@ class SevenZipContainer(_Base):
                 path.unlink()
 
 
-class _Window(io.RawIOBase):
-    """Bytes `start` to `start + size` of a seekable stream as a stream of their own."""
-
-    def __init__(self, stream: IO[bytes], start: int, size: int, lock: Any) -> None:
-        self._stream, self._start, self._size, self._lock, self._position = stream, start, size, lock, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, base + offset)
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        wanted = min(len(buffer), max(0, self._size - self._position))
-        with self._lock:
-            self._stream.seek(self._start + self._position)
-            data = self._stream.read(wanted)
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
-
-
 def open_container(location: str) -> Container:
     """The container at a local path or fsspec URL: a directory, or an archive by its suffix.
 
@@ -273,12 +219,12 @@ def open_nested(parent: Container, name: str, label: str) -> Container:
 def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
     """An opener of streams of the file `name` that reach any offset at no extra cost.
 
-    A file that lies compressed in `parent` is inflated once, into memory if small, else into a scratch file; it lives as
-    long as the opener, and its streams must be used one after the other.
+    A file that lies compressed in `parent` is inflated once, into memory if small, else into a scratch file. That lives
+    as long as the opener, and its streams must be used one after the other.
     """
     if isinstance(parent, DirectoryContainer | RemoteDirectory):
         return lambda: parent.open(name)
-    if isinstance(parent, ZipContainer) and parent.info(name).compress_type == zipfile.ZIP_STORED:
+    if isinstance(parent, ZipContainer) and parent.entry(name).method == zipfile.ZIP_STORED:
         return lambda: parent.compressed(name)
     if parent.sizes[name] <= _IN_MEMORY:
         with parent.open(name) as file:

@@ -28,8 +28,14 @@ Category = Literal[
     "Video",
 ]
 Direction = Literal["higher", "lower"]
+# What a self-check takes for a mistake of the competition, unless it is declared:
+# rows-by-position   the order of the rows decides the score, beyond their ids
+# sample-scores-nan  the sample submission is valid, and its score not a number
+# gold-not-optimal   the gold submission scores worse than the sample, or than what earns gold
+Oddity = Literal["rows-by-position", "sample-scores-nan", "gold-not-optimal"]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9-]*$"
 PERCENTILE_POINTS = 21  # top_0% (best), top_5%, ... top_100% (last)
 
 
@@ -104,7 +110,7 @@ class KnownIssue(_Facts):
 class CompetitionFacts(_Facts):
     """Everything `competition.yaml` says."""
 
-    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", description="Kaggle's slug; also the folder's name.")
+    id: str = Field(pattern=ID_PATTERN, description="Kaggle's slug; also the folder's name.")
     name: str = Field(description="Title for people.")
     category: Category = Field(description="Kind of problem.")
     complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'.")
@@ -121,6 +127,9 @@ class CompetitionFacts(_Facts):
         description="Absolute counts, dates and names in prepare.py that a miniature must override.",
     )
     known_issues: list[KnownIssue] = Field(default_factory=list, description="Oddities of the published benchmark.")
+    oddities: list[Oddity] = Field(
+        default_factory=list, description="What `mlebench check` must not take for a mistake, in edition v1."
+    )
 
     @property
     def lower_is_better(self) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from competitions import csv_text
 from competitions.download import Download, Member
 from competitions.errors import BadCompetition
 
@@ -162,8 +163,8 @@ def table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str = ".csv", **o
         options.setdefault("sep", "\t")
     options.setdefault("index", False)
     if not isinstance(frames, pd.DataFrame):
-        return Content(lambda: _csv_pieces(frames, options))
-    return Content(lambda: _csv_pieces(_slices(frames), options))
+        return Content(lambda: csv_text.pieces(frames, options))
+    return Content(lambda: csv_text.pieces([frames], options))
 
 
 def json_content(value: Any, **options: Any) -> Content:
@@ -174,23 +175,6 @@ def json_content(value: Any, **options: Any) -> Content:
 def text_content(text: str | Iterable[str]) -> Content:
     """UTF-8 text as content."""
     return Content(lambda: [text.encode()] if isinstance(text, str) else _blocks(text))
-
-
-_ROWS = 50_000  # rows formatted at a time: large enough for pandas to be fast, small enough to stay in the cache
-
-
-def _slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    for start in range(0, max(len(frame), 1), _ROWS):
-        yield frame.iloc[start : start + _ROWS]
-
-
-def _csv_pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[bytes]:
-    # to_csv formats row by row, so that the pieces joined are the bytes of one call.
-    header = options.get("header", True)
-    for frame in frames:
-        text: str = frame.to_csv(**{**options, "header": header})
-        yield text.encode("utf-8", "surrogatepass")
-        header = False
 
 
 class _Sink(io.RawIOBase):

@@ -27,6 +27,7 @@ class Board:
         self.title = title
         self.rows: dict[str, Event] = {}
         self.since: dict[str, float] = {}
+        self.first: dict[str, Event] = {}  # where counting began: what was there already was not written now
         self._lock = threading.Lock()
 
     def take(self, event: Event) -> bool:
@@ -36,6 +37,9 @@ class Board:
             changed = before is None or before.state != event.state
             if changed:
                 self.since[event.row] = time.monotonic()
+                self.first.pop(event.row, None)
+            if event.total and event.row not in self.first:
+                self.since[event.row], self.first[event.row] = time.monotonic(), event
             self.rows[event.row] = event
         return changed
 
@@ -47,9 +51,8 @@ class Board:
         with self._lock:
             events = list(self.rows.values())
         final = sum(event.state in _FINAL for event in events)
-        table = Table(
-            title=f"{self.title}  {final}/{len(events)}", title_justify="left", box=None, padding=(0, 2, 0, 0)
-        )
+        title = f"{self.title}  {final}/{len(events)}" if events else self.title
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title) + 2)
         for column in ("", "", "", ""):
             table.add_column(column, no_wrap=True, overflow="ellipsis")
         # What moves comes first: a terminal shows some forty rows, the benchmark has hundreds.
@@ -59,10 +62,33 @@ class Board:
             seconds = time.monotonic() - self.since[event.row]
             bar = ProgressBar(event.total, event.done, width=20) if event.total else ""
             clock = "" if event.state in _FINAL else f"{seconds:.0f} s"
-            table.add_row(event.row, Text(event.state, style), bar or clock, Text(event.detail, "dim"))
+            detail = ", ".join(filter(None, [event.detail, pace(event, self.first.get(event.row), seconds)]))
+            table.add_row(event.row, Text(event.state, style), bar or clock, Text(detail, "dim"))
         if len(events) > 40:
             table.add_row(f"... and {len(events) - 40} more", "", "", "")
         return table
+
+
+def pace(event: Event, first: Event | None, seconds: float) -> str:
+    """Bytes so far, their rate since counting began and how long the rest will take; empty without a total.
+
+    >>> pace(Event("a", "split", "", 30_000_000, 90_000_000), Event("a", "split", "", 10_000_000, 90_000_000), 2.0)
+    '30 of 90 MB, 10.0 MB/s, 6 s left'
+    """
+    if not event.total or event.state in _FINAL:
+        return ""
+    text = f"{event.done / 1e6:,.0f} of {event.total / 1e6:,.0f} MB"
+    written = event.done - first.done if first else 0
+    if written <= 0 or seconds <= 0:
+        return text
+    rate = written / seconds
+    return f"{text}, {rate / 1e6:,.1f} MB/s, {_clock((event.total - event.done) / rate)} left"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 @contextlib.contextmanager

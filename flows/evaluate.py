@@ -8,6 +8,7 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact
 from competitions.editions import Edition
 from flows.outcome import Outcome, finish, outcome_of
 from sandbox.agents import load_agent
+from sandbox.isolation import PROCESSES, Isolation
 from storage.settings import get_settings
 from storage.store import Store, check_run_group
 from tasks.agent_run import agent_run, finished_run, run_key, run_row
@@ -25,7 +26,7 @@ def evaluate(
     seeds: int = 1,
     edition: Edition = "v1",
     time_limit_seconds: float | None = None,
-    allow_untrusted: bool = False,
+    isolation: Isolation = PROCESSES,
 ) -> list[Outcome]:
     """Run an agent on prepared competitions with seeds 0, 1, ..., grade what it leaves, and report on the group.
 
@@ -41,13 +42,13 @@ def evaluate(
         prepared_key = prepared_key_of(place, edition, name)
         for seed in range(seeds):
             row = run_row(run_group, name, seed)
-            key = run_key(agent, limits, seed, edition, prepared_key, run_group)
+            key = run_key(agent, limits, seed, edition, prepared_key, run_group, isolation)
             graded = grade_key(name, key, edition)
             chain = []
             if finished_run(place, run_group, name, seed, key) is None:
                 tell(row, "queued")
                 chain.append(
-                    agent_run.submit(name, seed, run_group, agent, place.root, edition, limits, key, allow_untrusted)
+                    agent_run.submit(name, seed, run_group, agent, place.root, edition, limits, key, isolation)
                 )
             elif finished_grade(place, run_group, name, seed, graded) is not None:
                 outcomes[row] = Outcome(row, "reused", "run and graded already")

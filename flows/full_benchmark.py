@@ -16,6 +16,7 @@ from competitions.editions import Edition
 from flows.evaluate import evaluate
 from flows.outcome import Outcome, PartlyFailed
 from flows.prepare import prepare
+from sandbox.isolation import PROCESSES, Isolation
 
 
 @flow(name="full-benchmark", flow_run_name="{agent} as {run_group}")
@@ -30,7 +31,7 @@ def full_benchmark(
     keep_raw: bool = False,
     skip_verification: bool = False,
     time_limit_seconds: float | None = None,
-    allow_untrusted: bool = False,
+    isolation: Isolation = PROCESSES,
 ) -> list[Outcome]:
     """Prepare what is not prepared, run the agent on all that could be, grade and report.
 
@@ -42,11 +43,7 @@ def full_benchmark(
         prepared = error.outcomes
     ready = [each.what for each in prepared if each.result != "failed"]
     try:
-        runs = (
-            evaluate(ready, agent, run_group, store, seeds, edition, time_limit_seconds, allow_untrusted)
-            if ready
-            else []
-        )
+        runs = evaluate(ready, agent, run_group, store, seeds, edition, time_limit_seconds, isolation) if ready else []
     except PartlyFailed as error:
         runs = error.outcomes
     outcomes = [*(each for each in prepared if each.result == "failed"), *runs]

@@ -46,7 +46,7 @@ def prepare(
         with cluster(get_settings()) as address:
             chains: dict[str, list[PrefectFuture[Any]]] = {}
             for name in todo:
-                archive = download.submit(name, place.root, raw_dir, not skip_verification)
+                archive = download.submit(name, place.root, raw_dir, not skip_verification, edition)
                 key = split.submit(name, place.root, edition, address, archive, return_state=False)
                 chains[name] = [archive, key]
                 if not skip_verification:

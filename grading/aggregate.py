@@ -13,10 +13,11 @@ from typing import Any, Literal, cast
 
 import pandas as pd
 
-from grading.statistics import mean, standard_error, t_interval
+from grading.statistics import bootstrap_interval, mean, standard_error, t_interval
 
 Incomplete = Literal["exclude", "fail"]
 By = Literal["complexity", "category"]
+Uncertainty = Literal["t", "bootstrap"]
 
 RATES = (
     "any_medal",
@@ -40,19 +41,21 @@ _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment
 class Aggregate:
     """What was found, and how it was counted.
 
-    rates: one row a series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % t-interval
+    rates: one row a series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % interval
         `ci_low`, `ci_high` as fractions, over `seeds` counted seeds and `competitions` competitions.
         `mean` is NaN without a counted seed, `sem` and the interval with fewer than two.
     by_seed: one row a series, split, seed and rate: its `value`, NaN where the seed was not `counted`.
     gaps: one row an ungraded competition of a seed: `reason` "missing" (no grade) or "failed" (our grading failed,
         the agent's result is unknown), `treatment` "seed excluded" or "counted as failure".
     incomplete: how seeds with gaps were treated.
+    interval: what `ci_low` and `ci_high` are: Student's t over seeds, or a bootstrap over competitions.
     """
 
     rates: pd.DataFrame
     by_seed: pd.DataFrame
     gaps: pd.DataFrame
     incomplete: Incomplete
+    interval: Uncertainty = "t"
 
     def statement(self) -> str:
         """One sentence for people: what was done with incomplete seeds."""
@@ -98,6 +101,7 @@ def aggregate(
     expected: Mapping[str, str] | None = None,
     incomplete: Incomplete = "exclude",
     by: By = "complexity",
+    interval: Uncertainty = "t",
 ) -> Aggregate:
     """Aggregate the table `grades` (columns as in `tables/grades`) over seeds, each series for itself.
 
@@ -106,10 +110,14 @@ def aggregate(
     itself ran: in its grades and, where given, in the table `runs`, which also makes seeds known of which nothing
     was graded. `incomplete` "exclude" leaves such a seed out of that split, "fail" counts what is ungraded as failed.
     Split "all" is low, medium and high together (with `by` "category": every competition).
+    `interval` "t" is Student's over seeds: how far another set of seeds would lie. "bootstrap" resamples competitions
+    with the counted seeds averaged: how far another choice of competitions would.
     Raises ValueError naming the columns that `grades` lacks.
     """
     if incomplete not in ("exclude", "fail"):
         raise ValueError(f"incomplete must be 'exclude' or 'fail', got {incomplete!r}")
+    if interval not in ("t", "bootstrap"):
+        raise ValueError(f"interval must be 't' or 'bootstrap', got {interval!r}")
     table = latest_grades(grades)
     rates: list[dict[str, Any]] = []
     by_seed: list[dict[str, Any]] = []
@@ -137,12 +145,15 @@ def aggregate(
                     for seed in seeds
                 ]
                 values = list(per_seed.values())
-                interval = t_interval(values)
+                if interval == "bootstrap":
+                    ends = bootstrap_interval([mean([cells[c, s][rate] for s in counted]) for c in competitions])
+                else:
+                    ends = t_interval(values)
                 summary = {
                     "mean": mean(values),
                     "sem": standard_error(values),
-                    "ci_low": interval.low,
-                    "ci_high": interval.high,
+                    "ci_low": ends.low,
+                    "ci_high": ends.high,
                 }
                 rates.append(
                     {**label, "rate": rate, **summary, "seeds": len(values), "competitions": len(competitions)}
@@ -152,6 +163,7 @@ def aggregate(
         by_seed=pd.DataFrame(by_seed, columns=_SEED_COLUMNS),
         gaps=pd.DataFrame(gaps, columns=_GAP_COLUMNS),
         incomplete=incomplete,
+        interval=interval,
     )
 
 

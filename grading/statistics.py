@@ -59,3 +59,48 @@ def pass_at_k(attempts: int, successes: int, k: int) -> float:
     if attempts < k:
         return math.nan
     return 1 - math.comb(attempts - successes, k) / math.comb(attempts, k)
+
+
+def expected_best(scores: Sequence[float], attempts: int, k: int, lower_is_better: bool) -> float:
+    """Expected best score of `k` attempts drawn without replacement from `attempts`, of which `scores` were valid.
+
+    The i-th best of n attempts is the best of k with probability C(n - i, k - 1) / C(n, k): it is drawn, and the others
+    are worse. Draws without any valid score are left out of the expectation. NaN without a valid score, for a score
+    that is NaN, or when fewer than `k` attempts were made.
+    """
+    if k < 1 or len(scores) > attempts:
+        raise ValueError(f"need k >= 1 and at most {attempts} scores, got {k=}, {len(scores)} scores")
+    if attempts < k or not scores or any(math.isnan(score) for score in scores):
+        return math.nan
+    ranked = sorted(scores, reverse=not lower_is_better)
+    weights = [math.comb(attempts - place, k - 1) for place in range(1, len(ranked) + 1)]
+    return math.fsum(weight * score for weight, score in zip(weights, ranked, strict=True)) / sum(weights)
+
+
+def bootstrap_interval(values: Sequence[float], level: float = 0.95, draws: int = 10_000, seed: int = 0) -> Interval:
+    """Percentile bootstrap interval of the mean, resampling `values` (one a competition) with replacement.
+
+    Both ends are NaN for fewer than two values. Efron and Tibshirani 1993, chapter 13.
+    """
+    if len(values) < 2:
+        return Interval(math.nan, math.nan)
+    import numpy as np
+
+    sample = np.asarray(values, dtype=float)
+    generator = np.random.default_rng(seed)
+    means = sample[generator.integers(0, len(sample), (draws, len(sample)))].mean(axis=1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def paired_p_value(differences: Sequence[float]) -> float:
+    """Two-sided p-value of Student's paired t-test of "the mean difference is 0".
+
+    NaN for fewer than two differences, and where all are equal: the test divides by their spread.
+    """
+    error = standard_error(differences)
+    if math.isnan(error) or error == 0:
+        return math.nan
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(len(differences) - 1, -abs(mean(differences) / error)))

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import multiprocessing
+import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from competitions.errors import UserError
 from storage.settings import Settings
+
+_PRELOAD = ["distributed", "distributed.nanny", "storage.materialise", "pandas", "pyarrow.compute", "blake3"]
 
 
 class ClusterError(UserError):
@@ -28,15 +33,34 @@ def cluster(settings: Settings) -> Iterator[str]:
     import dask
     from distributed import LocalCluster
 
-    # Workers that die while the cluster closes are not news.
+    # Workers that die while the cluster closes are not news, nor is a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
+    _prepare_forkserver()
     with (
-        dask.config.set({"distributed.worker.daemon": False}),
+        dask.config.set(
+            {"distributed.worker.daemon": False, "distributed.worker.multiprocessing-method": "forkserver"}
+        ),
+        warnings.catch_warnings(action="ignore", category=UserWarning),
         LocalCluster(
-            n_workers=settings.dask_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=settings.dask_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            env=dict(os.environ),  # the server of forks may have been started with another one
         ) as local,
     ):
         yield local.scheduler_address
+
+
+def _prepare_forkserver() -> None:
+    """Have workers forked from a process that has imported what they need: they start, and stop, in no time.
+
+    distributed would first import all of its optional packages here, to name them to that process.
+    """
+    import distributed.utils
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload(_PRELOAD)
+    distributed.utils._forkserver_preload_set = True
 
 
 def _connect(address: str) -> Any:
@@ -72,6 +96,10 @@ class DaskExecutor:
             except KilledWorker as error:
                 raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
             finally:
-                client.cancel(futures)
+                # The scheduler tells every client what was cancelled; one that is just connecting takes that for a
+                # broken handshake and fails. So nothing is cancelled that is done.
+                unfinished = [future for future in futures if not future.done()]
+                if unfinished:
+                    client.cancel(unfinished)
         finally:
             client.close()

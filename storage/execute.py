@@ -9,14 +9,20 @@ import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from competitions.competition import Competition
-from competitions.containers import DirectoryContainer, ZipContainer
+from competitions.containers import DirectoryContainer
 from competitions.download import Download, Member
 from competitions.preparation import Archive, Content, Copy, Derived, Operation
-from storage.writers import BLOCK, Destination, Written, ZipWriter
+from competitions.zips import ZipContainer
+from storage.writers import BLOCK, Destination, Written
+from storage.zips import ZipWriter
+
+_SMALL = 1 << 20  # a file up to this size is read whole and written in one call
+_UPLOADS = 16  # small objects on their way to an object store at one time, a worker: each takes long and costs little
 
 
 class Task(NamedTuple):
@@ -84,23 +90,49 @@ def _row(task: Task, written: Written) -> Done:
 def _copy(tasks: list[Task], view: Download, destination: Destination) -> Iterator[Done]:
     container = view.container
     if isinstance(container, DirectoryContainer):
-        for task in tasks:
-            source = container.root / task.operation.member.name  # type: ignore[union-attr]
-            written = destination.link(task.name, source, task.md5)
-            if written is None:
-                with source.open("rb") as file:
-                    written = destination.copy(task.name, file, task.md5)
-            yield _row(task, written)
+        yield from _link(tasks, container, destination)
         return
+    if isinstance(container, ZipContainer):
+        small = [task for task in tasks if _member(task).size <= _SMALL]
+        tasks = [task for task in tasks if _member(task).size > _SMALL]
+        yield from _put(small, container, destination)
     wanted: dict[str, list[Task]] = defaultdict(list)
     for task in tasks:
-        wanted[task.operation.member.name].append(task)  # type: ignore[union-attr]
+        wanted[_member(task).name].append(task)
     for name, file in container.stream(wanted):
         first, *others = wanted[name]
         yield _row(first, destination.copy(first.name, file, first.md5))
         for task in others:  # the same member to several places: a one-pass container gives its bytes once only
             with destination.fs.open(destination.path(first.name), "rb") as again:
                 yield _row(task, destination.copy(task.name, again, task.md5))
+
+
+def _link(tasks: list[Task], container: DirectoryContainer, destination: Destination) -> Iterator[Done]:
+    root = str(container.root)
+    for task in tasks:
+        member = _member(task)
+        source = f"{root}/{member.name}"
+        written = destination.link(task.name, source, task.md5, member.size)
+        if written is None:
+            with open(source, "rb") as file:  # noqa: PTH123
+                written = destination.copy(task.name, file, task.md5)
+        yield _row(task, written)
+
+
+def _put(tasks: list[Task], container: ZipContainer, destination: Destination) -> Iterator[Done]:
+    if destination.local:
+        for task in tasks:
+            yield _row(task, destination.put(task.name, container.read(_member(task).name), task.md5))
+        return
+    with ThreadPoolExecutor(_UPLOADS) as pool:
+        for start in range(0, len(tasks), _UPLOADS):
+            batch = [(task, container.read(_member(task).name)) for task in tasks[start : start + _UPLOADS]]
+            yield from pool.map(lambda each: _row(each[0], destination.put(each[0].name, each[1], each[0].md5)), batch)
+
+
+def _member(task: Task) -> Member:
+    assert isinstance(task.operation, Copy)
+    return task.operation.member
 
 
 def _write(task: Task, competition: Competition, download: Download, destination: Destination) -> Written:
@@ -125,8 +157,8 @@ def _build_zip(task: Task, archive: Archive, download: Download, destination: De
             if file is None:
                 view = download.view(entry.archive).container  # type: ignore[union-attr]
                 assert isinstance(view, ZipContainer)
-                with view.compressed(entry.name) as compressed:  # type: ignore[union-attr]
-                    writer.take_over(name, view.info(entry.name), compressed)  # type: ignore[union-attr]
+                member = entry.name  # type: ignore[union-attr]
+                writer.take_over(name, view.entry(member), view.checked(member))
             else:
                 writer.add(name, file, archive.stored)
         writer.close()
@@ -161,7 +193,7 @@ def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Member
 def _can_take_over(container: Any, name: str, archive: Archive) -> bool:
     if archive.kind != "zip" or archive.stored or not isinstance(container, ZipContainer):
         return False
-    return container.info(name).compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    return container.entry(name).method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -25,8 +25,10 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.download import Download
 from competitions.editions import Edition
-from competitions.preparation import Archive, Content, Copy, Derived
-from storage.execute import Done, Task, execute
+from competitions.preparation import Archive, Content
+from storage.execute import Task, execute
+from storage.journal import Columns, Journal, columns_of, manifest_of
+from storage.plan import Chunk, cut, in_storage_order, pack, unpack
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
-_CHUNK_BYTES = 64 << 20
-_CHUNK_FILES = 2_000
-_FILE_COST = 16 << 10  # bytes that opening and creating a file is worth: keeps chunks of tiny files small
 
 
 class Job(NamedTuple):
@@ -48,6 +47,7 @@ class Job(NamedTuple):
     params: dict[str, Any]
     raw: str
     out: str
+    key: str = ""
 
     def load(self) -> Competition:
         """The competition itself."""
@@ -91,50 +91,51 @@ def materialise(
     executor: Executor | None = None,
     key: str = "",
     on_progress: Callable[[Progress], None] | None = None,
+    before_commit: Callable[[], None] | None = None,
 ) -> pd.DataFrame:
     """Prepare a competition from the download at `raw` into `out`; returns the manifest.
 
     `raw` and `out` are local paths or fsspec URLs. `key` identifies the content (see `storage.keys`): progress of an
-    interrupted run with the same key is continued. Raises `DownloadError` for a damaged or incomplete download.
+    interrupted run with the same key is continued, what other content left is removed. `before_commit` may raise to
+    have nothing published (see `storage.lease`). Raises `DownloadError` for a damaged or incomplete download.
     """
     executor = executor or Serial()
     destination = Destination(out)
-    job = Job(competition_id, str(folder) if folder else None, edition, dict(params or {}), raw, out)
-    progress = f".progress/{key or 'once'}"
+    job = Job(competition_id, str(folder) if folder else None, edition, dict(params or {}), raw, out, key)
+    journal = Journal(destination, key)
     unmark(destination)
-    done, chunks = _resume(destination, progress) if key else ({}, None)
+    done, chunks = journal.resume() if key else ({}, None)
     if chunks is None:
-        _remove(destination, ".progress")
-        done = {}
+        make_way(destination)
         plan = next(iter(executor.map(declare, [job])))
-        _note(destination, progress, "declared", plan.done)
-        done["declared"] = plan.done
-        chunks = cut(plan.tasks)
-        _write_json(destination, f"{progress}/plan.json", [[_encode(task) for task in chunk] for chunk in chunks])
-    todo = [(number, chunk) for number, chunk in enumerate(chunks) if f"{number}" not in done]
-    total = Progress(0, sum(map(len, chunks)) + len(done["declared"]), 0, sum(_size(t) for c in chunks for t in c))
-    _report(on_progress, done, total)
-    for number, rows in executor.map(run_chunk, todo, job, progress):
+        journal.note("declared", plan.done)
+        done, chunks = {"declared": plan.done}, plan.chunks
+        journal.plan(chunks)
+    counter = _Counter(done, chunks, on_progress)
+    todo = [(number, chunk.tasks) for number, chunk in enumerate(chunks) if f"{number}" not in done]
+    for number, rows in executor.map(run_chunk, todo, job):
         done[f"{number}"] = rows
-        _report(on_progress, done, total)
-    manifest = _manifest(row for rows in done.values() for row in rows)
-    _commit(destination, manifest, job, key)
-    _remove(destination, ".progress")
+        counter.add(rows)
+    manifest = manifest_of(done.values())
+    if before_commit:
+        before_commit()
+    _commit(destination, manifest, job)
+    journal.clear()
     return manifest
 
 
 class Plan(NamedTuple):
-    """What is left after declaring: files already written, and tasks for workers."""
+    """What is left after declaring: manifest rows of the files already written, and chunks for workers."""
 
-    done: list[Done]
-    tasks: list[Task]
+    done: Columns
+    chunks: list[Chunk]
 
 
 def declare(job: Job) -> Plan:
     """Run prepare.py, write what it computed, return what remains. Runs on a worker."""
     competition = job.load()
-    download = Download.open(job.raw)
     destination = Destination(job.out)
+    download = _download(job)
     preparation = competition.declare(download, job.edition, job.params)
     checked = competition.facts.checksums.prepared
     here: list[Task] = []
@@ -146,142 +147,83 @@ def declare(job: Job) -> Plan:
     if "description.md" not in preparation.public.operations:
         text = competition.description.encode()
         here.append(Task("public", "description.md", Content(lambda: [text])))
-    return Plan(execute(here, competition, download, destination), elsewhere)
+    done = columns_of(execute(here, competition, download, destination))
+    return Plan(done, [pack(tasks) for tasks in cut(in_storage_order(elsewhere, download))])
 
 
-def run_chunk(numbered: tuple[int, list[Task]], job: Job, progress: str) -> tuple[int, list[Done]]:
+def run_chunk(numbered: tuple[int, list[Any]], job: Job) -> tuple[int, Columns]:
     """Carry out one chunk and note it as done. Runs on a worker."""
     number, tasks = numbered
     destination = Destination(job.out)
-    rows = execute(tasks, job.load(), _download(job.raw), destination)
-    _note(destination, progress, f"{number}", rows)
+    rows = columns_of(execute(unpack(tasks), job.load(), _download(job), destination))
+    Journal(destination, job.key).note(f"{number}", rows)
     return number, rows
 
 
-_open: dict[str, Download] = {}
+_open: dict[tuple[Any, ...], Download] = {}
 
 
-def _download(raw: str) -> Download:
-    # One view a worker: an archive's directory is read once, not once a chunk.
-    if raw not in _open:
+def _download(job: Job) -> Download:
+    # One view a worker: an archive's directory is read once, not once a chunk. A replaced file is another one.
+    identity: tuple[Any, ...] = (job.raw, job.key)
+    with contextlib.suppress(OSError):
+        stat = Path(job.raw.removeprefix("file://")).stat()
+        identity += (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    if identity not in _open:
         _open.clear()
-        _open[raw] = Download.open(raw)
-    return _open[raw]
+        _open[identity] = Download.open(job.raw)
+    return _open[identity]
 
 
-def cut(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Chunks of bounded bytes and number of files; members of one archive stay together and in order."""
-    chunks: list[list[Task]] = []
-    current: list[Task] = []
-    size = 0
-    archive: str | None = None
-    for task in sorted(
-        tasks, key=lambda task: task.operation.member.archive if isinstance(task.operation, Copy) else ""
-    ):
-        source = task.operation.member.archive if isinstance(task.operation, Copy) else None
-        whole = source is not None and source.endswith((".7z", ".gz", ".tgz"))
-        cost = _size(task) + _FILE_COST
-        full = size + cost > _CHUNK_BYTES or len(current) >= _CHUNK_FILES or not isinstance(task.operation, Copy)
-        if current and (source != archive or (full and not whole)):
-            chunks.append(current)
-            current, size = [], 0
-        current.append(task)
-        size += cost
-        archive = source
-    return [*chunks, current] if current else chunks
+class _Counter:
+    """Tells how far a dataset is."""
+
+    def __init__(
+        self, done: dict[str, Columns], chunks: list[Chunk], on_progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._tell = on_progress
+        self._files = len(done["declared"][0])  # its bytes are not known beforehand, so they do not count
+        self._bytes = 0
+        self._total = Progress(0, self._files + sum(chunk.files for chunk in chunks), 0, sum(c.bytes for c in chunks))
+        for name, rows in done.items():
+            self._count(rows if name != "declared" else [[], [], []])
+        self._report()
+
+    def add(self, rows: Columns) -> None:
+        """A chunk is done."""
+        self._count(rows)
+        self._report()
+
+    def _count(self, rows: Columns) -> None:
+        self._files += len(rows[0])
+        self._bytes += sum(rows[2])
+
+    def _report(self) -> None:
+        if self._tell:
+            self._tell(self._total._replace(files=self._files, bytes=self._bytes))
 
 
-def _size(task: Task) -> int:
-    match task.operation:
-        case Copy(member):
-            return member.size
-        case Archive(entries=entries):
-            return sum(getattr(entry, "size", 0) for _, entry in entries)
-        case _:
-            return 0
-
-
-def _report(on_progress: Callable[[Progress], None] | None, done: dict[str, list[Done]], total: Progress) -> None:
-    if on_progress:
-        rows = [row for name, rows in done.items() if name != "declared" for row in rows]
-        files = len(rows) + len(done["declared"])
-        on_progress(total._replace(files=files, bytes=sum(row.bytes for row in rows)))
-
-
-def _manifest(rows: Iterable[Done]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(sorted(rows), columns=list(Done._fields))
-
-
-def _commit(destination: Destination, manifest: pd.DataFrame, job: Job, key: str) -> None:
+def _commit(destination: Destination, manifest: pd.DataFrame, job: Job) -> None:
     destination.write(MANIFEST, [manifest.to_parquet(index=False)])
     marker = {
         "competition": job.competition,
         "edition": job.edition,
-        "key": key,
+        "key": job.key,
         "files": len(manifest),
         "bytes": int(manifest["bytes"].sum()),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    _write_json(destination, MARKER, marker)
+    destination.write(MARKER, [json.dumps(marker).encode()])
+
+
+def make_way(destination: Destination) -> None:
+    """Remove all that an earlier dataset left: a file that the new one does not have must not stay in it."""
+    for name in (".progress", "public", "private"):
+        with contextlib.suppress(FileNotFoundError):
+            destination.fs.rm(destination.path(name), recursive=True)
 
 
 def unmark(destination: Destination) -> None:
     """Remove the commit marker: from here on the dataset does not exist, until it is complete again."""
     with contextlib.suppress(FileNotFoundError):
         destination.fs.rm_file(destination.path(MARKER))
-
-
-def _write_json(destination: Destination, name: str, value: Any) -> None:
-    destination.write(name, [json.dumps(value).encode()])
-
-
-def _note(destination: Destination, progress: str, name: str, rows: list[Done]) -> None:
-    _write_json(destination, f"{progress}/done-{name}.json", rows)
-
-
-def _resume(destination: Destination, progress: str) -> tuple[dict[str, list[Done]], list[list[Task]] | None]:
-    """(finished chunks by name, all chunks) of an interrupted run, ({}, None) if there is none."""
-    fs, folder = destination.fs, destination.path(progress)
-    fs.invalidate_cache()
-    if not fs.exists(f"{folder}/plan.json"):
-        return {}, None
-    chunks = [[_decode(task) for task in chunk] for chunk in json.loads(fs.cat_file(f"{folder}/plan.json"))]
-    found = {}
-    for path in fs.glob(f"{folder}/done-*.json"):
-        name = path.rsplit("/done-", 1)[1].removesuffix(".json")
-        found[name] = [Done(*row) for row in json.loads(fs.cat_file(path))]
-    return found, chunks
-
-
-def _remove(destination: Destination, name: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        destination.fs.rm(destination.path(name), recursive=True)
-
-
-def _encode(task: Task) -> list[Any]:
-    match task.operation:
-        case Copy(member):
-            how: list[Any] = ["copy", *member]
-        case Archive(kind, entries, stored, folders):
-            how = ["archive", kind, [[name, *entry] for name, entry in entries], stored, folders]  # type: ignore[misc]
-        case Derived(function, arguments):
-            how = ["derived", function, arguments]
-        case _:
-            raise TypeError(f"{task.name}: computed content does not travel")
-    return [task.part, task.path, task.md5, how]
-
-
-def _decode(encoded: list[Any]) -> Task:
-    from competitions.download import Member
-
-    part, path, md5, (kind, *rest) = encoded
-    match kind:
-        case "copy":
-            return Task(part, path, Copy(Member(*rest)), md5)
-        case "archive":
-            entries = tuple((name, Member(*member)) for name, *member in rest[1])
-            return Task(part, path, Archive(rest[0], entries, rest[2], tuple(rest[3])), md5)
-        case _:
-            return Task(part, path, Derived(rest[0], tuple(rest[1])), md5)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from competitions.competition import Competition
 from competitions.editions import Edition
 from competitions.errors import UserError
 from storage.acquire import recorded
-from storage.keys import prepared_key
+from storage.cache import Cache
+from storage.fetch import fetch_all
+from storage.keys import content_key, prepared_key
 from storage.materialise import MARKER
+from storage.settings import get_settings, params_of
 from storage.sources import source_for
 from storage.store import Store
 from storage.verify import ChecksumMismatch, read_manifest, verify
@@ -38,7 +42,7 @@ def is_prepared(store: Store, competition_id: str, edition: Edition, raw_dir: st
     record = recorded(store, competition, source_for(competition, Path(raw_dir) if raw_dir else None))
     if record is None:
         return False
-    key = prepared_key(competition, record["hash"], edition)
+    key = prepared_key(competition, record["hash"], edition, params_of(competition_id))
     if committed_key(store, edition, competition_id) != key:
         return False
     return not verified or is_verified(store, edition, competition_id, key)
@@ -64,11 +68,15 @@ def check(store: Store, competition: Competition, edition: Edition, key: str) ->
     return result.compared
 
 
-def local_part(store: Store, competition_id: str, edition: Edition, part: str, scratch: Path) -> Path:
-    """The directory that holds `part` ("public" or "private") of a dataset, on this machine.
+@contextlib.contextmanager
+def held_part(
+    store: Store, competition_id: str, edition: Edition, part: str, scratch: Path, at_least: float = 0
+) -> Iterator[Path]:
+    """The directory on this machine that holds `part` ("public" or "private") of a dataset, for the block.
 
-    A store on this machine is used in place; from an object store the files are copied below `scratch` once a key.
-    Returns the directory above `part`. Raises `UserError` if the dataset is not prepared.
+    A store on this machine is used in place; from an object store the files are fetched into the cache below `scratch`,
+    each compared with its hash, and stay at least for the block; `at_least` seconds if this process is killed. Yields
+    the directory above `part`. Raises `UserError` if the dataset is not prepared, or the store's copy damaged.
     """
     key = committed_key(store, edition, competition_id)
     if key is None:
@@ -77,20 +85,42 @@ def local_part(store: Store, competition_id: str, edition: Edition, part: str, s
         )
     here = store.local("prepared", edition, competition_id)
     if here is not None:
-        return here
-    root = scratch / "prepared" / f"{competition_id}-{edition}-{key}"
-    done = root / f".{part}"
-    if not done.exists():
-        shutil.rmtree(root / part, ignore_errors=True)
-        for row in read_manifest(store, edition, competition_id).itertuples():
-            if row.part == part:
-                target = root / part / str(row.path)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                url = f"{store.prepared(edition, competition_id)}/{part}/{row.path}"
-                store.top.fs.get_file(store.top.path(store.relative(url)), str(target))
-                target.chmod(0o444)
-        done.touch()
-    return root
+        yield here
+        return
+    manifest = read_manifest(store, edition, competition_id)
+    rows = manifest.loc[manifest["part"] == part, ["path", "bytes", "hash"]]
+    files = list(rows.itertuples(index=False, name=None))
+    url = f"{store.prepared(edition, competition_id)}/{part}"
+
+    def fill(folder: Path) -> None:
+        fetch_all(store, url, files, folder / part)
+
+    cache = Cache(scratch / "cache", get_settings().cache_limit)
+    digest = content_key(part, files)
+    size = int(rows["bytes"].sum())
+    with cache.use(digest, f"{competition_id} {edition} {part}", size, fill, at_least) as root:
+        if part == "public":
+            _copy_official(store, edition, competition_id, root / part)
+        yield root
+
+
+_held = contextlib.ExitStack()  # never closed: what `local_part` hands out stays until the process ends
+
+
+def local_part(store: Store, competition_id: str, edition: Edition, part: str, scratch: Path) -> Path:
+    """As `held_part`, for as long as this process lives."""
+    return _held.enter_context(held_part(store, competition_id, edition, part, scratch))
+
+
+def _copy_official(store: Store, edition: Edition, competition_id: str, folder: Path) -> None:
+    """Kaggle's own description, where it was asked for: it is no part of the dataset and may come later, or go."""
+    from storage.sources.kaggle.pages import OFFICIAL
+
+    path = store.top.path(store.relative(store.prepared(edition, competition_id)) + f"/public/{OFFICIAL}")
+    if store.top.fs.exists(path):
+        store.top.fs.get_file(path, str(folder / OFFICIAL))
+    else:
+        (folder / OFFICIAL).unlink(missing_ok=True)
 
 
 def _some(paths: list[str]) -> str:

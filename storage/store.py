@@ -5,6 +5,7 @@ prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (
 runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
 tables/{runs,grades}/run_group=<run_group>/part-0.parquet
 reports/<run_group>/{summary.json, report.html, report.md}
+locks/<name>/<generation>.json          who works on what, see storage.lease
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from competitions.editions import Edition
 from competitions.errors import UserError
+from storage.remote import explain, quick_options
 from storage.writers import Destination, StoreError
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
@@ -28,6 +30,14 @@ def root_url(text: str) -> str:
     if "://" in text:
         return text.rstrip("/")
     return Path(text).expanduser().resolve().as_uri()
+
+
+def fsspec_at(url: str) -> tuple[Any, str]:
+    """An impatient client and its path of `url`: for asking whether anything answers."""
+    import fsspec
+
+    fs, path = fsspec.core.url_to_fs(url, **quick_options(url))
+    return fs, path.rstrip("/")
 
 
 def check_run_group(name: str) -> str:
@@ -52,18 +62,24 @@ class Store:
             raise StoreError(f"store {self.root}: {error}") from error
 
     def check(self) -> None:
-        """Write, read and remove a probe. Raises `StoreError` saying what is wrong."""
-        probe = f".probe-{uuid.uuid4().hex}"
+        """Write, read and remove a probe. Raises `StoreError` saying what is wrong, soon if nothing answers."""
         try:
-            self.top.write(probe, [b"probe"])
-            if self.top.fs.cat_file(self.top.path(probe)) != b"probe":
+            fs, root = self.top.fs, self.top.root
+            if not self.top.local:
+                fs, root = fsspec_at(self.root)
+            probe = f"{root}/.probe-{uuid.uuid4().hex}"
+            if self.top.local:
+                Path(root).mkdir(parents=True, exist_ok=True)
+            fs.pipe_file(probe, b"probe")
+            if fs.cat_file(probe) != b"probe":
                 raise OSError("what was written is not what is read")
-            self.top.fs.rm_file(self.top.path(probe))
+            fs.rm_file(probe)
         except StoreError:
             raise
         except Exception as error:  # every file system has errors of its own
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise StoreError(f"store {self.root} cannot be written: {reason}; choose another with --store") from error
+            raise StoreError(
+                f"store {self.root} cannot be written: {explain(error)}; choose another with --store"
+            ) from error
 
     def url(self, *parts: str | int) -> str:
         """The URL of something below the root."""

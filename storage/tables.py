@@ -1,4 +1,7 @@
-"""Parquet tables below `tables/`: one row a run, a graded submission; partitioned by run group."""
+"""Parquet tables below `tables/`: one row a run, a graded submission, a snapshot, a call of a model; and aggregates.
+
+Each is partitioned by run group.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,38 @@ from storage.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-Table = Literal["runs", "grades"]
+Table = Literal[
+    "runs",
+    "grades",
+    "snapshots",
+    "usage",
+    "comparisons",
+    # Made of the above; one row is described where it is computed, in `grading`.
+    "aggregates/rates",
+    "aggregates/by_seed",
+    "aggregates/gaps",
+    "aggregates/pass_at_k",
+    "aggregates/best_of_k",
+    "aggregates/competitions",
+    "aggregates/over_time",
+    "aggregates/usage_by_run",
+    "aggregates/usage",
+]
 
 
 def write_table(store: Store, table: Table, run_group: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Replace the partition of `run_group`. The group is in the path, so the file does not repeat it."""
     import pandas as pd
 
-    frame = pd.DataFrame([{name: value for name, value in row.items() if name != "run_group"} for row in rows])
+    write_frame(store, table, run_group, pd.DataFrame(list(rows)))
+
+
+def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame) -> None:
+    """As `write_table`, with the rows as a data frame; one without rows leaves no partition."""
+    if frame.empty:
+        store.remove(store.url("tables", table, f"run_group={run_group}"))
+        return
+    frame = frame.drop(columns="run_group", errors="ignore")
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     store.write(store.url("tables", table, f"run_group={run_group}", "part-0.parquet"), buffer.getvalue())
@@ -32,7 +59,7 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     import pandas as pd
 
     frames = []
-    for url in store.glob(f"tables/{table}/run_group=*/part-0.parquet"):
+    for url in store.glob(f"tables/{table}/run_group=*/*.parquet"):
         group = url.split("run_group=", 1)[1].split("/", 1)[0]
         if run_groups is None or group in set(run_groups):
             frame = pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))

@@ -11,10 +11,8 @@ import hashlib
 import io
 import os
 import shutil
-import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 from competitions.errors import UserError
@@ -53,7 +51,9 @@ class HashingWriter(io.RawIOBase):
         self._blake3.update(data)
         if self._md5:
             self._md5.update(data)
-        self._sink.write(data)
+        done = self._sink.write(data)
+        while done < len(data):  # a raw file may take less than it is given
+            done += self._sink.write(memoryview(data)[done:])
         self.count += len(data)
         return len(data)
 
@@ -68,6 +68,9 @@ class Destination:
     def __init__(self, url: str) -> None:
         import fsspec
 
+        from storage.remote import configure
+
+        configure()
         self.fs, self.root = fsspec.core.url_to_fs(url)
         self.root = self.root.rstrip("/")
         self.local = self.fs.protocol in ("file", "local") or "file" in self.fs.protocol
@@ -81,21 +84,28 @@ class Destination:
         """Create the folder of `path` (remembered, so that thousands of files cost one call)."""
         folder = os.path.dirname(path)  # noqa: PTH120  # fsspec paths are strings
         if self.local and folder not in self._folders:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
             self._folders.add(folder)
 
     @contextlib.contextmanager
-    def open(self, name: str, md5: bool = False) -> Iterator[HashingWriter]:
-        """A writer for `name`; the file exists once the block ends without an error, and not before."""
+    def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
+        """A writer for `name`; the file exists once the block ends without an error, and not before.
+
+        `size` is the number of bytes to expect, where that is known and large: S3 takes an object in at most 10,000
+        parts, which at the usual 8 MiB end at 80 GB.
+        """
         path = self.path(name)
         self.make_folder(path)
         if not self.local:
-            with self.fs.open(path, "wb", block_size=8 * BLOCK) as sink:
-                try:
-                    yield HashingWriter(sink, md5)
-                except BaseException:
+            sink = self.fs.open(path, "wb", block_size=max(8 * BLOCK, (size or 0) // 9000))
+            try:
+                yield HashingWriter(sink, md5)
+            except BaseException:
+                with contextlib.suppress(Exception):
                     sink.discard()
-                    raise
+                    sink.closed = True  # closing flushes, which fails after discarding and would hide the error
+                raise
+            sink.close()
             return
         partial = f"{path}.{os.getpid()}.partial"
         try:
@@ -120,69 +130,74 @@ class Destination:
             shutil.copyfileobj(source, writer, BLOCK)
         return writer.written()
 
-    def link(self, name: str, source: Path, md5: bool = False) -> Written | None:
-        """A hard link to a plain local file, read once for its hash; None where links are not possible."""
+    def put(self, name: str, data: bytes, md5: bool = False) -> Written:
+        """Write a small file that is in memory, with as few system calls as possible.
+
+        On this machine a new file gets its final name at once and its bytes in one call: of tens of thousands of small
+        files each rename would cost as much again. A file that is there already is replaced as `open` does it.
+        """
+        path = self.path(name)
+        self.make_folder(path)
+        try:
+            if not self.local or not _create(path, data):
+                return self.write(name, [data], md5)
+        except FileExistsError:
+            return self.write(name, [data], md5)
+        return _known(data, md5)
+
+    def link(self, name: str, source: str, md5: bool = False, size: int = BLOCK) -> Written | None:
+        """A hard link to a plain local file, read once for its hash; None where links are not possible.
+
+        `size` is how many bytes to expect.
+        """
         if not self.local:
             return None
         path = self.path(name)
         self.make_folder(path)
         try:
-            with contextlib.suppress(FileNotFoundError):
+            try:
+                os.link(source, path)
+            except FileExistsError:
                 os.unlink(path)  # noqa: PTH108
-            os.link(source, path)
+                os.link(source, path)
         except OSError:
             return None
-        hasher = HashingWriter(_Nowhere(), md5)
-        with source.open("rb") as file:
-            shutil.copyfileobj(file, hasher, BLOCK)
+        descriptor = os.open(source, os.O_RDONLY)
+        try:
+            wanted = min(size, BLOCK) + 1
+            data = os.read(descriptor, wanted)
+            if len(data) < wanted:
+                return _known(data, md5)
+            hasher = HashingWriter(_Nowhere(), md5)
+            while data:
+                hasher.write(data)
+                data = os.read(descriptor, BLOCK)
+        finally:
+            os.close(descriptor)
         return hasher.written()
+
+
+def _create(path: str, data: bytes) -> bool:
+    """Write a new file whole, or not at all (False). Raises `FileExistsError` if there is one of that name."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        whole = os.write(descriptor, data) == len(data)
+    except BaseException:
+        os.unlink(path)  # noqa: PTH108
+        raise
+    finally:
+        os.close(descriptor)
+    if not whole:
+        os.unlink(path)  # noqa: PTH108
+    return whole
+
+
+def _known(data: bytes, md5: bool) -> Written:
+    from blake3 import blake3
+
+    return Written(len(data), blake3(data).hexdigest(), hashlib.md5(data).hexdigest() if md5 else None)
 
 
 class _Nowhere(io.BytesIO):
     def write(self, data: Any) -> int:
         return len(data)
-
-
-class ZipWriter:
-    """A zip archive written front to back, with fixed times, that takes over compressed members as they are."""
-
-    _MODE = 0o644 << 16
-
-    def __init__(self, sink: HashingWriter) -> None:
-        self._zip = zipfile.ZipFile(sink, "w", allowZip64=True)
-
-    def _info(self, name: str, method: int) -> zipfile.ZipInfo:
-        info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-        info.compress_type, info.external_attr, info.create_system = method, self._MODE, 3
-        return info
-
-    def add(self, name: str, pieces: Iterable[bytes], stored: bool) -> None:
-        """Compress a new member."""
-        method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-        with self._zip.open(self._info(name, method), "w", force_zip64=True) as member:
-            for piece in pieces:
-                member.write(piece)
-
-    def add_folder(self, name: str) -> None:
-        """An entry for an empty folder."""
-        info = zipfile.ZipInfo(name.rstrip("/") + "/", (1980, 1, 1, 0, 0, 0))
-        info.external_attr = (0o40755 << 16) | 0x10
-        self._zip.writestr(info, b"")
-
-    def take_over(self, name: str, source: zipfile.ZipInfo, compressed: IO[bytes]) -> None:
-        """A member of another archive without inflating and deflating it: header, then its bytes as stored."""
-        info = self._info(name, source.compress_type)
-        info.CRC, info.file_size, info.compress_size = source.CRC, source.file_size, source.compress_size
-        archive: Any = self._zip  # zipfile has no public way to add bytes that are compressed already
-        info.header_offset = archive.fp.tell()
-        archive._writecheck(info)
-        archive.fp.write(info.FileHeader())
-        shutil.copyfileobj(compressed, archive.fp, BLOCK)
-        archive.filelist.append(info)
-        archive.NameToInfo[info.filename] = info
-        archive.start_dir = archive.fp.tell()
-        archive._didModify = True
-
-    def close(self) -> None:
-        """Write the directory."""
-        self._zip.close()

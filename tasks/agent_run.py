@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,23 @@ from prefect.context import TaskRunContext
 from competitions import registry
 from competitions.editions import Edition
 from sandbox.agents import load_agent
-from sandbox.backend import Backend, RunResult, RunSpec
+from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.errors import RunLost
+from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
+from sandbox.secrets import resolve
+from sandbox.services import RunServices
 from storage.keys import content_key
-from storage.prepared import local_part
+from storage.prepared import held_part
 from storage.settings import get_settings
 from storage.store import Store
 from tasks.backends import backend
 from tasks.progress import tell
+from tasks.services import run_services
 from tasks.slots import slot
 
 RUN = "run.json"
+_SLACK = 3600.0  # seconds from fetching the data to the start of the agent, and from its end to the last file kept
 
 
 def run_row(run_group: str, competition_id: str, seed: int) -> str:
@@ -31,11 +38,17 @@ def run_row(run_group: str, competition_id: str, seed: int) -> str:
     return f"{competition_id} seed {seed}"
 
 
-def run_key(agent: str, limits: Limits, seed: int, edition: Edition, prepared_key: str, run_group: str) -> str:
-    """The content key of a run: agent, limits, seed and data; the group too, for another group is another attempt."""
+def run_key(
+    agent: str, limits: Limits, seed: int, edition: Edition, prepared_key: str, run_group: str, isolation: Isolation
+) -> str:
+    """The content key of a run: agent, limits, seed, data, and what it may reach.
+
+    The group too, for another group is another attempt.
+    """
     settings = get_settings()
     fingerprint = load_agent(agent, settings.agent_dirs).fingerprint()
-    return content_key(fingerprint, limits.as_dict(), seed, edition, prepared_key, run_group)
+    reach = [each] if (each := isolation.conditions()) else []
+    return content_key(fingerprint, limits.as_dict(), seed, edition, prepared_key, run_group, *reach)
 
 
 def finished_run(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
@@ -67,7 +80,7 @@ def agent_run(
     edition: Edition,
     limits: Limits,
     key: str,
-    allow_untrusted: bool = False,
+    isolation: Isolation = PROCESSES,
 ) -> str:
     """Run the agent, or go on waiting for it if it is already running; returns how it ended.
 
@@ -79,10 +92,14 @@ def agent_run(
         return str(record["status"])
     row = run_row(run_group, competition_id, seed)
     tell(row, "waiting")
-    with slot("agents"):
-        settings = get_settings()
+    settings = get_settings()
+    # An agent outlives a killed orchestrator; the data of its run do so too.
+    longest = limits.time_limit_seconds + _SLACK
+    with (
+        slot("agents"),
+        held_part(place, competition_id, edition, "public", settings.scratch, at_least=longest) as prepared,
+    ):
         competition = registry.get(competition_id)
-        prepared = local_part(place, competition_id, edition, "public", settings.scratch)
         where = hashlib.blake2b(f"{place.root} {run_group} {competition_id} {seed} {key}".encode(), digest_size=8)
         sample = competition.facts.files.sample_submission
         spec = RunSpec(
@@ -93,40 +110,64 @@ def agent_run(
             data=prepared / "public",
             workdir=settings.scratch / "runs" / where.hexdigest(),
             limits=limits,
+            labels={"group": run_group, "store": place.root},
             sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
         )
-        result = _run(backend(allow_untrusted), spec, place, row, run_group, key, edition)
+        runner = backend(isolation)
+        with run_services(runner, spec, place, edition) as services:
+            secrets = resolve(
+                spec.agent.name,
+                spec.agent.env,
+                allowed=settings.agent_secrets,
+                operator=os.environ,
+                provided=services.env,
+            )
+            spec = replace(spec, validation_url=services.validation_url, env={**secrets, **services.env})
+            result = _run(runner, spec, services, place, row, run_group, key, edition, isolation)
     return result.status
 
 
 def _run(
-    runner: Backend, spec: RunSpec, store: Store, row: str, run_group: str, key: str, edition: Edition
+    runner: Backend,
+    spec: RunSpec,
+    services: RunServices,
+    store: Store,
+    row: str,
+    run_group: str,
+    key: str,
+    edition: Edition,
+    isolation: Isolation,
 ) -> RunResult:
-    handle = runner.start(spec)
+    handle = _start(runner, spec, services)
     tell(row, "running", "found running" if handle.attachment == "running" else "")
     try:
         result = runner.wait(handle, on_log=lambda line: tell(row, "running", line.strip()[:100]))
     except RunLost:
         tell(row, "running", "supervisor lost; starting anew")
-        handle = runner.start(spec)
+        handle = _start(runner, spec, services)
         result = runner.wait(handle)
+    services.close()  # what it wrote down is complete now
     if result.status == "cancelled":
         raise KeyboardInterrupt
     url = store.run(run_group, spec.competition_id, spec.seed)
     store.remove(url)
     if result.submission is not None:
         store.put(f"{url}/submission.csv", result.submission)
-    for part in ("logs", "code"):
-        folder: Path = getattr(result, part)
+    for part in ("logs", "code", "snapshots"):
+        folder: Path | None = getattr(result, part)
+        if folder is None:
+            continue
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()):
             store.put(f"{url}/{part}/{path.relative_to(folder).as_posix()}", path)
+    for name, path in services.files().items():
+        store.put(f"{url}/{name}", path)
     record = {
         "key": key,
         "run_group": run_group,
         "run_id": spec.run_id,
         "competition_id": spec.competition_id,
         "seed": spec.seed,
-        "agent": spec.agent.name,
+        "agent": spec.agent.full_name,
         "edition": edition,
         "backend": runner.name,
         "status": result.status,
@@ -138,7 +179,18 @@ def _run(
         "submission_exists": result.submission is not None,
         "time_limit_seconds": float(spec.limits.time_limit_seconds),
         "code_fingerprint": spec.agent.fingerprint(),
+        **isolation.conditions(),
+        **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
+        **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
+        **services.counts(),
     }
     store.write_json(f"{url}/{RUN}", record)
     runner.discard(handle)
     return result
+
+
+def _start(runner: Backend, spec: RunSpec, services: RunServices) -> RunHandle:
+    handle = runner.start(spec)
+    if handle.attachment == "new":
+        services.begin_anew()
+    return handle

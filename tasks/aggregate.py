@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import metadata
-
 from prefect import task
 
-from competitions import registry
-from grading.medals import Thresholds
-from grading.report import CompetitionReport, summarise
 from storage.store import Store
-from storage.tables import read_table, write_table
+from storage.tables import write_table
 from tasks.agent_run import RUN
-from tasks.grade import GRADE
+from tasks.reporting import write_aggregates, write_report
+from tasks.snapshots import snapshot_rows
+from tasks.usage import usage_rows
 
+# A run graded in another edition than it was made for has a second record: grade-v2.json.
+_RECORDS = (("runs", RUN), ("grades", "grade*.json"))
 _OWN = ("key", "detail")  # of the records, not of the tables
 
 
@@ -22,48 +20,16 @@ _OWN = ("key", "detail")  # of the records, not of the tables
 def aggregate(run_group: str, store: str) -> str:
     """Write the group's tables from its records, and its reports; returns the URL of the HTML report."""
     place = Store(store)
-    for table, name in (("runs", RUN), ("grades", GRADE)):
-        records = [place.read_json(url) for url in place.glob(f"runs/{run_group}/*/*/{name}")]
-        rows = [{k: v for k, v in record.items() if k not in _OWN} for record in records if record]
-        write_table(place, table, run_group, rows)  # type: ignore[arg-type]
+    write_tables(place, run_group)
     return write_report(place, [run_group])
 
 
-def write_report(store: Store, run_groups: list[str]) -> str:
-    """summary.json, report.html and report.md of some run groups, from the tables; returns the HTML's URL."""
-    import pandas as pd
-
-    from grading.page import render_markdown, render_page
-
-    grades = read_table(store, "grades", run_groups)
-    runs = read_table(store, "runs", run_groups)
-    folder = store.url("reports", "+".join(run_groups))
-    ids = sorted(set(grades["competition_id"])) if len(grades) else []
-    facts = {name: registry.get(name).facts for name in ids}
-    thresholds = {name: Thresholds.of(each) for name, each in facts.items()}
-    page = render_page(
-        grades,
-        runs,
-        thresholds=thresholds,
-        conditions=dict.fromkeys(run_groups, _versions()),
-        percentiles={
-            name: each.leaderboard.percentiles for name, each in facts.items() if each.leaderboard.percentiles
-        },
-        titles={name: each.name for name, each in facts.items()},
-        split_sizes={split: len(registry.list(split)) for split in ("low", "medium", "high", "dev", "demo")},
-        title=f"MLE-bench: {' and '.join(run_groups)}",
-    )
-    store.write(f"{folder}/report.html", page.encode())
-    markdown = render_markdown(grades, runs, thresholds=thresholds, title=f"MLE-bench: {' and '.join(run_groups)}")
-    store.write(f"{folder}/report.md", markdown.encode())
-    fields = list(CompetitionReport.model_fields)
-    records = [{k: None if pd.isna(v) else v for k, v in row.items()} for row in grades.to_dict("records")]
-    reports = [CompetitionReport.model_validate({name: record[name] for name in fields}) for record in records]
-    store.write(f"{folder}/summary.json", summarise(reports).to_json().encode())
-    return f"{folder}/report.html"
-
-
-def _versions() -> dict[str, str]:
-    """What the numbers were made with, beside what the tables say."""
-    packages = ("mlebench-pipeline", "pandas", "scikit-learn", "prefect")
-    return {"Python": platform.python_version(), **{name: metadata.version(name) for name in packages}}
+def write_tables(store: Store, run_group: str) -> None:
+    """Write tables/runs, grades and usage from the group's records, and the aggregates."""
+    for table, name in _RECORDS:
+        records = [store.read_json(url) for url in store.glob(f"runs/{run_group}/*/*/{name}")]
+        rows = [{k: v for k, v in record.items() if k not in _OWN} for record in records if record]
+        write_table(store, table, run_group, rows)  # type: ignore[arg-type]
+    write_table(store, "snapshots", run_group, snapshot_rows(store, run_group))
+    write_table(store, "usage", run_group, usage_rows(store, run_group))
+    write_aggregates(store, run_group)

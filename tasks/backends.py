@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import threading
 
+from sandbox.docker.backend import DockerBackend
+from sandbox.isolation import Isolation
 from sandbox.process import ProcessBackend
+from storage.settings import get_settings
 
-_backends: dict[bool, ProcessBackend] = {}
+_backends: dict[Isolation, ProcessBackend | DockerBackend] = {}
 _lock = threading.Lock()
 
 
-def backend(allow_untrusted: bool) -> ProcessBackend:
-    """The process backend; `allow_untrusted` is the operator's explicit word."""
+def backend(isolation: Isolation) -> ProcessBackend | DockerBackend:
+    """The backend that the operator chose. Raises `BackendError` if there is no container engine."""
     with _lock:
-        if allow_untrusted not in _backends:
-            _backends[allow_untrusted] = ProcessBackend(allow_untrusted=allow_untrusted)
-        return _backends[allow_untrusted]
+        if isolation not in _backends:
+            _backends[isolation] = _make(isolation)
+        return _backends[isolation]
+
+
+def _make(isolation: Isolation) -> ProcessBackend | DockerBackend:
+    if isolation.backend == "process":
+        return ProcessBackend(allow_untrusted=isolation.allow_untrusted)
+    return DockerBackend(
+        policy=isolation.network,
+        allowed_hosts=get_settings().allowed_hosts,
+        runtime=isolation.runtime,
+        allow_privileged=isolation.allow_privileged,
+    )
 
 
 def stop_all() -> None:

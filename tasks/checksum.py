@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from prefect import task
 from prefect.context import TaskRunContext
 
 from competitions import registry
-from competitions.editions import Edition
+from competitions.editions import EDITIONS, Edition
 from storage.acquire import discard_archive
+from storage.lease import lease, prepare_lease
 from storage.prepared import check, is_verified
 from storage.store import Store
 from tasks.progress import tell
@@ -26,5 +28,15 @@ def checksum(competition_id: str, store: str, edition: Edition, key: str, keep_r
     tell(competition_id, "checksum")
     compared = check(Store(store), registry.get(competition_id), edition, key)
     if not keep_raw:
-        discard_archive(Store(store), competition_id)
+        _discard(Store(store), competition_id, edition)
     return compared
+
+
+def _discard(store: Store, competition_id: str, edition: Edition) -> None:
+    """Remove the archive, unless another process makes the other edition of it at this moment; that one will."""
+    with contextlib.ExitStack() as held:
+        for other in EDITIONS:
+            name = prepare_lease(competition_id, other)
+            if other != edition and held.enter_context(lease(store, name, wait=False)) is None:
+                return
+        discard_archive(store, competition_id)

@@ -1,4 +1,8 @@
-"""Step 1: the competition's archive in the store."""
+"""Step 1: the competition's archive in the store.
+
+The retries here are for the store. The Kaggle source has its own, see `storage.sources.kaggle.retry`; what that gives
+up on is not tried again.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,10 @@ from prefect import task
 from prefect.tasks import exponential_backoff
 
 from competitions import registry
-from storage.acquire import acquire
+from competitions.editions import Edition
+from storage.acquire import acquire, recorded
+from storage.lease import lease
+from storage.prepared import is_prepared
 from storage.sources import source_for
 from storage.store import Store
 from tasks.policy import can_pass
@@ -24,14 +31,27 @@ from tasks.slots import slot
     retry_jitter_factor=0.5,
     retry_condition_fn=can_pass,
 )
-def download(competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True) -> str:
-    """Fetch the archive if the store has no complete one; returns its hash."""
-    with slot("downloads"):
+def download(
+    competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
+) -> str:
+    """Fetch the archive if the store has no complete one; returns its hash.
+
+    Another process that does so already is waited for; it may also have prepared the dataset and removed the archive.
+    """
+    place = Store(store)
+
+    def waiting(reason: str) -> None:
+        tell(competition_id, "waiting", reason)
+
+    with slot("downloads"), lease(place, f"download/{competition_id}", on_wait=waiting):
         competition = registry.get(competition_id)
         source = source_for(competition, Path(raw_dir) if raw_dir else None)
         tell(competition_id, "download", source.name)
+        known = recorded(place, competition, source)
+        if known is not None and is_prepared(place, competition_id, edition, raw_dir, verified=False):
+            return known["hash"]
         record = acquire(
-            Store(store),
+            place,
             competition,
             source,
             verify=verify,

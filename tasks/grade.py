@@ -12,14 +12,15 @@ from prefect.logging import get_run_logger
 
 from competitions import registry
 from competitions.editions import Edition
-from grading.grader import Grader
+from grading.isolation.shared import shared_grader
 from grading.report import GradedSubmission
 from storage.keys import content_key
-from storage.prepared import committed_key, local_part
+from storage.prepared import committed_key, held_part
 from storage.settings import get_settings
 from storage.store import Store
 from tasks.agent_run import RUN, run_row
 from tasks.progress import tell
+from tasks.snapshots import store_snapshots
 
 GRADE = "grade.json"
 
@@ -49,33 +50,42 @@ def grade(competition_id: str, seed: int, run_group: str, store: str, edition: E
     """Grade the submission that the run left; returns the outcome."""
     place = Store(store)
     url = place.run(run_group, competition_id, seed)
-    run = place.read_json(f"{url}/{RUN}") or {}
-    competition = registry.get(competition_id)
-    prepared = local_part(place, competition_id, edition, "private", get_settings().scratch)
-    with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder:
+    record = grade_run(place, place.read_json(f"{url}/{RUN}") or {}, url, edition)
+    if record["detail"]:
+        get_run_logger().error("%s", record["detail"])
+    place.write_json(f"{url}/{GRADE}", {**record, "key": key})
+    tell(run_row(run_group, competition_id, seed), "graded", record["message"] or f"score {record['score']}")
+    return str(record["outcome"])
+
+
+def grade_run(place: Store, run: dict[str, Any], url: str, edition: Edition) -> dict[str, Any]:
+    """Grade the submission below `url` that the recorded `run` left: a row of `tables/grades`, and `detail`."""
+    competition = registry.get(run["competition_id"])
+    version = committed_key(place, edition, competition.id) or ""
+    with (
+        held_part(place, competition.id, edition, "private", get_settings().scratch) as prepared,
+        tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
+        shared_grader(competition, prepared, edition, version) as grader,
+    ):
         submission = Path(folder) / "submission.csv"
         if run["submission_exists"]:
             place.top.fs.get_file(place.top.path(place.relative(f"{url}/submission.csv")), str(submission))
-        result = Grader(competition, prepared, edition).grade(submission, f"{url}/submission.csv")
+        result = grader.grade(submission, f"{url}/submission.csv")
+        store_snapshots(place, run, url, grader)
     message = run["message"] or "the agent left no submission" if result.outcome == "missing" else result.message
-    if result.detail:
-        get_run_logger().error("%s", result.detail)
     graded = GradedSubmission(
         report=result.report,
         outcome=result.outcome,
         message=message,
-        run_group=run_group,
+        run_group=run["run_group"],
         run_id=run["run_id"],
-        seed=seed,
+        seed=run["seed"],
         agent=run["agent"],
         edition=edition,
         complexity=competition.facts.complexity,
         category=competition.facts.category,
     )
-    place.write_json(f"{url}/{GRADE}", {**graded.to_row(), "key": key, "detail": result.detail})
-    score = result.report.score
-    tell(run_row(run_group, competition_id, seed), "graded", message or f"score {score}")
-    return result.outcome
+    return {**graded.to_row(), "detail": result.detail}
 
 
 def prepared_key_of(store: Store, edition: Edition, competition_id: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from prefect.client.schemas.objects import State, TaskRun
 
 from competitions.errors import UserError
+from storage.remote import passes
 
 
 def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
@@ -15,8 +16,6 @@ def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
         state.result()
     except UserError:
         return False
-    except (OSError, TimeoutError):  # ConnectionError and the object stores' errors among them
-        return True
-    except Exception:
-        return False
+    except Exception as error:
+        return passes(error)
     return False

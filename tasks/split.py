@@ -7,13 +7,16 @@ from typing import Any
 from prefect import task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.context import TaskRunContext
+from prefect.tasks import exponential_backoff
 
 from competitions import registry
 from competitions.editions import Edition
 from storage.cluster import DaskExecutor
 from storage.keys import prepared_key
+from storage.lease import lease, prepare_lease
 from storage.materialise import Progress, materialise
 from storage.prepared import committed_key
+from storage.settings import params_of
 from storage.store import Store
 from tasks.policy import can_pass
 from tasks.progress import tell
@@ -22,7 +25,7 @@ from tasks.slots import slot
 
 def split_key(competition_id: str, download_hash: str, edition: Edition) -> str:
     """The content key of the dataset that `split` makes of a download."""
-    return prepared_key(registry.get(competition_id), download_hash, edition)
+    return prepared_key(registry.get(competition_id), download_hash, edition, params_of(competition_id))
 
 
 def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
@@ -37,15 +40,20 @@ def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | No
     task_run_name="split {competition_id}",
     persist_result=True,
     cache_key_fn=_cache_key,
-    retries=1,
-    retry_delay_seconds=5,
+    retries=3,
+    retry_delay_seconds=exponential_backoff(backoff_factor=5),
     retry_condition_fn=can_pass,
 )
 def split(competition_id: str, store: str, edition: Edition, dask_address: str, download_hash: str) -> str:
     """Prepare the dataset of a download unless the store has it; returns its content key."""
     key = split_key(competition_id, download_hash, edition)
-    with slot("preparations"):
-        place = Store(store)
+    place = Store(store)
+
+    def waiting(reason: str) -> None:
+        tell(competition_id, "waiting", reason)
+
+    with slot("preparations"), lease(place, prepare_lease(competition_id, edition), on_wait=waiting) as mine:
+        assert mine is not None
         if committed_key(place, edition, competition_id) == key:
             return key
         artifact = create_progress_artifact(0.0, description=f"prepare {competition_id} {edition}")
@@ -71,8 +79,10 @@ def split(competition_id: str, store: str, edition: Edition, dask_address: str, 
             place.raw(competition_id),
             place.prepared(edition, competition_id),
             edition=edition,
+            params=params_of(competition_id),
             executor=DaskExecutor(dask_address),
             key=key,
             on_progress=show,
+            before_commit=mine.check,
         )
     return key

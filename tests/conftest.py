@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from competitions import registry
+from deployments import s3_server
+from tests.prepared import PreparedCompetitions
+
+pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures"]
 
 REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
 
@@ -18,8 +23,15 @@ def _chromium() -> str | None:
     return None if shutil.which("chromium") else "chromium is not installed"
 
 
+def _docker() -> str | None:
+    if shutil.which("docker") is None:
+        return "docker is not installed"
+    answer = subprocess.run(["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, check=False)
+    return None if answer.returncode == 0 else "no Docker engine answers"
+
+
 # name -> function that says why the service is missing, None if it is there
-SERVICES: dict[str, Callable[[], str | None]] = {"chromium": _chromium}
+SERVICES: dict[str, Callable[[], str | None]] = {"docker": _docker, "chromium": _chromium, "s3": s3_server.missing}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -47,6 +59,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     os.environ["PREFECT_HOME"] = str(home / "prefect")
     os.environ["MLEBENCH_SCRATCH"] = str(home / "scratch")
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+    os.environ["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "180"
+    os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     yield
     for name in ("PREFECT_HOME", "MLEBENCH_SCRATCH"):
         os.environ.pop(name, None)
@@ -59,3 +73,12 @@ def digits_zip(tmp_path: Path) -> Path:
     path = tmp_path / "digits.zip"
     path.write_bytes(registry.get("digits").bundle())
     return path
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedCompetitions:
+    """Every competition prepared from its miniature: by id, on demand, once for all workers of the session."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "prepared-competitions"
+    root.mkdir(exist_ok=True)
+    return PreparedCompetitions(root)

@@ -14,6 +14,7 @@ from typing import Any
 
 from competitions import registry
 from competitions.competition import Competition
+from competitions.editions import Edition
 
 ARCHIVE = Path(__file__).parent / "parity" / "packs.tar.xz"
 
@@ -25,6 +26,7 @@ class Prepared:
     competition: Competition
     raw: Path
     path: Path
+    edition: Edition
     expected: dict[str, Any]
     """What the published benchmark does with it; empty for the competitions of the demo."""
 
@@ -32,6 +34,10 @@ class Prepared:
     def params(self) -> dict[str, Any] | None:
         """Counts that the miniature cannot have as the real data do."""
         return self.expected.get("overrides") or None
+
+    def submission(self, name: str) -> Path:
+        """One of the submissions that the published benchmark was asked to grade."""
+        return self.raw.parent / "submissions" / f"{name}.csv"
 
     @cached_property
     def answers(self) -> Any:
@@ -44,12 +50,17 @@ class PreparedCompetitions:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._known: dict[str, Prepared] = {}
+        self._known: dict[tuple[str, Edition], Prepared] = {}
 
     def __getitem__(self, competition_id: str) -> Prepared:
-        if competition_id not in self._known:
-            self._known[competition_id] = self._prepare(registry.get(competition_id))
-        return self._known[competition_id]
+        return self.get(competition_id, "v1")
+
+    def get(self, competition_id: str, edition: Edition) -> Prepared:
+        """The competition in this edition."""
+        key = competition_id, edition
+        if key not in self._known:
+            self._known[key] = self._prepare(registry.get(competition_id), edition)
+        return self._known[key]
 
     @property
     def packs(self) -> Path:
@@ -60,20 +71,19 @@ class PreparedCompetitions:
                     archive.extractall(self.root, filter="data")
         return self.root / "packs"
 
-    def _prepare(self, competition: Competition) -> Prepared:
-        pack = self.packs / competition.id
-        out = self.root / "prepared" / competition.id
-        raw, expected = pack / "raw.zip", {}
+    def _prepare(self, competition: Competition, edition: Edition) -> Prepared:
+        raw, expected = self.packs / competition.id / "raw.zip", {}
         if competition.facts.source == "bundled":
             raw = self.root / f"{competition.id}.zip"
-        else:
-            expected = json.loads((pack / "expected.json").read_text())
-        found = Prepared(competition, raw, out, expected)
-        with self._once(competition.id) as missing:
-            if missing:
-                if competition.facts.source == "bundled":
+            with self._once(raw.name) as missing:
+                if missing:
                     raw.write_bytes(competition.bundle())
-                competition.prepare(raw, out, edition="v1", params=found.params)
+        else:
+            expected = json.loads((raw.parent / "expected.json").read_text())
+        found = Prepared(competition, raw, self.root / f"prepared-{edition}" / competition.id, edition, expected)
+        with self._once(f"{competition.id}-{edition}") as missing:
+            if missing:
+                competition.prepare(raw, found.path, edition=edition, params=found.params)
         return found
 
     @contextmanager

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
+from collections import deque
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from competitions import registry
 from competitions.errors import UserError
 from flows.commands.options import edition_option, open_store, store_option
+from flows.commands.submissions import Fetch, Line, local_copies, parse_line
+
+if TYPE_CHECKING:
+    from grading.grade import Grade
+    from grading.isolation import GradingLimits
+    from storage.store import Store
 
 
 @click.command("grade")
@@ -19,57 +26,111 @@ from flows.commands.options import edition_option, open_store, store_option
     "--submission",
     required=True,
     type=click.Path(path_type=Path),
-    help="JSONL: competition_id and submission_path a line.",
+    help="JSONL: competition_id and submission_path a line; seed, run_id, logs_path and code_path if you like.",
 )
 @click.option(
     "--output-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Where the report is written."
 )
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that grade.")
+@click.option(
+    "--memory", type=click.FloatRange(0.01), metavar="GIB", help="Memory of a process. Default: by the competition."
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="For reading a submission; scoring it has 12 times as long. Default: 300.",
+)
 @edition_option
 @store_option
-def command(submission: Path, output_dir: Path, edition: Any, store: str | None, data_dir: Path | None) -> int:
+def command(
+    submission: Path,
+    output_dir: Path,
+    workers: int,
+    memory: float | None,
+    time_limit: float | None,
+    edition: Any,
+    store: str | None,
+    data_dir: Path | None,
+) -> int:
     """Grade every line of a JSONL file and write `<time>_grading_report.json`.
 
-    A bad line or submission does not stop the others. Exit code 1 if any line could not be graded.
+    Each submission is read in a process of its own with limits on memory, time and size. A bad line or submission does
+    not stop the others. Exit code 1 if any line could not be graded; an invalid submission is a result.
     """
-    from grading.grader import Grader
+    from grading.isolation import GradingLimits
     from grading.report import summarise
-    from storage.prepared import local_part
-    from storage.settings import get_settings
 
     if not submission.is_file():
         raise UserError(f"{submission} does not exist")
+    limits = GradingLimits(
+        memory_bytes=int(memory * (1 << 30)) if memory else None,
+        read_seconds=time_limit or 300.0,
+        grade_seconds=12 * (time_limit or 300.0),
+    )
+    items, failed = _items(submission)
     place = open_store(store, data_dir)
-    graders: dict[str, Grader] = {}
-    reports, failed = [], 0
-    for number, line in enumerate(submission.read_text("utf-8").splitlines(), 1):
-        if not line.strip():
-            continue
+    grades: dict[int, Grade] = {}
+    for name in dict.fromkeys(line.competition_id for line in items.values()):
+        own = {number: line for number, line in items.items() if line.competition_id == name}
         try:
-            name, path = _item(line)
-            if name not in graders:
-                prepared = local_part(place, name, edition, "private", get_settings().scratch)
-                graders[name] = Grader(registry.get(name), prepared, edition)
-            result = graders[name].grade(path)
+            found = _grade(name, own, place, edition, limits, workers)
+            grades |= found
+            failed += len(own) - len(found)
         except UserError as error:
-            click.echo(f"line {number}: {error}", err=True)
-            failed += 1
-            continue
-        reports.append(result.report)
-        shown = result.report.score if result.outcome == "valid" else f"{result.outcome}: {result.message}"
-        click.echo(f"line {number}: {name}: {shown}", err=True)
-        if result.detail:
-            click.echo(result.detail, err=True)
-            failed += 1
+            for number in own:
+                click.echo(f"line {number}: {error}", err=True)
+            failed += len(own)
+    failed += sum(grade.outcome == "failed" for grade in grades.values())
     output_dir.mkdir(parents=True, exist_ok=True)
     target = output_dir / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
-    target.write_text(summarise(reports).to_json(), "utf-8")
+    target.write_text(summarise(grades[number].report for number in sorted(grades)).to_json(), "utf-8")
     click.echo(str(target))
     return 1 if failed else 0
 
 
-def _item(line: str) -> tuple[str, Path]:
-    try:
-        item = json.loads(line)
-        return str(item["competition_id"]), Path(str(item["submission_path"] or "/nonexistent"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError("not a JSON object with competition_id and submission_path") from error
+def _items(path: Path) -> tuple[dict[int, Line], int]:
+    """The lines by number, and how many are unusable."""
+    items, failed = {}, 0
+    for number, raw in enumerate(path.read_bytes().splitlines(), 1):
+        if not raw.strip():
+            continue
+        try:
+            items[number] = parse_line(raw.decode("utf-8-sig", "replace"))
+        except UserError as error:
+            click.echo(f"line {number}: {error}", err=True)
+            failed += 1
+    return items, failed
+
+
+def _grade(
+    name: str, lines: dict[int, Line], store: Store, edition: Any, limits: GradingLimits, workers: int
+) -> dict[int, Grade]:
+    """Grade one competition's submissions. Raises `UserError` if the competition is unknown or not prepared."""
+    from grading.isolation import grade_many
+    from storage.prepared import held_part
+    from storage.settings import get_settings
+
+    competition = registry.get(name)
+    grades: dict[int, Grade] = {}
+    order: deque[int] = deque()
+
+    def fetched(fetch: Fetch) -> Iterator[tuple[Path | None, str | None]]:
+        for number, line in lines.items():
+            try:
+                path = fetch(line.submission_path)
+            except UserError as error:
+                click.echo(f"line {number}: {error}", err=True)
+                continue
+            order.append(number)
+            yield path, line.submission_path
+
+    with held_part(store, name, edition, "private", get_settings().scratch) as prepared, local_copies() as fetch:
+        for grade in grade_many(competition, prepared, edition, fetched(fetch), limits=limits, workers=workers):
+            number = order.popleft()
+            grades[number] = grade
+            result = grade.report.score if grade.outcome == "valid" else f"{grade.outcome}: {grade.message}"
+            click.echo(f"line {number}: {name}: {result}", err=True)
+            if grade.detail:
+                click.echo(grade.detail, err=True)
+    return grades

@@ -19,15 +19,18 @@ from flows.commands.options import edition_option, open_store, store_option
 def command(submission: Path, competition_id: str, edition: Any, store: str | None, data_dir: Path | None) -> int:
     """Grade the CSV SUBMISSION against the answers of COMPETITION_ID and print its report as JSON.
 
-    Exit code 1 if there is no valid submission.
+    It is read in a process with limits on memory, time and size. Exit code 1 if there is no valid submission.
     """
     competition = registry.get(competition_id)
-    from grading.grader import Grader
-    from storage.prepared import local_part
+    from grading.isolation import IsolatedGrader
+    from storage.prepared import held_part
     from storage.settings import get_settings
 
-    prepared = local_part(open_store(store, data_dir), competition_id, edition, "private", get_settings().scratch)
-    result = Grader(competition, prepared, edition).grade(submission)
+    with (
+        held_part(open_store(store, data_dir), competition_id, edition, "private", get_settings().scratch) as prepared,
+        IsolatedGrader(competition, prepared, edition) as grader,
+    ):
+        result = grader.grade(submission)
     click.echo(result.report.to_json(), nl=False)
     if result.message:
         click.echo(f"mlebench: {result.outcome}: {result.message}", err=True)

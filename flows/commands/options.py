@@ -11,15 +11,17 @@ import click
 
 from competitions import registry
 from competitions.editions import EDITIONS
+from competitions.errors import UserError
 from storage.store import Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def selection(function: Function) -> Function:
-    """-c ID (repeatable), --split NAME, --lite, --all: which competitions."""
+    """-c ID (repeatable), --split NAME, --lite, --all, --list FILE: which competitions."""
     for option in (
-        click.option("--all", "everything", is_flag=True, help="All 75 competitions (low, medium and high)."),
+        click.option("-l", "--list", "listed", type=click.Path(path_type=Path), help="A text file with one id a line."),
+        click.option("-a", "--all", "everything", is_flag=True, help="All 75 competitions (low, medium and high)."),
         click.option("--lite", is_flag=True, help="The 22 competitions of the low split."),
         click.option("--split", "--split-name", metavar="NAME", help=f"A split: {', '.join(registry.SPLITS)}."),
         click.option(
@@ -36,9 +38,15 @@ def selection(function: Function) -> Function:
     return function
 
 
-def selected(competitions: tuple[str, ...], split: str | None, lite: bool, everything: bool) -> list[str]:
+def selected(
+    competitions: tuple[str, ...], split: str | None, lite: bool, everything: bool, listed: Path | None
+) -> list[str]:
     """The ids that `selection`'s options name. Raises `UserError` for unknown ones and for none."""
     ids = list(competitions)
+    if listed is not None:
+        if not listed.is_file():
+            raise UserError(f"--list {listed} does not exist; it is a text file with one competition id a line")
+        ids += listed.read_text("utf-8").split()
     for name in filter(None, (split, "lite" if lite else None, "all" if everything else None)):
         ids += registry.list(name)
     return registry.select(ids)
@@ -101,6 +109,8 @@ def raw_directory(raw_dir: Path | None) -> str | None:
     from storage.settings import get_settings
 
     chosen = raw_dir or get_settings().raw_dir
+    if chosen and not chosen.expanduser().is_dir():
+        raise UserError(f"--raw-dir {chosen} is no directory")
     return str(chosen.expanduser().resolve()) if chosen else None
 
 
@@ -109,3 +119,5 @@ def quiet_prefect() -> None:
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
+    # A busy machine takes longer than Prefect's 20 seconds to start its own server.
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "180")

@@ -7,14 +7,21 @@ from typing import Any
 
 import click
 
+from competitions.errors import UserError
 from flows.commands.options import open_store, preparation, raw_directory, selected, selection, store_option
+from storage.store import Store
 
 
 @click.command("prepare")
 @selection
 @preparation
 @store_option
-@click.option("--list", "show", is_flag=True, help="Only list what is selected.")
+@click.option(
+    "--official-description",
+    "official",
+    is_flag=True,
+    help="Fetch Kaggle's own description and lay it beside ours for agents.",
+)
 def command(
     raw_dir: Path | None,
     keep_raw: bool,
@@ -22,28 +29,25 @@ def command(
     edition: Any,
     store: str | None,
     data_dir: Path | None,
-    show: bool,
+    official: bool,
     **which: Any,
 ) -> int:
     """Download, split and verify competitions.
 
     What is prepared already is reused; one failure does not stop the others. Exit code 1 if any failed.
     """
-    if show:
-        from competitions import registry
-
-        chosen = any(which.values())
-        click.echo("\n".join(selected(**which) if chosen else registry.list()))
-        return 0
     ids = selected(**which)
     place = open_store(store, data_dir)
     place.check()
     raw = raw_directory(raw_dir)
     from storage.prepared import is_prepared
 
-    if all(is_prepared(place, name, edition, raw, verified=not skip_verification) for name in ids):
+    verified = not skip_verification
+    todo = [name for name in ids if not is_prepared(place, name, edition, raw, verified)]
+    if not todo:
         click.echo(f"{len(ids)} reused: all prepared already in {place.root}")
-        return 0
+        return _official(ids, place, edition) if official else 0
+    _require_room(place, todo)
     from flows.commands.session import run_flow
 
     def flow() -> Any:
@@ -51,4 +55,32 @@ def command(
 
         return prepare(ids, place.root, edition, raw, keep_raw, skip_verification)
 
-    return run_flow(f"Preparing in {place.root}", flow)
+    code = run_flow(f"Preparing in {place.root}", flow)
+    return max(code, _official(ids, place, edition)) if official else code
+
+
+def _require_room(store: Store, ids: list[str]) -> None:
+    """Raise before hours of work what would end them."""
+    from flows.health import check_disk
+
+    finding = check_disk(store, ids)
+    if finding.verdict == "fail":
+        raise UserError(f"not enough room in {store.root}: {finding.message}; {finding.remedy}")
+
+
+def _official(ids: list[str], store: Store, edition: Any) -> int:
+    """Lay Kaggle's description beside ours for all that are prepared; returns the exit code."""
+    from competitions import registry
+    from storage.prepared import committed_key
+    from storage.sources.kaggle.pages import lay_official
+
+    code = 0
+    for competition in map(registry.get, ids):
+        if competition.facts.source != "kaggle" or committed_key(store, edition, competition.id) is None:
+            continue
+        try:
+            click.echo(f"{competition.id}: {lay_official(store, competition, edition)}")
+        except UserError as error:
+            click.echo(f"mlebench: {error}", err=True)
+            code = 1
+    return code

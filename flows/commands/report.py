@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,18 +13,37 @@ from flows.commands.options import open_store, store_option
 
 @click.command("report")
 @click.argument("run_groups", nargs=-1, required=True)
+@click.option(
+    "--incomplete",
+    type=click.Choice(["exclude", "fail"]),
+    default="exclude",
+    show_default=True,
+    help="Seeds in which something is ungraded: left out of the split, or padded with failures.",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["t", "bootstrap"]),
+    default="t",
+    show_default=True,
+    help="Confidence intervals: Student's t over seeds, or a bootstrap over competitions.",
+)
 @store_option
-def command(run_groups: tuple[str, ...], store: str | None, data_dir: Path | None) -> None:
-    """Write the report of one or several RUN_GROUPS from the tables in the store and print where it lies."""
-    from flows.commands.options import quiet_prefect
+def command(
+    run_groups: tuple[str, ...], incomplete: Any, interval: Any, store: str | None, data_dir: Path | None
+) -> None:
+    """Write the report of one or several RUN_GROUPS, side by side, from the tables in the store.
 
-    quiet_prefect()
+    report.html and report.md; the numbers go to tables/aggregates as well. Prints where the page lies.
+    """
     from storage.tables import read_table
-    from tasks.aggregate import write_report
+    from tasks.reporting import write_aggregates, write_report
 
     place = open_store(store, data_dir)
-    for group in run_groups:
+    groups = list(dict.fromkeys(run_groups))
+    for group in groups:
         if not len(read_table(place, "grades", [group])):
             raise UserError(f"no graded runs of group {group!r} in {place.root}")
-    url = write_report(place, list(run_groups))
+    for group in groups:
+        write_aggregates(place, group, incomplete, interval)
+    url = write_report(place, groups, incomplete=incomplete, interval=interval)
     click.echo(place.local(place.relative(url)) or url)

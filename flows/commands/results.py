@@ -38,11 +38,14 @@ def show_results(store: Store, run_group: str) -> None:
     for name, complexity, cells in content.rows:
         table.add_row(name, complexity, *(Text(cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
     console.print(table)
-    rates = aggregate(grades).rates
+    found = aggregate(grades, read_table(store, "runs", [run_group]))
+    rates = found.rates
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:
             mean, error = _percent(row["mean"]), _percent(row["sem"])
             console.print(f"any medal, {row['split']}: {mean} ± {error} over {row['seeds']} seeds")
+    if len(found.gaps):
+        console.print(found.statement(), style="yellow")
     if content.model_leaderboards:
         console.print("Thresholds of the demo come from trained models, not from people.", style="dim")
     path = store.local("reports", run_group, "report.html")

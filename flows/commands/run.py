@@ -27,6 +27,27 @@ from flows.commands.options import open_store, preparation, raw_directory, selec
     is_flag=True,
     help="Run an untrusted agent without isolation. It can read this machine's files.",
 )
+@click.option(
+    "--backend",
+    type=click.Choice(["process", "docker"]),
+    default="process",
+    show_default=True,
+    help="Where agents run: as processes, for trusted agents, or in containers.",
+)
+@click.option(
+    "--network",
+    type=click.Choice(["none", "gateway", "allowlist", "open"]),
+    default="gateway",
+    show_default=True,
+    help="What agents in containers reach besides the validation service: nothing, the LLM gateway, also the hosts of "
+    "MLEBENCH_ALLOWED_HOSTS, everything.",
+)
+@click.option("--runtime", metavar="NAME", help="Container runtime: runc, sysbox-runc, runsc. Default: the engine's.")
+@click.option(
+    "--allow-privileged",
+    is_flag=True,
+    help="Run an agent that wants a privileged container. It can take over this machine.",
+)
 @preparation
 @store_option
 def command(
@@ -35,6 +56,10 @@ def command(
     run_group: str | None,
     time_limit: float | None,
     allow_untrusted: bool,
+    backend: Any,
+    network: Any,
+    runtime: str | None,
+    allow_privileged: bool,
     raw_dir: Path | None,
     keep_raw: bool,
     skip_verification: bool,
@@ -48,16 +73,23 @@ def command(
     What is prepared, run or graded already is reused.
     """
     from sandbox.agents import load_agent
+    from sandbox.isolation import Isolation
     from storage.settings import get_settings
     from storage.store import check_run_group
 
     ids = selected(**which)
     chosen = load_agent(agent, get_settings().agent_dirs)
-    if not chosen.trusted and not allow_untrusted:
+    if backend == "process" and not chosen.trusted and not allow_untrusted:
         raise click.UsageError(
-            f"agent {chosen.name!r} is not trusted and would run without isolation; --allow-untrusted accepts that"
+            f"agent {chosen.name!r} is not trusted and would run without isolation: use --backend docker; "
+            "--allow-untrusted accepts that"
         )
-    group = check_run_group(run_group or f"{chosen.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    group = check_run_group(run_group or f"{chosen.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    isolation = Isolation(backend, network, runtime, allow_untrusted, allow_privileged)
+    if backend == "docker":
+        from sandbox.docker.check import check
+
+        check(chosen, isolation, get_settings().allowed_hosts)
     place = open_store(store, data_dir)
     place.check()
     raw = raw_directory(raw_dir)
@@ -69,12 +101,14 @@ def command(
         from flows.full_benchmark import full_benchmark
 
         return full_benchmark(
-            ids, agent, group, place.root, seeds, edition, raw, keep_raw, skip_verification, time_limit, allow_untrusted
+            ids, agent, group, place.root, seeds, edition, raw, keep_raw, skip_verification, time_limit, isolation
         )
 
-    click.echo(f"Run group {group}: {len(ids)} competitions, {seeds} seeds, agent {chosen.name}, store {place.root}")
+    click.echo(
+        f"Run group {group}: {len(ids)} competitions, {seeds} seeds, agent {chosen.full_name}, store {place.root}"
+    )
     try:
-        code = run_flow(f"{chosen.name} as {group}", flow)
+        code = run_flow(f"{chosen.full_name} as {group}", flow)
     except KeyboardInterrupt:
         if not run_group:
             click.echo(f"to go on with these runs, add: --run-group {group}", err=True)

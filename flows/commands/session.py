@@ -6,17 +6,21 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.commands.options import quiet_prefect
 
+if TYPE_CHECKING:
+    from flows.outcome import Outcome
+
 
 def run_flow(title: str, flow: Callable[[], Any]) -> int:
     """Run `flow` under the board and print what became of each piece of work; returns the exit code."""
     quiet_prefect()
+    end_orphaned_servers()
     from flows.board import board
     from flows.outcome import PartlyFailed
 
@@ -27,11 +31,40 @@ def run_flow(title: str, flow: Callable[[], Any]) -> int:
         except PartlyFailed as error:
             outcomes = error.outcomes
     counts = {result: sum(each.result == result for each in outcomes) for result in ("done", "reused", "failed")}
+    show_outcomes(outcomes)
     click.echo(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "nothing to do")
-    for each in outcomes:
-        if each.result == "failed":
-            click.echo(f"  {each.what}: {each.message}", err=True)
     return 1 if counts["failed"] else 0
+
+
+def show_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """A table of what became of each, failures last with their causes; in a log one line each, unwrapped."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    styles = {"done": "green", "reused": "cyan", "failed": "bold red"}
+    ordered = sorted(outcomes, key=lambda each: list(styles).index(each.result))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        for each in ordered:
+            click.echo(f"  {each.result:7} {each.what}{': ' if each.message else ''}{each.message}")
+        return
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for each in ordered:
+        table.add_row(Text(each.result, styles[each.result]), each.what, Text(each.message, overflow="fold"))
+    console.print(table)
+
+
+def end_orphaned_servers() -> None:
+    """End Prefect's temporary servers whose starter was killed: nobody else would, and they share one database."""
+    import psutil
+
+    for process in psutil.process_iter(["ppid", "cmdline"]):
+        if process.info["ppid"] != 1 or "prefect.server.api.server:create_app" not in (process.info["cmdline"] or ()):
+            continue
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("PREFECT__SERVER_EPHEMERAL") == "1":
+                process.terminate()
 
 
 @contextlib.contextmanager

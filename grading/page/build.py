@@ -139,6 +139,7 @@ def _result(
         status=run.get("status"),
         duration=run.get("duration_seconds"),
         time_limit=run.get("time_limit_seconds"),
+        run_id=row.get("run_id") or "",
     )
 
 

@@ -22,17 +22,20 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// Show only the rows that contain every word of the filter.
+// Show only the rows of a table, or the articles of a list, that contain every word of the filter.
 for (const input of document.querySelectorAll("input[data-filter]")) {
-  const table = document.getElementById(input.dataset.filter);
+  const target = document.getElementById(input.dataset.filter);
   const count = document.getElementById(input.dataset.filter + "-count");
+  const items = () => [...(target.tBodies ? target.tBodies[0].rows : target.children)];
+  const text = (item) =>
+    [item.textContent, ...[...item.querySelectorAll("[title]")].map((part) => part.title)].join(" ").toLowerCase();
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
     let shown = 0;
-    for (const row of table.tBodies[0].rows) {
-      row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
-      shown += !row.hidden;
+    for (const item of items()) {
+      item.hidden = !words.every((word) => text(item).includes(word));
+      shown += !item.hidden;
     }
-    count.textContent = shown + " of " + table.tBodies[0].rows.length;
+    count.textContent = shown + " of " + items().length;
   });
 }

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from markupsafe import Markup
 
-from grading.aggregate import Incomplete, aggregate
+from grading.aggregate import Incomplete, Uncertainty, aggregate
 from grading.medals import Thresholds
+from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
-from grading.page import sections
 from grading.page.build import build_view
 from grading.page.strips import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.page.view import KIND_GLYPHS, KIND_WORDS
@@ -29,6 +29,8 @@ def render_page(
     grades: pd.DataFrame,
     runs: pd.DataFrame | None = None,
     *,
+    snapshots: pd.DataFrame | None = None,
+    usage: pd.DataFrame | None = None,
     thresholds: Mapping[str, Thresholds] | None = None,
     conditions: Mapping[str, Mapping[str, object]] | None = None,
     percentiles: Mapping[str, Sequence[float]] | None = None,
@@ -36,19 +38,23 @@ def render_page(
     expected: Mapping[str, str] | None = None,
     split_sizes: Mapping[str, int] | None = None,
     incomplete: Incomplete = "exclude",
+    interval: Uncertainty = "t",
     title: str = "MLE-bench results",
     generated_at: datetime | None = None,
 ) -> str:
     """The page as one HTML document, which asks the network for nothing.
 
-    `grades` and `runs` are the tables of one or several run groups. By competition: `thresholds` (default: what was
-    graded against), `percentiles` (21 scores of the leaderboard, best first), `titles`, `expected` (competition ->
-    split, see `grading.aggregate.aggregate`). `conditions` are further facts to state by run group; `split_sizes` the
-    full size of each split, so that a partly run split is shown as such. `generated_at` defaults to now.
+    `grades`, `runs`, `snapshots` and `usage` are tables of one or several run groups. By competition: `thresholds`
+    (default: what was graded against), `percentiles` (21 scores of the leaderboard, best first), `titles`, `expected`
+    (competition -> split, see `grading.aggregate.aggregate`). `conditions` are further facts to state by run group;
+    `split_sizes` the full size of each split, so that a partly run split is shown as such. `incomplete` and `interval`
+    as in `grading.aggregate.aggregate`. `generated_at` defaults to now.
     Everything in the tables is untrusted and escaped.
     """
     view = build_view(grades, runs, thresholds=thresholds, percentiles=percentiles, titles=titles)
-    found = aggregate(grades, runs, expected=expected, incomplete=incomplete)
+    found = aggregate(grades, runs, expected=expected, incomplete=incomplete, interval=interval)
+    known = {(r.series.run_group, r.run_id): r.series for r in view.results}
+    costs = attempts.cost_tables(view, grades, usage)
     script = _asset("page.js")
     page = _environment().get_template("page.html")
     return page.render(
@@ -64,8 +70,21 @@ def render_page(
         rate_names=sections.RATE_NAMES,
         totals=sections.totals(view),
         strips=[
-            (c, medal_strip(c, view.series), score_strip(c, view.series)) for c in view.competitions if c.thresholds
+            (
+                c,
+                medal_strip(c, view.series),
+                score_strip(c, view.series),
+                timeline.score_timeline(c, snapshots, known),
+            )
+            for c in view.competitions
+            if c.thresholds
         ],
+        passes=attempts.pass_table(view, grades),
+        best=attempts.best_scores(view, grades),
+        times=timeline.time_table(view, grades, snapshots),
+        cost_totals=costs[0] if costs else [],
+        cost_runs=costs[1] if costs else [],
+        interval=interval,
         categories=sections.categories(view, aggregate(grades, runs, incomplete=incomplete, by="category")),
         scale=MEDAL_SCALE,
         gutter=GUTTER,
@@ -97,7 +116,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=fmt.number, percent=fmt.percent, duration=fmt.duration, result_title=fmt.result_title
+        number=fmt.number,
+        percent=fmt.percent,
+        duration=fmt.duration,
+        result_title=fmt.result_title,
+        money=attempts.money,
+        count_of=attempts.count,
     )
     environment.globals["mean_sem"] = fmt.mean_sem
     return environment

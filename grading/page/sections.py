@@ -26,6 +26,20 @@ RATE_NAMES = {
     "gold_medal": "Gold",
     "any_medal": "Any medal",
 }
+# Further columns of the table of runs, stated where a backend records them.
+_RUN_FACTS = {
+    "network": "Network",
+    "image": "Image",
+    "image_digest": "Image digest",
+    "cpus": "Processors",
+    "memory_bytes": "Memory limit",
+    "disk_bytes": "Disk limit",
+    "gpus": "GPUs",
+    "hardware": "Hardware",
+    "limits": "Limits",
+    "package_version": "Package",
+    "git_commit": "Source",
+}
 _NICE_DURATIONS = [1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 4 * 3600, 8 * 3600, 12 * 3600, 86400]
 
 
@@ -141,6 +155,7 @@ def conditions(
             facts["First start"] = _moment(own["started_at"].min())
             facts["Last end"] = _moment(own["finished_at"].max())
             facts["Code fingerprint"] = _unique(own, "code_fingerprint")
+            facts |= {label: _unique(own, column) for column, label in _RUN_FACTS.items() if column in own}
         more = {clean(label): clean(value) for label, value in given.get(series.run_group, {}).items()}
         columns.append({**facts, **more})
     labels = dict.fromkeys(label for facts in columns for label in facts)

@@ -11,8 +11,10 @@ import pandas as pd
 from grading.aggregate import Incomplete, aggregate
 from grading.medals import Thresholds
 from grading.page import format as fmt
+from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view, clean
 from grading.page.sections import RATE_NAMES, rates
+from grading.page.timeline import time_table
 from grading.page.view import KIND_GLYPHS, KIND_WORDS, Kind, Result
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
@@ -63,6 +65,8 @@ def render_markdown(
     grades: pd.DataFrame,
     runs: pd.DataFrame | None = None,
     *,
+    snapshots: pd.DataFrame | None = None,
+    usage: pd.DataFrame | None = None,
     thresholds: Mapping[str, Thresholds] | None = None,
     expected: Mapping[str, str] | None = None,
     incomplete: Incomplete = "exclude",
@@ -92,6 +96,29 @@ def render_markdown(
     models = [_escape(c.id) for c in view.competitions if not c.human]
     if models:
         lines += ["", f"Not measured against human teams but against trained models: {', '.join(models)}."]
+
+    passes = pass_table(view, grades)
+    if passes:
+        ks, several = passes
+        lines += ["", "## Several attempts", "", "pass@k of any medal, in %; 95 % bootstrap over competitions.", ""]
+        rows = [[_escape(s.label), _escape(split), *map(_escape, cells)] for s, split, cells in several]
+        lines += _table(["Agent", "Split", *(f"k = {k}" for k in ks)], rows)
+    times = time_table(view, grades, snapshots)
+    if times:
+        lines += ["", "## Any medal over time", ""]
+        rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
+        lines += _table(["Agent", "Split", *times.moments], rows)
+    costs = cost_tables(view, grades, usage)
+    if costs:
+        lines += ["", "## Cost", ""]
+        lines += _table(
+            ["Agent", "Runs", "Tokens in", "Tokens out", "Cost", "Cost a run", "Cost a medal"],
+            [
+                [_escape(s.label), str(row["runs_with_usage"]), count(row["input_tokens"]), count(row["output_tokens"])]
+                + [money(row[name]) for name in ("cost_usd", "cost_per_run", "cost_per_medal")]
+                for s, row in costs[0]
+            ],
+        )
 
     lines += ["", "## Medals", ""]
     lines += _table(

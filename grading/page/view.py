@@ -77,6 +77,7 @@ class Result:
     status: str | None  # how the run ended; None where the runs table does not know the run
     duration: float | None  # seconds
     time_limit: float | None  # seconds
+    run_id: str = ""
 
     @property
     def scored(self) -> bool:

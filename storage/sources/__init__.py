@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
 
 from competitions.competition import Competition
+from storage.sources.source import Remote, Source, SourceChanged, Tell
 
-
-class Source(Protocol):
-    """Fetches a competition's archive."""
-
-    name: str
-
-    def version(self, competition: Competition) -> str | None:
-        """What the source would serve now, cheaply (size and time, code); None if only fetching can tell."""
-        ...
-
-    def fetch(self, competition: Competition, folder: Path) -> Path:
-        """A complete local archive, in `folder` or elsewhere. Raises `DownloadError` naming what to do."""
-        ...
+__all__ = ["Remote", "Source", "SourceChanged", "Tell", "source_for"]
 
 
 def source_for(competition: Competition, raw_dir: Path | None) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from competitions.competition import Competition
+from storage.sources.source import Tell
 
 
 class Bundled:
@@ -16,7 +17,7 @@ class Bundled:
         """The competition's code."""
         return competition.fingerprint("prepare")
 
-    def fetch(self, competition: Competition, folder: Path) -> Path:
+    def fetch(self, competition: Competition, folder: Path, tell: Tell = lambda _: None) -> Path:
         """Write the archive into `folder`."""
         path = folder / f"{competition.id}.zip"
         path.write_bytes(competition.bundle())

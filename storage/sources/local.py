@@ -6,6 +6,7 @@ from pathlib import Path
 
 from competitions.competition import Competition
 from competitions.errors import DownloadError
+from storage.sources.source import Tell
 
 
 class Local:
@@ -21,7 +22,7 @@ class Local:
         stat = self.fetch(competition, self.directory).stat()
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
-    def fetch(self, competition: Competition, folder: Path) -> Path:
+    def fetch(self, competition: Competition, folder: Path, tell: Tell = lambda _: None) -> Path:
         """The file where it lies."""
         path = self.directory / f"{competition.id}.zip"
         if not self.directory.is_dir():

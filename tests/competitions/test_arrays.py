@@ -10,7 +10,6 @@ import pytest
 from competitions.arrays import array_content, array_length, read_array
 from competitions.download import Download
 
-
 ARRAYS = {
     "matrix": np.random.default_rng(0).random((25_000, 3), dtype=np.float32),
     "text": np.array(["7", "38", ""] * 9),

@@ -55,6 +55,29 @@ def test_yaml_says_nothing_twice(competition: Competition) -> None:
     assert content.get("known_issues") != []
 
 
+@pytest.mark.parametrize("part", ["prepare", "grade"])
+def test_code_knows_the_editions_where_the_facts_name_a_fix(competition: Competition, part: str) -> None:
+    code = (competition.folder / f"{part}.py").read_text().replace("edition: str", "")
+    fixed = [issue.id for issue in competition.facts.known_issues if issue.v2 == "fixed" and part in issue.affects]
+    assert ("edition" in code) == bool(fixed), fixed
+
+
+def test_oddities_are_known_issues(competition: Competition) -> None:
+    assert bool(competition.facts.oddities) <= bool(competition.facts.known_issues)
+
+
+@pytest.mark.parametrize("part", ["prepare", "grade"])
+def test_signatures_are_alike(competition: Competition, part: str) -> None:
+    wanted = {
+        "prepare": "def prepare(raw: Download, edition: str, params: dict) -> Preparation:",
+        "grade": "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:",
+    }
+    code = (competition.folder / f"{part}.py").read_text()
+    assert wanted[part] in code
+    assert "__future__" not in code
+    assert "TYPE_CHECKING" not in code
+
+
 def test_the_catalog_holds_the_whole_benchmark() -> None:
     sizes = {split: len(registry.list(split)) for split in registry.SPLITS}
     assert sizes == {

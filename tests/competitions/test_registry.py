@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from competitions import registry
 from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit, UserError
@@ -57,10 +58,9 @@ def test_an_id_that_exists_twice_is_an_error(tmp_path: Path, monkeypatch: pytest
 )
 def test_bad_facts_are_named_in_one_line(tmp_path: Path, line: str, complaint: str) -> None:
     folder = copy_of("diabetes", tmp_path / "my-own")
-    text = (folder / "competition.yaml").read_text()
-    name = line.split(":")[0]
-    kept = [old for old in text.splitlines() if not old.startswith(f"{name}:")]
-    (folder / "competition.yaml").write_text("\n".join([*kept, line]))
+    facts = yaml.safe_load((folder / "competition.yaml").read_text())
+    facts.pop(line.split(":")[0], None)
+    (folder / "competition.yaml").write_text(yaml.safe_dump(facts) + line)
     with pytest.raises(BadCompetition, match=complaint) as caught:
         registry.Competition.load(folder)
     assert "\n" not in str(caught.value)
@@ -80,12 +80,12 @@ def test_params_are_known_by_name() -> None:
 
 def test_fingerprints_follow_the_code_they_stand_for(tmp_path: Path) -> None:
     folder = copy_of("diabetes", tmp_path / "my-own")
-    before = registry.Competition.load(folder)
+    competition = registry.Competition.load(folder)
+    prepare, grade = competition.fingerprint("prepare"), competition.fingerprint("grade")
     (folder / "description.md").write_text("better words")
     (folder / "grade.py").write_text("# another grader\n")
-    after = registry.Competition.load(folder)
-    assert after.fingerprint("prepare") == before.fingerprint("prepare")
-    assert after.fingerprint("grade") != before.fingerprint("grade")
+    assert competition.fingerprint("prepare") == prepare
+    assert competition.fingerprint("grade") != grade
 
 
 def copy_of(competition_id: str, folder: Path) -> Path:

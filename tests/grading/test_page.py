@@ -222,6 +222,94 @@ def test_human_percentiles_are_shown_where_known():
     assert "95 %" in words(page(percentiles={"cactus": points}))
 
 
+def snapshots(*rows, group="g", agent="baseline"):
+    """Rows of the table of snapshots: (competition, seed, hours, score)."""
+    return pd.DataFrame(
+        [
+            {
+                "run_group": group,
+                "run_id": f"{group}-{agent}-{competition}-{seed}",
+                "competition_id": competition,
+                "seed": seed,
+                "agent": agent,
+                "at_seconds": 3600.0 * hours,
+                "score": score,
+                "any_medal": medal_for(score, THRESHOLDS.get(competition, HIGHER)) is not None,
+            }
+            for competition, seed, hours, score in rows
+        ]
+    )
+
+
+def calls(*rows, group="g", agent="baseline", model="model-a"):
+    """Rows of the table of usage: (competition, seed, dollars)."""
+    return pd.DataFrame(
+        [
+            {
+                "run_group": group,
+                "run_id": f"{group}-{agent}-{competition}-{seed}",
+                "competition_id": competition,
+                "seed": seed,
+                "model": model,
+                "input_tokens": 1_000_000,
+                "output_tokens": 5_000,
+                "cost_usd": dollars,
+                "latency_seconds": 2.0,
+                "started_at": "2026-01-01T00:00:00+00:00",
+            }
+            for competition, seed, dollars in rows
+        ]
+    )
+
+
+SNAPSHOTS = snapshots(
+    ("cactus", 1, 0.5, 0.6),
+    ("cactus", 1, 3, 0.95),
+    ("cactus", 2, 2, 0.75),
+    ("diabetes", 1, 1, 0.9),
+    ("diabetes", 2, 1, 1.0),
+)
+USAGE = calls(("cactus", 1, 1.25), ("cactus", 1, 0.75), ("diabetes", 1, 4.0))
+
+
+def test_medal_rates_over_time_are_drawn_and_told():
+    html = page(snapshots=SNAPSHOTS)
+    text = words(html).split("Any medal over time")[-1]
+    assert "Agent Split 1 h 2 h 3 h" in text
+    assert "baseline Demo 0.0 ± 0.0 25.0 ± 25.0 50.0 ± 0.0" in text
+    assert html.count('<polyline class="line l0"') == 1 + 4, "a line of rates, and one of scores a run"
+    assert 'id="time"' not in page()
+
+
+def test_cost_is_told_by_run_and_by_medal():
+    text = words(page(usage=USAGE)).split("Calls of language models")[1]
+    assert "2 of 4 3 3,000,000 15,000 $6.00 $3.00 1,507,500 $2.00 1,005,000" in text
+    assert "cactus g 1 model-a 2 2,000,000 10,000 $2.00" in text
+    assert 'id="cost"' not in page()
+
+
+def test_several_attempts_are_told_as_pass_at_k():
+    text = words(page()).split("Several attempts")[1]
+    assert "k = 1 k = 2" in text
+    assert "75.0 [50, 100] 100.0 [100, 100]" in text
+    assert "mean 0.85, best of 2 0.95" in words(page())
+    assert "Several attempts" not in words(page(GRADES.iloc[[0, 2]], None))
+
+
+def test_the_summary_in_markdown_has_the_same():
+    text = render_markdown(GRADES, RUNS, thresholds=THRESHOLDS, snapshots=SNAPSHOTS, usage=USAGE)
+    assert "| baseline | demo | 0.0 ± 0.0 | 25.0 ± 25.0 | 50.0 ± 0.0 |" in text
+    assert "| baseline | 2 | 3,000,000 | 15,000 | $6.00 | $3.00 | $2.00 |" in text
+    assert r"| baseline | demo | 75.0 \[50, 100\] | 100.0 \[100, 100\] |" in text
+
+
+def test_what_backends_record_of_a_run_is_a_condition():
+    runs = RUNS.assign(network="gateway only", image_digest="sha256:0123", cpus=8)
+    text = words(page(runs=runs)).split("Run conditions")[1]
+    for stated in ("Network gateway only", "Image digest sha256:0123", "Processors 8"):
+        assert stated in text
+
+
 def test_groups_stand_side_by_side():
     grades = pd.DataFrame([graded("cactus", s, 0.95, group=g) for g in ("first", "second") for s in (1, 2)])
     view = build_view(grades)
@@ -298,6 +386,8 @@ def test_whatever_agents_write_stays_text(evil):
             graded("plain", 1, 0.1, agent="plain", group=evil),
         ]
     )
+    times = snapshots((evil, 1, 0.2, 0.9), (evil, 1, 2, 0.95), group=evil, agent=evil)
+    usage = calls((evil, 1, 0.5), group=evil, agent=evil, model=evil)
     runs = pd.DataFrame(
         [
             ran(evil, s, agent=evil, group=evil, status=evil, backend=evil, code_fingerprint=evil, message=evil)
@@ -310,11 +400,14 @@ def test_whatever_agents_write_stays_text(evil):
         "conditions": {evil: {evil: evil}},
         "title": evil,
         "split_sizes": {evil: 3},
+        "snapshots": times,
+        "usage": usage,
     }
     html = page(grades, runs, **options)
     document = Document(html)
     assert [tag for tag, _ in document.elements].count("script") == 1
-    assert {tag for tag, _ in document.elements} <= {tag for tag, _ in Document(page()).elements} | {
+    harmless = Document(page(snapshots=SNAPSHOTS, usage=USAGE))
+    assert {tag for tag, _ in document.elements} <= {tag for tag, _ in harmless.elements} | {
         "details",
         "summary",
         "pre",
@@ -420,7 +513,11 @@ def file(tmp_path):
     ]
     grades += [graded("evil", 1, None, outcome="invalid", message=text, agent=text) for text in EVIL]
     path = tmp_path / "report.html"
-    path.write_text(page(pd.DataFrame(grades), RUNS, percentiles={"cactus": [1 - n / 20 for n in range(21)]}), "utf-8")
+    names = [f"a-rather-long-competition-name-{n}" for n in range(20)]
+    times = [(name, s, hours, 0.04 * hours) for name in names for s in (1, 2, 3) for hours in (0.5, 3, 20)]
+    options = {"snapshots": snapshots(*times), "usage": calls(*((name, 1, 0.5) for name in names))}
+    points = {name: [1 - n / 20 for n in range(21)] for name in ("cactus", *names)}
+    path.write_text(page(pd.DataFrame(grades), RUNS, percentiles=points, **options), "utf-8")
     return path
 
 
@@ -432,6 +529,7 @@ def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(brow
     assert [url for url in browser.requests if not url.startswith("data:,")] == [file.as_uri()]
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run("document.querySelectorAll('#matrix .chip.gold').length") > 0
+    assert browser.run("document.querySelector('.rates-over-time polyline').getBoundingClientRect().width") > width / 2
     sizes = "[...document.querySelectorAll('td, th, p, .label')].map((e) => parseFloat(getComputedStyle(e).fontSize))"
     assert browser.run(f"Math.min(...{sizes})") >= 12
 
@@ -446,7 +544,7 @@ def test_a_browser_sorts_and_filters_tables(browser, file):
         scores = [float(text) for text in browser.run(column) if text != "–"]
         assert scores == sorted(scores, reverse=order < 0)
         assert browser.run(column)[-1] == "–"  # what has no score comes last either way
-    browser.run("var box = document.querySelector('[data-filter]'); box.value = 'SILVER name-16'; undefined")
+    browser.run("var box = document.querySelector('[data-filter=all]'); box.value = 'SILVER name-16'; undefined")
     browser.run("box.dispatchEvent(new Event('input'))")
     shown = (
         "[...document.querySelectorAll('#all tbody tr')].filter((row) => row.offsetHeight).map((row) => row.innerText)"
@@ -455,6 +553,10 @@ def test_a_browser_sorts_and_filters_tables(browser, file):
     assert rows
     assert all("silver" in row and "name-16" in row for row in rows)
     assert browser.run("document.getElementById('all-count').textContent").startswith(f"{len(rows)} of ")
+    browser.run("box = document.querySelector('[data-filter=cards]'); box.value = 'name-16'; undefined")
+    browser.run("box.dispatchEvent(new Event('input'))")
+    cards = "[...document.querySelectorAll('#cards article')].filter((card) => card.offsetHeight).length"
+    assert browser.run(cards) == 1
 
 
 # --- Scales ---

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import pytest
 
 from competitions import registry
 from grading import InvalidSubmission
 from tests.parity.packs import tree
+from tests.prepared import PreparedCompetitions
 
 COMPETITIONS = [name for name in registry.list() if registry.get(name).facts.complexity != "demo"]
 
 
 @pytest.mark.parametrize("competition_id", COMPETITIONS)
-def test_equals_the_published_benchmark(competition_id: str, packs: Path, tmp_path: Path) -> None:
-    pack = packs / competition_id
-    expected = json.loads((pack / "expected.json").read_text())
-    competition = registry.get(competition_id)
-
-    competition.prepare(pack / "raw.zip", tmp_path, edition="v1", params=expected["overrides"] or None)
-
+def test_equals_the_published_benchmark(competition_id: str, prepared: PreparedCompetitions) -> None:
+    subject = prepared[competition_id]
+    expected = subject.expected
     for part in ("public", "private"):
         wanted = {name: digest for name, digest in expected[part].items() if name != "description.md"}
-        assert tree(tmp_path / part, expected) == wanted, part
+        assert tree(subject.path / part, expected) == wanted, part
 
-    answers = competition.answers(tmp_path)
     differing = {}
     for name, want in expected["scores"].items():
         try:
-            score: float | str = competition.score(pack / "submissions" / f"{name}.csv", answers)
+            score: float | str = subject.competition.score(subject.submission(name), subject.answers)
         except InvalidSubmission as verdict:
             score = "rejected" if str(verdict) else "rejected without telling the agent what to mend"
         if not agrees(score, want, expected.get("absolute_tolerance", 1e-12)):

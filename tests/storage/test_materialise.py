@@ -19,7 +19,8 @@ from competitions.errors import BadCompetition
 from competitions.preparation import Archive, Content, Copy, Preparation, json_content, table
 from storage import execute as execute_module
 from storage.execute import Task, execute
-from storage.materialise import Serial, cut, materialise
+from storage.materialise import Serial, materialise
+from storage.plan import cut
 from storage.writers import Destination
 
 

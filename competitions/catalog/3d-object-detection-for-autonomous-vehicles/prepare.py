@@ -1,4 +1,4 @@
-"""Drives ("logs") are split; every linked table follows by its tokens. The JSON tables need some 4 GB as objects."""
+"""Drives ("logs") are split; every linked table follows by its tokens. The JSON tables need about 3 GB as objects."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -52,8 +52,8 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
         paths = {f"{FOLDERS[file['fileformat']]}/{file['filename'].rpartition('/')[2]}": None for file in own_files}
         out.public.copies((f"{part}_{path}", raw.file(f"train_{path}")) for path in paths)
         rows[part] = boxes[boxes["Id"].isin(tokens)]
-        if len(rows[part]) != len(tokens):
-            raise DownloadError("train.csv and train_data/sample.json list different samples; download them again")
+    if {len(boxes), len(samples)} != {sum(map(len, rows.values()))}:
+        raise DownloadError("train.csv, sample.json and log.json do not belong together; download them again")
     out.public.table("train.csv", rows["train"])
     out.private.table("test.csv", rows["test"].assign(PredictionString=rows["test"]["PredictionString"].map(_certain)))
     out.public.table("sample_submission.csv", rows["test"].assign(PredictionString=""))

@@ -1,0 +1,113 @@
+"""python -m benchmarks [CASE ...] [--out DIR] [--work DIR]: one line a case; SCALE=full for the long form."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.limits import limits
+from benchmarks.measure import Case
+from storage.cluster import cluster
+from storage.settings import Settings
+
+_BUILD = Path(__file__).parents[1] / "build" / "bench"
+_CORES = 2  # the targets are those of two cores
+
+
+def main() -> int:
+    """Run the cases; returns 1 if one misses its target."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="a to g; all if none is named")
+    parser.add_argument("--out", type=Path, default=_BUILD, help="where the Parquet file of results goes")
+    parser.add_argument("--work", type=Path, default=None, help="where generated data go; default: below --out")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.cases) - set("abcdefg"))
+    if unknown:
+        parser.error(f"unknown case {', '.join(unknown)}; cases are a to g")
+    names = arguments.cases or list("abcdefg")
+    full = os.environ.get("SCALE") == "full"
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.work or arguments.out).mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="work-", dir=arguments.work or arguments.out))
+    results: list[Case] = []
+    try:
+        found = limits(work)
+        for case in _run(names, work, full):
+            print(case.line, flush=True)
+            _tell(case.details)
+            results.append(case)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    _report(results, found, arguments.out / "results.parquet", full)
+    return 0 if all(_met(case) for case in results) else 1
+
+
+def _run(names: list[str], work: Path, full: bool) -> Iterator[Case]:
+    if set("abcd") & set(names):
+        from benchmarks import preparing
+
+        start = time.perf_counter()
+        with cluster(Settings(dask_workers=_CORES)) as address:
+            _tell(f"local cluster ready after {time.perf_counter() - start:.1f} s (once a run, not counted below)")
+            yield from preparing.cases(names, work, full, address)
+    if "e" in names:
+        from benchmarks import grading
+
+        yield grading.case(work, full)
+    if "f" in names:
+        from benchmarks import metrics
+
+        result, lines = metrics.case(full)
+        yield result
+        for line in lines:
+            _tell(line)
+    if "g" in names:
+        from benchmarks import rerun
+
+        yield rerun.case(work)
+
+
+def _met(case: Case) -> bool:
+    return case.ratio < case.target if case.baseline is None else case.ratio >= case.target
+
+
+def _report(results: list[Case], found: dict[str, float], path: Path, full: bool) -> None:
+    rows = [
+        {
+            "case": case.name,
+            "about": case.about,
+            "scale": "full" if full else "quick",
+            "ratio": case.ratio,
+            "target": case.target,
+            "met": _met(case),
+            "seconds": case.ours.seconds,
+            "baseline_seconds": case.baseline.seconds if case.baseline else None,
+            "cpu_seconds": case.ours.cpu,
+            "baseline_cpu_seconds": case.baseline.cpu if case.baseline else None,
+            "mb_per_second": case.bytes / 1e6 / case.ours.seconds,
+            "files_per_second": case.files / case.ours.seconds,
+            "peak_mb": case.ours.peak_mb,
+        }
+        for case in results
+    ]
+    table = pd.DataFrame(rows)
+    _tell(table.drop(columns=["scale"]).to_string(index=False, float_format="{:.2f}".format, na_rep=""))
+    _tell("limits of this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in found.items()))
+    table.assign(**found).to_parquet(path, index=False)
+    _tell(f"results in {path}")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

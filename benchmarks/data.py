@@ -1,0 +1,75 @@
+"""Generated downloads: bytes that compress like pictures, tables like those of a competition."""
+
+from __future__ import annotations
+
+import random
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+
+def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
+    """A download with labels.csv and images.zip, which holds `count` pictures of 1 to 9 KB; returns their bytes.
+
+    Their bytes do not compress, as those of PNG and JPEG; the archive deflates them all the same, as most do.
+    """
+    generator = random.Random(seed)
+    inner = path.with_name("images.zip")
+    total = 0
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(count):
+            content = generator.randbytes(generator.randint(1_000, 9_000))
+            total += len(content)
+            archive.writestr(f"images/{number:06d}.png", content)
+    labels = pd.DataFrame({"id": [f"{n:06d}" for n in range(count)], "label": np.arange(count) % 7})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as download:
+        download.write(inner, "images.zip")
+        download.writestr("labels.csv", labels.to_csv(index=False), zipfile.ZIP_DEFLATED)
+    inner.unlink()
+    return total
+
+
+def folders_of_files(path: Path, folders: int, files: int, seed: int = 0) -> int:
+    """A download that is a directory: `folders` folders of `files` files of 4 to 40 KB, and labels.csv."""
+    generator = random.Random(seed)
+    total = 0
+    for folder in range(folders):
+        place = path / "scans" / f"{folder:05d}"
+        place.mkdir(parents=True)
+        for number in range(files):
+            content = generator.randbytes(generator.randint(4_000, 40_000))
+            total += len(content)
+            (place / f"{number}.dcm").write_bytes(content)
+    labels = pd.DataFrame({"id": [f"{n:05d}" for n in range(folders)], "label": np.arange(folders) % 7})
+    labels.to_csv(path / "labels.csv", index=False)
+    return total
+
+
+def large_table(path: Path, size: int, seed: int = 0) -> int:
+    """A download with train.csv of about `size` bytes: integers, floats, dates as text, words, gaps."""
+    generator = np.random.default_rng(seed)
+    words = np.array(["alpha", "beta, or not", 'say "gamma"', "delta", "", "naïve"], dtype=object)
+    rows, written = 200_000, 0
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as download,
+        download.open("train.csv", "w", force_zip64=True) as file,
+    ):
+        while written < size:
+            start = generator.integers(0, 10**9)
+            frame = pd.DataFrame(
+                {
+                    "key": np.char.add("k", (start + np.arange(rows)).astype(str)),
+                    "count": generator.integers(0, 1000, rows),
+                    "fare": generator.normal(11, 4, rows).round(2),
+                    "longitude": generator.uniform(-74.3, -72.9, rows),
+                    "latitude": generator.uniform(40.5, 41.7, rows).round(6),
+                    "reading": np.where(generator.random(rows) < 0.05, np.nan, generator.normal(0, 1e-3, rows)),
+                    "word": words[generator.integers(0, len(words), rows)],
+                }
+            )
+            block = frame.to_csv(index=False, header=written == 0).encode()
+            file.write(block)
+            written += len(block)
+    return written

@@ -1,0 +1,82 @@
+"""Case e: 100 submissions of one competition, against a process for each that reads the answers again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.measure import Case, Sample, measure
+from competitions import registry
+
+_ID = "iwildcam-2020-fgvc7"
+_ROWS = 60_000
+_SUBMISSIONS = 100
+_QUICK = 8  # of them are graded by the baseline in the quick form; its time grows with their number
+
+
+class DifferentScore(Exception):
+    """The two ways gave different scores."""
+
+
+def case(work: Path, full: bool) -> Case:
+    """`mlebench grade` of all, and `mlebench grade-sample` one by one."""
+    store, submissions = work / "grading-store", _submissions(work / "submissions")
+    _prepared(store)
+    items = work / "items.jsonl"
+    items.write_text(
+        "".join(json.dumps({"competition_id": _ID, "submission_path": str(path)}) + "\n" for path in submissions)
+    )
+    own = measure(lambda: _together(items, work / "reports", store))
+    some = submissions if full else submissions[:_QUICK]
+    part = measure(lambda: [_alone(path, store) for path in some])
+    if own.value[: len(some)] != part.value:
+        raise DifferentScore("grade and grade-sample disagree")
+    times = len(submissions) / len(some)
+    plain = Sample(part.seconds * times, part.cpu * times, part.peak_mb)
+    about = f"{len(submissions)} submissions of {_ROWS:,} rows (baseline: {len(some)} of them measured)"
+    size = sum(path.stat().st_size for path in submissions)
+    return Case("e", about, plain.seconds / own.seconds, 5, own, plain, size, len(submissions))
+
+
+def _prepared(store: Path) -> None:
+    facts = registry.get(_ID).facts
+    folder = store / "prepared" / "v1" / _ID
+    for path in (facts.files.answers, facts.files.sample_submission, facts.files.gold_submission):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        _table(0).to_csv(folder / path, index=False)
+    (folder / "commit.json").write_text(json.dumps({"key": "k"}))
+
+
+def _submissions(folder: Path) -> list[Path]:
+    folder.mkdir()
+    paths = [folder / f"{number:03d}.csv" for number in range(_SUBMISSIONS)]
+    for seed, path in enumerate(paths, 1):
+        _table(seed).to_csv(path, index=False)
+    return paths
+
+
+def _table(seed: int) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    ids = [f"{number:08x}-21bc-11ea-a13a-137349068a90" for number in range(_ROWS)]
+    return pd.DataFrame({"Id": ids, "Category": generator.integers(0, 200, _ROWS)})
+
+
+def _together(items: Path, out: Path, store: Path) -> list[float]:
+    text = _mlebench("grade", "--submission", str(items), "--output-dir", str(out), "--store", str(store))
+    report: dict[str, Any] = json.loads(Path(text.strip().splitlines()[-1]).read_text())
+    return [each["score"] for each in report["competition_reports"]]
+
+
+def _alone(path: Path, store: Path) -> float:
+    return float(json.loads(_mlebench("grade-sample", str(path), _ID, "--store", str(store)))["score"])
+
+
+def _mlebench(*arguments: str) -> str:
+    command = [sys.executable, "-m", "flows.cli", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,0 +1,66 @@
+"""What this machine can do at best: the numbers to see the others beside."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from blake3 import blake3
+
+_SIZE = 256 << 20
+_FILES = 5_000
+
+
+def limits(work: Path) -> dict[str, float]:
+    """MB/s of copying memory, writing to the disk, reading its cache, hashing; files/s of creating and linking."""
+    block = os.urandom(1 << 20)
+    path = work / "limit"
+    folder = work / "limits"
+    folder.mkdir()
+    (folder / "0").write_bytes(block[:8192])
+    megabytes = _SIZE / 1e6
+    found = {
+        "memcpy MB/s": megabytes / _seconds(lambda: [bytearray(block) for _ in range(_SIZE >> 20)]),
+        "write MB/s": megabytes / _seconds(lambda: _write(path, block)),
+        "write and sync MB/s": megabytes / _seconds(lambda: _write(path, block, sync=True)),
+        "read MB/s": megabytes / _seconds(lambda: _read(path)),
+        "md5 MB/s": megabytes / _seconds(lambda: [hashlib.md5(block) for _ in range(_SIZE >> 20)]),
+        "blake3 MB/s": megabytes / _seconds(lambda: [blake3(block) for _ in range(_SIZE >> 20)]),
+        "create files/s": _FILES / _seconds(lambda: [_create(f"{folder}/{n}", block[:8192]) for n in range(1, _FILES)]),
+        "link files/s": _FILES / _seconds(lambda: [os.link(f"{folder}/0", f"{folder}/l{n}") for n in range(_FILES)]),
+    }
+    path.unlink()
+    for each in folder.iterdir():
+        each.unlink()
+    folder.rmdir()
+    return found
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _write(path: Path, block: bytes, sync: bool = False) -> None:
+    with path.open("wb", buffering=0) as file:
+        for _ in range(_SIZE >> 20):
+            file.write(block)
+        if sync:
+            os.fsync(file.fileno())
+
+
+def _read(path: Path) -> None:
+    buffer = bytearray(1 << 20)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(buffer):
+            pass
+
+
+def _create(path: str, content: bytes) -> None:
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    os.write(descriptor, content)
+    os.close(descriptor)

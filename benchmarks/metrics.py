@@ -1,0 +1,147 @@
+"""Case f: the slow metrics at the sizes of their competitions, against literal loops; the scores must be equal."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks import literal
+from benchmarks.measure import Case, Sample, compare
+from grading.metrics.boxes3d import Box3D, mean_average_precision_3d
+from grading.metrics.coco import coco_average_precision
+from grading.metrics.masks import dice, encode_runs, parse_all
+from grading.metrics.text import levenshtein
+from grading.metrics.volumes import scaled_hausdorff
+
+Pair = tuple[str, Callable[[], Any], Callable[[], Any]]
+
+
+class DifferentScore(Exception):
+    """The two ways gave different scores."""
+
+
+def case(full: bool) -> tuple[Case, list[str]]:
+    """The case, whose ratio is that of the metric that gains least, and a line for each metric."""
+    lines, worst = [], []
+    peak = cpu = seconds = baseline_cpu = baseline_seconds = 0.0
+    for name, ours, baseline in _metrics(2 if full else 1):
+        own, plain = compare(ours, baseline, 2)
+        if not np.allclose(own.value, plain.value, rtol=1e-9, atol=1e-12):
+            raise DifferentScore(f"{name}: {own.value} and {plain.value}")
+        worst.append(plain.seconds / own.seconds)
+        lines.append(
+            f"      {name}: {own.seconds * 1e3:.0f} ms, baseline {plain.seconds * 1e3:.0f} ms, ratio {worst[-1]:.1f}"
+        )
+        peak = max(peak, own.peak_mb)
+        seconds, cpu = seconds + own.seconds, cpu + own.cpu
+        baseline_seconds, baseline_cpu = baseline_seconds + plain.seconds, baseline_cpu + plain.cpu
+    result = Case(
+        "f", "five slow metrics (the ratio is the lowest of the five)", min(worst), 10,
+        Sample(seconds, cpu, peak), Sample(baseline_seconds, baseline_cpu, 0.0),
+    )  # fmt: skip
+    return result, lines
+
+
+def _metrics(scale: int) -> Iterator[Pair]:
+    truth, predicted = _boxes3d(10 * scale)
+    yield (
+        f"3D boxes, {sum(map(len, predicted)):,} predictions",
+        lambda: mean_average_precision_3d(truth, predicted),
+        lambda: literal.boxes3d(truth, predicted),
+    )
+    objects, found = _boxes(3_000 * scale, 14)
+    areas = found[2][:, 2] * found[2][:, 3]
+    yield (
+        f"COCO boxes, {len(found[0]):,} detections",
+        lambda: coco_average_precision(objects, found, areas),
+        lambda: literal.coco(_lists(objects), _lists(found)),
+    )
+    pixels, masks, guesses = _masks(3 * scale)
+    yield (
+        f"run-length masks, {len(masks)} images of {pixels / 1e6:.0f} million pixels",
+        lambda: [dice(*pair) for pair in zip(parse_all(masks, pixels), parse_all(guesses, pixels), strict=True)],
+        lambda: literal.dice_of_masks(masks, guesses, pixels),
+    )
+    a, b = _volumes()
+    yield (
+        f"Hausdorff, {int(a.sum()):,} voxels in each volume",
+        lambda: scaled_hausdorff(a, b),
+        lambda: literal.hausdorff(a, b),
+    )
+    texts, others = _texts(100 * scale)
+    yield (
+        f"Levenshtein, {len(texts)} texts of some 150 characters",
+        lambda: levenshtein(texts, others),
+        lambda: literal.levenshtein(texts, others),
+    )
+
+
+def _boxes3d(samples: int) -> tuple[list[list[Box3D]], list[list[Box3D]]]:
+    generator = random.Random(0)
+    truth, predicted = [], []
+    for _ in range(samples):
+        boxes = [
+            Box3D(
+                generator.choice(["car", "car", "car", "truck", "pedestrian"]), 1.0, generator.uniform(-60, 60),
+                generator.uniform(-60, 60), generator.uniform(-1, 1), 2.0, 4.5, 1.6, generator.uniform(-3, 3),
+            )
+            for _ in range(40)
+        ]  # fmt: skip
+        guesses = [
+            box._replace(
+                confidence=generator.random(), x=box.x + generator.gauss(0, 0.2), yaw=box.yaw + generator.gauss(0, 0.05)
+            )
+            for box in [*boxes, *boxes[:20]]
+        ]
+        truth.append(boxes)
+        predicted.append(guesses)
+    return truth, predicted
+
+
+def _boxes(images: int, labels: int) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any, Any]]:
+    generator = np.random.default_rng(0)
+    pairs = generator.choice(images * labels, 2 * images, replace=False)
+    boxes = np.column_stack([generator.uniform(0, 500, (len(pairs), 2)), generator.uniform(20, 200, (len(pairs), 2))])
+    which = generator.integers(0, len(pairs), 12 * images)
+    moved = boxes[which] + generator.normal(0, 12, (len(which), 4))
+    moved[:, 2:] = np.maximum(moved[:, 2:], 1)
+    confidence = generator.permutation(len(which)) / len(which)
+    return (pairs // labels, pairs % labels, boxes), (pairs[which] // labels, pairs[which] % labels, moved, confidence)
+
+
+def _lists(columns: tuple[Any, ...]) -> Any:
+    return tuple(column.tolist() for column in columns)
+
+
+def _masks(count: int) -> tuple[int, list[str], list[str]]:
+    """Slides as those of HuBMAP: hundreds of glomeruli, each a disk of some hundred rows."""
+    generator = np.random.default_rng(0)
+    side = 12_000
+    masks, guesses = [], []
+    for _ in range(count):
+        for target, shift in ((masks, 0), (guesses, 9)):
+            mask = np.zeros((side, side), dtype=np.uint8)
+            places = np.random.default_rng(len(masks)).integers(200, side - 200, (60, 2))
+            for row, column in places + shift:
+                radius = 60 + int(generator.integers(0, 9))
+                y, x = np.ogrid[-radius:radius, -radius:radius]
+                mask[row - radius : row + radius, column - radius : column + radius] |= (x * x + y * y) < radius**2
+            target.append(encode_runs(mask.ravel()))
+    return side * side, masks, guesses
+
+
+def _volumes() -> tuple[Any, Any]:
+    """Two organs in the shape of balls, one a little aside."""
+    z, y, x = np.ogrid[:40, :120, :120]
+    a = (z - 20) ** 2 + (y - 60) ** 2 / 4 + (x - 60) ** 2 / 4 < 12**2
+    return a, np.roll(a, (1, 3, 2), axis=(0, 1, 2))
+
+
+def _texts(count: int) -> tuple[list[str], list[str]]:
+    generator = random.Random(0)
+    texts = ["InChI=1S/" + "".join(generator.choices("CHNO0123456789/-(),", k=150)) for _ in range(count)]
+    others = ["".join(c for c in text if generator.random() > 0.1) for text in texts]
+    return texts, others

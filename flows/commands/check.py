@@ -1,0 +1,106 @@
+"""mlebench check."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from competitions import registry
+from competitions.editions import Edition
+from competitions.errors import UserError
+from flows.commands.options import edition_option, selected
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
+    from grading.selfcheck.run import Result
+
+
+@click.command("check")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--split", "--split-name", metavar="NAME", help="All competitions of a split.")
+@click.option("--raw", type=click.Path(exists=True, path_type=Path), help="The download: an archive or a directory.")
+@click.option(
+    "--raw-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A directory of downloads <id>.zip. Default: MLEBENCH_RAW_DIR.",
+)
+@click.option(
+    "--prepared",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A prepared dataset (with public/ and private/) to be checked as it is, instead of a download.",
+)
+@click.option("--params", metavar="JSON", help="Parameters of prepare.py that a smaller download needs.")
+@edition_option
+def command(
+    ids: tuple[str, ...],
+    split: str | None,
+    raw: Path | None,
+    raw_dir: Path | None,
+    prepared: Path | None,
+    params: str | None,
+    edition: Edition,
+) -> int:
+    """Self-test competitions: prepared twice in a temporary directory, then graded in every way that must hold.
+
+    Facts and description, sample and gold submission, rows in another order, nothing private in public, and some 200
+    submissions as careless or malicious agents write them. Exit code 1 if anything is wrong.
+    """
+    if not ids and not split:
+        raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")
+    chosen = selected(ids, split, lite=False, everything=False, listed=None)
+    if (raw or prepared or params) and len(chosen) != 1:
+        raise UserError("--raw, --prepared and --params go with one competition")
+    overrides = _parameters(params)
+    downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in chosen}
+    from grading.selfcheck.run import check_download, check_prepared
+
+    failed = 0
+    for name in chosen:
+        competition = registry.get(name)
+        click.echo(f"{name} ({edition})")
+        with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+            if prepared:
+                results = check_prepared(competition, prepared, edition)
+            else:
+                results = check_download(competition, downloads[name], Path(folder), edition, overrides)
+            verdicts = [_show(result) for result in results]
+        failed += any(verdicts)
+    click.echo(f"{len(chosen) - failed} of {len(chosen)} competitions pass")
+    return 1 if failed else 0
+
+
+def _show(result: Result) -> bool:
+    """Print a check's line and what is wrong; True if something is."""
+    style = {"ok": "green", "failed": "red", "skipped": "yellow"}[result.verdict]
+    click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:10} {result.about}")
+    for problem in result.problems:
+        click.echo(f"          {problem}")
+    return result.verdict == "failed"
+
+
+def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
+    """Where the download lies; None for one that is bundled."""
+    from storage.settings import get_settings
+
+    if competition.facts.source == "bundled":
+        return None
+    folder = raw_dir or get_settings().raw_dir
+    path = folder.expanduser() / f"{competition.id}.zip" if folder else None
+    if path is None or not path.is_file():
+        where = f"{path} does not exist" if path else f"{competition.id} needs its download"
+        raise UserError(f"{where}; name it with --raw FILE or --raw-dir DIR, or a prepared dataset with --prepared DIR")
+    return path
+
+
+def _parameters(text: str | None) -> dict[str, Any] | None:
+    try:
+        values = json.loads(text) if text else None
+    except ValueError as error:
+        raise UserError(f"--params is no JSON ({error})") from error
+    if values is not None and not isinstance(values, dict):
+        raise UserError("--params must be a JSON object, as in '{\"test_size\": 10}'")
+    return values

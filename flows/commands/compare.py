@@ -1,0 +1,115 @@
+"""mlebench compare."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from competitions.errors import UserError
+from flows.commands.options import open_store, store_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from grading.compare import Comparison
+    from storage.store import Store
+
+_STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
+_SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", "valid_submission": "valid"}
+
+
+@click.command("compare")
+@click.argument("a")
+@click.argument("b")
+@click.option("--everything", is_flag=True, help="Also list the competitions in which nothing changed.")
+@store_option
+def command(a: str, b: str, everything: bool, store: str | None, data_dir: Path | None) -> None:
+    """Compare run group B with A: what changed in which competition, and the mean paired differences.
+
+    Seeds of a competition are averaged, then competitions are paired. Intervals are 95 %: Student's t on the paired
+    differences, and a bootstrap over competitions. A group may be named as GROUP@EDITION. Written to
+    tables/comparisons as well.
+    """
+    from grading.compare import compare
+    from storage.tables import write_frame
+
+    place = open_store(store, data_dir)
+    found = compare(_grades(place, a), _grades(place, b))
+    if found.competitions.empty:
+        raise UserError(f"{a} and {b} have no competition in common")
+    write_frame(place, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
+    _show(found, a, b, everything)
+
+
+def _grades(store: Store, name: str) -> pd.DataFrame:
+    from storage.tables import read_table
+
+    group, _, edition = name.partition("@")
+    grades = read_table(store, "grades", [group])
+    if edition and len(grades):
+        grades = grades[grades["edition"] == edition]
+    if not len(grades):
+        raise UserError(f"no graded runs of group {name!r} in {store.root}")
+    editions = sorted(set(grades["edition"]))
+    if len(editions) > 1:
+        raise UserError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")
+    return grades
+
+
+def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    table = Table(title=f"{b} against {a}", title_justify="left")
+    for column in ("competition", "change", "score A", "score B", "B - A", "medals A %", "medals B %"):
+        table.add_column(column, justify="left" if column in ("competition", "change") else "right")
+    rows: list[dict[Any, Any]] = found.competitions.to_dict("records")
+    for row in rows:
+        if row["change"] != "same" or everything:
+            change = Text(row["change"], _STYLES.get(row["change"], ""))
+            difference = _number(row["score_difference"]) + _error(row["score_sem"])
+            scores = (_number(row["score_a"]), _number(row["score_b"]), difference)
+            rates = (_points(row["any_medal_a"]), _points(row["any_medal_b"]))
+            table.add_row(Text(row["competition_id"]), change, *scores, *rates)
+    if table.row_count:
+        console.print(table)
+    counts = found.competitions["change"].value_counts()
+    console.print(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
+    averages = Table(title=f"{b} - {a}, paired over competitions, in %", title_justify="left")
+    for column in ("split", "rate", "A", "B", "B - A", "95 % t", "bootstrap", "p"):
+        averages.add_column(column, justify="left" if column in ("split", "rate") else "right", no_wrap=True)
+    for row in found.differences[found.differences["rate"].isin(_SHOWN)].to_dict("records"):
+        averages.add_row(
+            f"{row['split']} ({row['competitions']})",
+            _SHOWN[row["rate"]],
+            _points(row["mean_a"]),
+            _points(row["mean_b"]),
+            _points(row["difference"], sign=True) + _error(100 * row["sem"], 1),
+            f"{_points(row['ci_low'])}..{_points(row['ci_high'])}",
+            f"{_points(row['bootstrap_low'])}..{_points(row['bootstrap_high'])}",
+            "n/a" if math.isnan(row["p_value"]) else f"{row['p_value']:.3f}",
+        )
+    console.print(averages)
+    for name, only in ((a, found.only_a), (b, found.only_b)):
+        if only:
+            console.print(Text(f"only in {name}, left out: {', '.join(only)}"))
+
+
+def _number(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.5g}"
+
+
+def _error(value: float, decimals: int | None = None) -> str:
+    if math.isnan(value):
+        return ""
+    return f" ± {value:.{decimals}f}" if decimals is not None else f" ± {value:.2g}"
+
+
+def _points(value: float, sign: bool = False) -> str:
+    """A fraction in percent, without the sign."""
+    return "n/a" if math.isnan(value) else f"{100 * value:{'+' if sign else ''}.1f}"

@@ -1,0 +1,51 @@
+"""mlebench du."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from flows.commands.options import open_store, store_option
+
+
+@click.command("du")
+@store_option
+def command(store: str | None, data_dir: Path | None) -> int:
+    """What takes space in the store, in the cache of local copies, and on the scratch disk."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from storage.cache import Cache
+    from storage.settings import get_settings
+    from storage.usage import usage_of_machine, usage_of_store
+
+    place, settings = open_store(store, data_dir), get_settings()
+    cache = Cache(settings.scratch / "cache", settings.cache_limit)
+    found = [*usage_of_store(place), *usage_of_machine(settings.scratch, cache)]
+    table = Table(title=f"{place.root} and {settings.scratch}", title_justify="left")
+    for column in ("what", "name", "size", "files", "state"):
+        table.add_column(column, justify="right" if column in ("size", "files") else "left", overflow="fold")
+    for kind, group in groupby(found, key=lambda each: each.kind):
+        rows = list(group)
+        for each in rows if kind != "locks" else ():
+            table.add_row(kind, each.name, size(each.bytes), f"{each.files:,}" if each.files else "", each.state)
+        if len(rows) > 1:
+            table.add_row(kind, "all", size(sum(each.bytes for each in rows)), "", "", style="bold", end_section=True)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"{size(sum(each.bytes for each in found))} in all; mlebench gc removes what is not needed")
+    return 0
+
+
+def size(count: int) -> str:
+    """A number of bytes for people.
+
+    >>> size(1234567), size(5)
+    ('1.2 MB', '5 B')
+    """
+    for unit, power in (("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3)):
+        if count >= 10**power:
+            return f"{count / 10**power:,.1f} {unit}"
+    return f"{count} B"

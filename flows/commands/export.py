@@ -1,0 +1,59 @@
+"""mlebench export."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from competitions.editions import EDITIONS
+from competitions.errors import UserError
+from flows.commands.options import open_store, store_option
+
+
+@click.command("export")
+@click.argument("run_group")
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where the report is written. Default: here.",
+)
+@click.option("--by-seed", is_flag=True, help="One report a seed, as the public leaderboard asks for.")
+@click.option("--edition", type=click.Choice(EDITIONS), help="For a group that is graded in both.")
+@store_option
+def command(
+    run_group: str, output_dir: Path, by_seed: bool, edition: str | None, store: str | None, data_dir: Path | None
+) -> None:
+    """Write the published grading report (`<time>_grading_report.json`) of RUN_GROUP.
+
+    Gradings that failed are left out, and said to be: nothing is known of those submissions.
+    """
+    from grading.aggregate import latest_grades
+    from grading.report import summarise
+    from storage.tables import read_table
+    from tasks.reporting import reports_of
+
+    place = open_store(store, data_dir)
+    grades = read_table(place, "grades", [run_group])
+    if not len(grades):
+        raise UserError(f"no graded runs of group {run_group!r} in {place.root}")
+    grades = latest_grades(grades)
+    editions = sorted(set(grades["edition"]))
+    if edition is None and len(editions) > 1:
+        raise UserError(f"group {run_group!r} is graded as {' and '.join(editions)}; choose one with --edition")
+    grades = grades[grades["edition"] == (edition or editions[0])].sort_values(["seed", "competition_id"])
+    failed = int((grades["outcome"] == "failed").sum())
+    grades = grades[grades["outcome"] != "failed"]
+    if grades.empty:
+        raise UserError(f"nothing of group {run_group!r} was graded as {edition or editions[0]}")
+    output_dir.mkdir(parents=True, exist_ok=True)
+    moment = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}"
+    parts = {str(seed): part for seed, part in grades.groupby("seed", sort=True)} if by_seed else {"": grades}
+    for seed, part in parts.items():
+        name = f"{moment}_seed_{seed}_grading_report.json" if by_seed else f"{moment}_grading_report.json"
+        (output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
+        click.echo(str(output_dir / name))
+    if failed:
+        click.echo(f"mlebench: {failed} gradings failed by a fault of ours and are left out", err=True)

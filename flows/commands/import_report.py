@@ -1,0 +1,102 @@
+"""mlebench import-report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from pydantic import ValidationError
+
+from competitions import registry
+from competitions.editions import EDITIONS
+from competitions.errors import UnknownCompetition, UserError
+from competitions.facts import one_line
+from flows.commands.options import open_store, quiet_prefect, store_option
+
+if TYPE_CHECKING:
+    from grading.report import CompetitionReport
+
+
+@click.command("import-report")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--group", "run_group", required=True, metavar="NAME", help="The run group that they become.")
+@click.option("--agent", default=None, help="Whose results they are. Default: the group's name.")
+@click.option(
+    "--edition", type=click.Choice(EDITIONS), default="v1", show_default=True, help="What they were graded as."
+)
+@store_option
+def command(
+    files: tuple[Path, ...], run_group: str, agent: str | None, edition: str, store: str | None, data_dir: Path | None
+) -> None:
+    """Take published grading reports FILES into the tables as run group NAME, to be compared with our own.
+
+    Each file is a seed: 0, 1, ... in their order. A competition that a file names several times becomes several seeds.
+    """
+    quiet_prefect()
+    from grading.report import GradedSubmission
+    from storage.store import check_run_group
+    from tasks.aggregate import write_tables
+    from tasks.grade import GRADE
+    from tasks.reporting import write_report
+
+    reports = [(path, _read(path)) for path in files]
+    place = open_store(store, data_dir)
+    if place.glob(f"runs/{check_run_group(run_group)}/*/*/*.json"):
+        raise UserError(f"group {run_group!r} exists already; choose another name")
+    next_seed: Counter[str] = Counter()
+    for number, (path, found) in enumerate(reports):
+        for report in found:
+            name = report.competition_id
+            # A file that leaves a competition out must not shift the seeds of the files that follow.
+            seed = max(number, next_seed[name])
+            next_seed[name] = seed + 1
+            complexity, category = _facts(name)
+            graded = GradedSubmission(
+                report=report,
+                outcome="valid" if report.valid_submission else "invalid" if report.submission_exists else "missing",
+                message=None if report.valid_submission else "the imported report does not say why",
+                run_group=run_group,
+                run_id=_run_id(report, f"{path.stem}-{name}-{seed}"),
+                seed=seed,
+                agent=agent or run_group,
+                edition=edition,
+                complexity=complexity,
+                category=category,
+            )
+            record = {**graded.to_row(), "key": f"imported from {path.name}", "detail": None}
+            place.write_json(place.run(run_group, name, seed) + f"/{GRADE}", record)
+    write_tables(place, run_group)
+    write_report(place, [run_group])
+    seeds = max(next_seed.values(), default=0)
+    click.echo(f"{run_group}: {sum(len(found) for _, found in reports)} reports as {seeds} seeds")
+
+
+def _read(path: Path) -> list[CompetitionReport]:
+    """The competition reports of a published file; NaN tokens, as Python writes them, are read too."""
+    from grading.report import CompetitionReport
+
+    known = set(CompetitionReport.model_fields)
+    try:
+        items: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["competition_reports"]
+        return [CompetitionReport.model_validate({k: v for k, v in item.items() if k in known}) for item in items]
+    except ValidationError as error:
+        raise UserError(f"{path} is no grading report: {one_line(error)}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is no grading report: it has no competition_reports") from error
+
+
+def _run_id(report: CompetitionReport, otherwise: str) -> str:
+    """The published run's name, `<competition>_<something>`, where the submission's path tells it."""
+    parts = Path(report.submission_path or "").parts
+    return next((part for part in parts if part.startswith(f"{report.competition_id}_")), otherwise)
+
+
+def _facts(competition_id: str) -> tuple[str, str]:
+    try:
+        facts = registry.get(competition_id).facts
+    except UnknownCompetition:
+        return "unknown", ""
+    return facts.complexity, facts.category

@@ -1,0 +1,84 @@
+"""mlebench logs."""
+
+from __future__ import annotations
+
+import codecs
+import time
+from pathlib import Path
+
+import click
+
+from competitions.errors import UserError
+from flows.commands.options import open_store, store_option
+from flows.commands.show import run_url
+from sandbox import control, processes
+from sandbox.follow import Follower
+from storage.store import Store
+
+_LOOK_SECONDS = 0.25
+_CHUNK = 1 << 20
+
+
+@click.command("logs")
+@click.argument("run", metavar="RUN")
+@click.option("-f", "--follow", is_flag=True, help="Go on with a run that is still going until it ends.")
+@store_option
+def command(run: str, follow: bool, store: str | None, data_dir: Path | None) -> None:
+    """What the agent of a run, GROUP/COMPETITION/SEED, printed.
+
+    A finished run's log is read from the store. The log of one that is still going lies on the machine where the agent
+    runs, below MLEBENCH_SCRATCH; call this there.
+    """
+    from storage.settings import get_settings
+
+    place = open_store(store, data_dir)
+    url = run_url(place, run)
+    live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
+    if live is not None:
+        _print_live(live, follow)
+    elif place.exists(f"{url}/run.json"):
+        _print_stored(place, f"{url}/logs/agent.log", run)
+    else:
+        raise UserError(f"run {run} is neither finished in {place.root} nor running on this machine")
+
+
+def live_run(scratch: Path, run_id: str) -> control.Layout | None:
+    """The run on this machine that has not ended yet, the one started last if there are several (of other stores)."""
+    found = []
+    for path in (scratch / "runs").glob("*/control/task.json"):
+        layout = control.Layout(path.parents[1])
+        task = control.read(path, control.Task)
+        if task is not None and task.run_id == run_id and not _ended(layout):
+            found.append((path.stat().st_mtime, layout))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _ended(layout: control.Layout) -> bool:
+    """Whether nothing more will be logged: the outcome is written, all is collected, or the supervisor has died."""
+    if layout.outcome.exists() or not layout.control.exists():
+        return True
+    supervisor = control.read(layout.supervisor, control.Supervisor)
+    return supervisor is not None and processes.born(supervisor.pid) != supervisor.born
+
+
+def _print_live(layout: control.Layout, follow: bool) -> None:
+    follower = Follower(layout.log, 0, click.echo)
+    try:
+        while True:
+            over = not follow or _ended(layout)  # looked at first: what was logged before the end is read after it
+            follower.forward(last=over)
+            if over:
+                return
+            time.sleep(_LOOK_SECONDS)  # a file that another process writes tells of no event that all systems know
+    finally:
+        follower.close()
+
+
+def _print_stored(store: Store, url: str, run: str) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    try:
+        with store.top.fs.open(store.top.path(store.relative(url)), "rb") as file:
+            while chunk := file.read(_CHUNK):
+                click.echo(decoder.decode(chunk), nl=False)
+    except FileNotFoundError as error:
+        raise UserError(f"run {run} left no log at {url}") from error

@@ -1,0 +1,73 @@
+"""mlebench ls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from competitions.errors import UserError
+from flows.commands.options import open_store, store_option
+from storage.store import Store
+
+_RUN = "run.json"
+
+
+@click.command("ls")
+@click.argument("run_group", required=False)
+@store_option
+def command(run_group: str | None, store: str | None, data_dir: Path | None) -> None:
+    """What the store holds: run groups, or the runs of RUN_GROUP.
+
+    From the runs' own records, so that a group that is still going shows what is finished of it.
+    """
+    place = open_store(store, data_dir)
+    lines = _runs(place, run_group) if run_group else _groups(place)
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _groups(store: Store) -> list[tuple[str, ...]]:
+    """One line a run group, by name."""
+    found: dict[str, list[str]] = {}
+    for url in store.glob(f"runs/*/*/*/{_RUN}"):
+        found.setdefault(store.relative(url).split("/")[1], []).append(url)
+    if not found:
+        raise UserError(f"no runs in {store.root}; `mlebench run` makes some")
+    lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
+    for group, urls in sorted(found.items()):
+        records = [record for url in urls if (record := store.read_json(url))]
+        agents = ", ".join(sorted({record["agent"] for record in records}))
+        lines.append((group, str(len(urls)), agents, _time(max(record["finished_at"] for record in records))))
+    return list(lines)
+
+
+def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
+    """One line a finished run of the group."""
+    urls = store.glob(f"runs/{run_group}/*/*/{_RUN}")
+    if not urls:
+        raise UserError(f"no finished runs of group {run_group!r} in {store.root}; `mlebench ls` names the groups")
+    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL")]
+    for url in urls:
+        run = store.read_json(url) or {}
+        grade = store.read_json(url.removesuffix(_RUN) + "grade.json")
+        name = store.relative(url).removeprefix("runs/").removesuffix(f"/{_RUN}")
+        lines.append((name, run["status"], f"{run['duration_seconds']:.0f}", *judged(grade)))
+    return lines
+
+
+def judged(grade: dict[str, Any] | None) -> tuple[str, str]:
+    """Score and medal of a grade record as words; the outcome stands where there is no score."""
+    if grade is None:
+        return "not graded", "-"
+    if grade["outcome"] != "valid":
+        return str(grade["outcome"]), "-"
+    medal = next((name for name in ("gold", "silver", "bronze") if grade[f"{name}_medal"]), None)
+    return f"{grade['score']:g}", medal or ("above median" if grade["above_median"] else "-")
+
+
+def _time(text: str) -> str:
+    """An ISO time to the minute."""
+    return text[:16].replace("T", " ")

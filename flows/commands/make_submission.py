@@ -1,0 +1,105 @@
+"""mlebench make-submission."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from competitions.errors import UserError
+from flows.commands.options import open_store, store_option
+from flows.commands.submissions import Line
+from storage.store import Store
+
+
+@click.command("make-submission")
+@click.argument("run_group", required=False)
+@click.option(
+    "--metadata",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="metadata.json of a published run folder, instead of a RUN_GROUP of the store.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), default=Path("submission.jsonl"), show_default=True, help="The JSONL."
+)
+@click.option(
+    "--copy-to",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Copy submissions there, for a store that is not on this machine.",
+)
+@click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="With --metadata: below a run.")
+@click.option("--rel-code-path", default="code/train.py", show_default=True, help="With --metadata: below a run.")
+@store_option
+def command(
+    run_group: str | None,
+    metadata: Path | None,
+    output: Path,
+    copy_to: Path | None,
+    rel_log_path: str,
+    rel_code_path: str,
+    store: str | None,
+    data_dir: Path | None,
+) -> None:
+    """Write what `grade` reads, for every run of RUN_GROUP or of a published run folder.
+
+    Paths are local where the store is on this machine, else URLs, which `grade` reads as well.
+    """
+    if bool(run_group) == bool(metadata):
+        raise click.UsageError("give a RUN_GROUP, or --metadata FILE")
+    if metadata:
+        lines = list(_published(metadata, rel_log_path, rel_code_path))
+    else:
+        place = open_store(store, data_dir)
+        lines = list(_recorded(place, str(run_group), copy_to))
+        if not lines:
+            raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
+    made = sum(line.submission_path is not None for line in lines)
+    click.echo(f"{output}: {len(lines)} runs, {made} with a submission")
+
+
+def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
+    """Runs of a folder as the published tool lays it out: `<competition>_<something>/submission/submission.csv`."""
+    try:
+        runs = list(json.loads(metadata.read_text("utf-8"))["runs"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f'{metadata} is no metadata.json: it needs an object with "runs"') from error
+    for run_id in map(str, runs):
+        folder = metadata.parent / run_id
+
+        def named(path: str, folder: Path = folder) -> str | None:
+            return (folder / path).as_posix() if (folder / path).exists() else None
+
+        yield Line(
+            competition_id=run_id.split("_")[0],
+            submission_path=named("submission/submission.csv"),
+            logs_path=named(logs),
+            code_path=named(code),
+            run_id=run_id,
+        )
+
+
+def _recorded(store: Store, run_group: str, copy_to: Path | None) -> Iterator[Line]:
+    for url in store.glob(f"runs/{run_group}/*/*/run.json"):
+        run = store.read_json(url) or {}
+        # A group that was graded anew under another name has its submissions in the old one.
+        folder = run.get("submission_from") or url.removesuffix("/run.json")
+        paths = {
+            name: _where(store, f"{folder}/{part}")
+            for name, part in (("submission_path", "submission.csv"), ("logs_path", "logs"), ("code_path", "code"))
+        }
+        if copy_to is not None and paths["submission_path"]:
+            target = copy_to / run["competition_id"] / str(run["seed"]) / "submission.csv"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            store.top.fs.get_file(store.top.path(store.relative(f"{folder}/submission.csv")), str(target))
+            paths["submission_path"] = str(target.absolute())
+        yield Line(competition_id=run["competition_id"], **paths, run_id=run["run_id"], seed=run["seed"])
+
+
+def _where(store: Store, url: str) -> str | None:
+    if not store.exists(url):
+        return None
+    return str(store.local(store.relative(url)) or url)

@@ -1,0 +1,51 @@
+"""mlebench new."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import click
+
+import competitions
+from competitions import registry
+from competitions.errors import UserError
+from competitions.facts import ID_PATTERN
+
+TEMPLATE = Path(competitions.__file__).parent / "template"
+
+
+@click.command("new")
+@click.argument("competition_id", metavar="ID")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The directory to hold the competition's folder. Default: the current one.",
+)
+def command(competition_id: str, into: Path) -> None:
+    """Start a competition of your own: a folder ID with a small one that runs at once, to be changed."""
+    if not re.fullmatch(ID_PATTERN, competition_id):
+        raise UserError(f"{competition_id!r} is no id: letters, digits and dashes, as in my-competition")
+    folder = into.expanduser().resolve() / competition_id
+    known = registry.folders().get(competition_id)
+    if known:
+        raise UserError(f"there is a competition {competition_id!r} already: {known}")
+    if folder.exists():
+        raise UserError(f"{folder} exists already; choose another id, or another directory with --into")
+    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    title = competition_id.replace("-", " ").capitalize()
+    for name in ("competition.yaml", "description.md"):
+        text = (folder / name).read_text("utf-8")
+        text = text.replace("my-competition", competition_id).replace("My competition", title)
+        (folder / name).write_text(text, "utf-8")
+    click.echo(f"Made {folder}. It runs as it is; next:")
+    places = [place for place in os.environ.get("MLEBENCH_COMPETITIONS", "").split(os.pathsep) if place]
+    if not any(Path(place).expanduser().resolve() == folder.parent for place in places):
+        click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*places, str(folder.parent)])}")
+    click.echo(f"  mlebench check {competition_id}")
+    click.echo(f"  mlebench run -c {competition_id} --agent baseline")
+    click.echo("Then change bundle.py (or take a download with --raw-dir), prepare.py, grade.py, description.md and")
+    click.echo("competition.yaml, and check again.")

@@ -1,0 +1,62 @@
+"""mlebench show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from competitions.errors import UserError
+from flows.commands.ls import judged
+from flows.commands.options import open_store, store_option
+from storage.store import Store
+
+_SHOWN = (
+    "agent",
+    "edition",
+    "backend",
+    "network",
+    "status",
+    "message",
+    "exit_code",
+    "started_at",
+    "finished_at",
+    "duration_seconds",
+    "time_limit_seconds",
+)
+
+
+def run_url(store: Store, run: str) -> str:
+    """The folder of a run named group/competition/seed. Raises `UserError` for anything that is no such name."""
+    parts = run.strip("/").split("/")
+    if len(parts) != 3 or not parts[2].isdigit():
+        raise UserError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` prints it")
+    return store.run(parts[0], parts[1], int(parts[2]))
+
+
+@click.command("show")
+@click.argument("run", metavar="RUN")
+@store_option
+def command(run: str, store: str | None, data_dir: Path | None) -> None:
+    """One run, GROUP/COMPETITION/SEED: how it ended, its grade, and the files it left with their sizes."""
+    place = open_store(store, data_dir)
+    url = run_url(place, run)
+    record = place.read_json(f"{url}/run.json")
+    if record is None:
+        raise UserError(f"no finished run {run} in {place.root}; `mlebench logs {run}` shows one that is still going")
+    for name in _SHOWN:
+        if record.get(name) is not None:
+            click.echo(f"{name:<20}{record[name]}")
+    grade = place.read_json(f"{url}/grade.json")
+    score, medal = judged(grade)
+    click.echo(f"{'score':<20}{score}")
+    click.echo(f"{'medal':<20}{medal}")
+    if grade and grade["message"]:
+        click.echo(f"{'grader says':<20}{grade['message']}")
+    if grade and grade["gold_threshold"] is not None:
+        thresholds = (f"{name} {grade[f'{name}_threshold']:g}" for name in ("gold", "silver", "bronze", "median"))
+        click.echo(f"{'thresholds':<20}{', '.join(thresholds)}")
+    click.echo(f"\n{url}")
+    folder = place.top.path(place.relative(url)) + "/"
+    for path, facts in sorted(place.top.fs.find(folder, detail=True).items()):
+        click.echo(f"{facts['size']:>12,}  {str(path).removeprefix(folder)}")

@@ -1,0 +1,76 @@
+"""The JSONL that `grade` reads and `make-submission` writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from competitions.errors import UserError
+from competitions.facts import one_line
+
+Known = TypeVar("Known")
+_URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+class Line(BaseModel):
+    """One line: what was handed in for which competition; the rest says whose it was, and is not needed to grade."""
+
+    model_config = ConfigDict(frozen=True)
+
+    competition_id: str
+    submission_path: str | None
+    logs_path: str | None = None
+    code_path: str | None = None
+    run_id: str | None = None
+    seed: int | None = None
+
+
+def parse_line(text: str) -> Line:
+    """A line of the file. Raises `UserError` saying what is wrong with it."""
+    try:
+        return Line.model_validate(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        reason = one_line(error) if isinstance(error, ValidationError) else ""
+        what = "not a JSON object with competition_id and submission_path"
+        raise UserError(f"{what}: {reason}" if reason else what) from error
+
+
+@contextmanager
+def local_copies() -> Iterator[Fetch]:
+    """Files that lie at URLs, for the block."""
+    with tempfile.TemporaryDirectory(prefix="mlebench-submissions-") as folder:
+        yield Fetch(Path(folder))
+
+
+class Fetch:
+    """Submissions as local paths; what lies at a URL is copied into a folder first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+
+    def __call__(self, path: str | None) -> Path | None:
+        """The local path of a submission, None if there is none. Raises `UserError` for a URL that cannot be read."""
+        if not path:
+            return None
+        if not _URL.match(path):
+            return Path(path)
+        import fsspec
+
+        self.count += 1
+        target = self.folder / f"{self.count}" / "submission.csv"
+        target.parent.mkdir()
+        try:
+            system, place = fsspec.core.url_to_fs(path)
+            system.get_file(place, str(target))
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # every file system has errors of its own
+            raise UserError(f"{path} cannot be read: {one_line(error)}") from error
+        return target

@@ -1,0 +1,196 @@
+"""What hours of work will need, asked beforehand: each question is one function, and none raises."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from competitions import registry
+from storage.settings import Settings
+from storage.store import Store
+
+Verdict = Literal["ok", "warn", "fail"]
+_PREPARED = 1.3  # a prepared dataset in bytes of its download: measured on images (1.0) and tables (1.5 to 3)
+_UNKNOWN = 2 * 10**9  # bytes taken for a download whose size the facts do not state
+_MEMORY = 4 * 10**9  # what preparing needs at most, with some to spare
+_MEMORY_AGENT = 16 * 10**9
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of `mlebench doctor`: what was asked, the answer, and what to do about it."""
+
+    about: str
+    verdict: Verdict
+    message: str
+    remedy: str = ""
+
+
+def check_store(store: Store) -> Finding:
+    """The root answers and can be written."""
+    try:
+        store.check()
+    except Exception as error:
+        return Finding("store", "fail", str(error))
+    return Finding("store", "ok", f"{store.root} can be written")
+
+
+def space_needed(competition_ids: Iterable[str]) -> int:
+    """Bytes that downloading and preparing takes at its peak, roughly: archives go when their datasets are verified."""
+    facts = [registry.get(name).facts for name in competition_ids]
+    sizes = sorted((each.size_bytes or (_UNKNOWN if each.source == "kaggle" else 0) for each in facts), reverse=True)
+    return int(sum(sizes) * _PREPARED + sum(sizes[:2]))  # two archives at one time, by the setting's default
+
+
+def check_disk(store: Store, competition_ids: list[str]) -> Finding:
+    """The disk has room for the selection."""
+    where = store.local()
+    if where is None:
+        return Finding("disk", "ok", "the store is not on this machine; its size is its keeper's business")
+    needed, free = space_needed(competition_ids), shutil.disk_usage(_existing(where)).free
+    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {len(competition_ids)} competitions"
+    if free < needed:
+        return Finding("disk", "fail", text, "make room (mlebench gc), select fewer, or choose another store")
+    return Finding("disk", "ok" if free > 1.5 * needed else "warn", text)
+
+
+def check_scratch(settings: Settings) -> Finding:
+    """The scratch disk can be written."""
+    try:
+        settings.scratch.mkdir(parents=True, exist_ok=True)
+        probe = settings.scratch / ".probe"
+        probe.write_bytes(b"probe")
+        probe.unlink()
+    except OSError as error:
+        return Finding("scratch", "fail", str(error), "MLEBENCH_SCRATCH names another directory")
+    free = shutil.disk_usage(settings.scratch).free
+    return Finding("scratch", "ok" if free > 10**10 else "warn", f"{settings.scratch}, {free / 1e9:,.0f} GB free")
+
+
+def check_access(competition_ids: list[str], raw_dir: str | None) -> Iterator[Finding]:
+    """Credentials, and for each competition whether its rules are accepted."""
+    wanted = [name for name in competition_ids if registry.get(name).facts.source == "kaggle"]
+    if not wanted:
+        yield Finding("kaggle", "ok", "not needed: the selection is made from installed libraries")
+        return
+    if raw_dir is not None:
+        missing = [name for name in wanted if not (Path(raw_dir) / f"{name}.zip").is_file()]
+        text = f"{len(wanted) - len(missing)} of {len(wanted)} downloads in {raw_dir}"
+        yield Finding("downloads", "fail" if missing else "ok", text, f"missing: {_some(missing)}" if missing else "")
+        return
+    from storage.sources.kaggle import access
+
+    answers = access(wanted)
+    by_state = {state: [each for each in answers if each.state == state] for state in {a.state for a in answers}}
+    for state in ("no credentials", "unreachable"):
+        if found := by_state.pop(state, None):  # type: ignore[call-overload]
+            yield Finding("kaggle", "fail", found[0].message.removeprefix(f"{found[0].competition_id}: "), found[0].page or "")
+    if good := by_state.pop("ok", None):
+        yield Finding("kaggle", "ok", f"{len(good)} of {len(wanted)} competitions may be downloaded")
+    for state, found in sorted(by_state.items()):
+        for each in found:
+            yield Finding(f"kaggle {state}", "fail", each.message or each.competition_id, each.page or "")
+
+
+def check_memory(agents: int) -> Finding:
+    """Enough memory for preparing, and for agents."""
+    import psutil
+
+    free = psutil.virtual_memory().available
+    text = f"{free / 1e9:,.0f} GB available"
+    if free < _MEMORY:
+        return Finding("memory", "fail", text, f"preparing needs up to {_MEMORY / 1e9:.0f} GB")
+    if free < _MEMORY_AGENT:
+        return Finding("memory", "warn", text, f"{agents} agents at one time share it; MLEBENCH_AGENTS sets how many")
+    return Finding("memory", "ok", text)
+
+
+def check_docker() -> Finding:
+    """A Docker engine answers. Only agents that are not trusted need one."""
+    import docker
+
+    try:
+        client = docker.from_env(timeout=5)
+        version = client.version()["Version"]
+        client.close()
+    except Exception:
+        return Finding("docker", "warn", "no engine answers", "needed for agents that are not trusted; start dockerd")
+    return Finding("docker", "ok", f"engine {version}")
+
+
+def check_dask(settings: Settings) -> Finding:
+    """The existing scheduler answers and has workers; otherwise a local cluster will be made."""
+    if settings.dask_address is None:
+        return Finding("dask", "ok", f"a local cluster of {settings.dask_workers} processes is made when needed")
+    from distributed import Client
+
+    try:
+        with Client(settings.dask_address, timeout="5s", set_as_default=False) as client:
+            workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    except Exception:
+        return Finding("dask", "fail", f"nothing answers at {settings.dask_address}", "start it, or unset it")
+    if not workers:
+        return Finding("dask", "fail", f"{settings.dask_address} has no workers", "dask worker ADDRESS starts one")
+    return Finding("dask", "ok", f"{settings.dask_address} with {workers} workers")
+
+
+def check_prefect() -> Finding:
+    """The Prefect server that is set answers; otherwise a temporary one is made."""
+    import os
+    import urllib.request
+
+    url = os.environ.get("PREFECT_API_URL")
+    if not url:
+        return Finding("prefect", "ok", "a temporary server is made when needed")
+    try:
+        urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=5).close()  # noqa: S310
+    except (OSError, ValueError) as error:
+        return Finding("prefect", "fail", f"{url}: {error}", "start it (prefect server start), or unset PREFECT_API_URL")
+    return Finding("prefect", "ok", url)
+
+
+def check_versions() -> Finding:
+    """Installed packages are those that the package asks for: results depend on some of them."""
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+
+    wrong, count = [], 0
+    for line in metadata.requires("mlebench-pipeline") or ():
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        count += 1
+        try:
+            found = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{requirement.name} is missing")
+            continue
+        if not requirement.specifier.contains(found, prereleases=True):
+            wrong.append(f"{requirement.name} is {found}, wanted {requirement.specifier}")
+    if wrong:
+        return Finding("versions", "fail", _some(wrong), "pip install -c constraints.txt -e .")
+    return Finding("versions", "ok", f"{count} packages as asked for")
+
+
+def guarded(about: str, check: Callable[[], Finding | Iterable[Finding]]) -> list[Finding]:
+    """The findings of a check; one that breaks is a finding too, never a traceback."""
+    try:
+        found = check()
+        return [found] if isinstance(found, Finding) else list(found)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        return [Finding(about, "fail", f"could not be checked: {text}")]
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

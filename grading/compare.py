@@ -1,0 +1,103 @@
+"""Two run groups against each other: what changed in which competition, and paired differences with uncertainty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from grading.aggregate import BENCHMARK_SPLITS, RATES, SPLITS, latest_grades
+from grading.statistics import bootstrap_interval, mean, paired_p_value, standard_error, t_interval
+
+_COMPETITION_COLUMNS = ["competition_id", "complexity", "change", "score_a", "score_b", "score_difference", "score_sem"]
+_COMPETITION_COLUMNS += ["seeds_a", "seeds_b", *(f"{rate}_{side}" for rate in RATES for side in "ab")]
+_DIFFERENCE_COLUMNS = ["split", "rate", "mean_a", "mean_b", "difference", "sem", "ci_low", "ci_high"]
+_DIFFERENCE_COLUMNS += ["bootstrap_low", "bootstrap_high", "p_value", "competitions"]
+
+# More of these is better; fewer bronze medals may mean more gold ones.
+_ASCENDING = ("any_medal", "gold_medal", "above_median", "valid_submission", "submission_exists")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """B against A.
+
+    competitions: one row a competition that both have: mean scores over seeds, their difference (B - A) with its
+        standard error (Welch: variances add), rates of each, and `change`: "better", "worse", "mixed" or "same".
+    differences: one row a split and rate: means over competitions, the mean paired difference B - A with its standard
+        error, 95 % t-interval, 95 % bootstrap interval over competitions, and the p-value of the paired t-test.
+    only_a, only_b: competitions that the other lacks; they are left out of everything above.
+    """
+
+    competitions: pd.DataFrame
+    differences: pd.DataFrame
+    only_a: list[str]
+    only_b: list[str]
+
+
+def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+    """Compare the grades of two series, paired by competition; seeds of a competition are averaged first.
+
+    Gradings that failed count on neither side.
+    """
+    sides = [table[table["outcome"] != "failed"] for table in (latest_grades(a), latest_grades(b))]
+    parts = [{str(name): part for name, part in side.groupby("competition_id")} for side in sides]
+    both = sorted(parts[0].keys() & parts[1].keys())
+    rows = [_row(name, parts[0][name], parts[1][name]) for name in both]
+    competitions = pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
+    splits = {str(split): part for split, part in competitions.groupby("complexity")}
+    benchmark = competitions[competitions["complexity"].isin(BENCHMARK_SPLITS)]
+    if len(benchmark):
+        splits["all"] = benchmark
+    order = [*(split for split in SPLITS if split in splits), *sorted(splits.keys() - set(SPLITS))]
+    differences = [_difference(split, rate, splits[split]) for split in order for rate in RATES]
+    return Comparison(
+        competitions,
+        pd.DataFrame(differences, columns=_DIFFERENCE_COLUMNS),
+        sorted(parts[0].keys() - parts[1].keys()),
+        sorted(parts[1].keys() - parts[0].keys()),
+    )
+
+
+def _row(name: str, a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
+    scores = [[float(s) for s in side.loc[side["valid_submission"].astype(bool), "score"]] for side in (a, b)]
+    means, errors = [mean(s) for s in scores], [standard_error(s) for s in scores]
+    rates = {f"{rate}_{side}": float(part[rate].mean()) for rate in RATES for side, part in (("a", a), ("b", b))}
+    gained = (means[1] - means[0]) * (-1.0 if bool(b["is_lower_better"].iloc[0]) else 1.0)
+    steps = [rates[f"{rate}_b"] - rates[f"{rate}_a"] for rate in _ASCENDING] + [gained]
+    better, worse = any(step > 0 for step in steps), any(step < 0 for step in steps)  # NaN is neither
+    change = "mixed" if better and worse else "better" if better else "worse" if worse else "same"
+    return {
+        "competition_id": name,
+        "complexity": b["complexity"].iloc[0],
+        "change": change,
+        "score_a": means[0],
+        "score_b": means[1],
+        "score_difference": means[1] - means[0],
+        "score_sem": math.hypot(*errors),
+        "seeds_a": len(a),
+        "seeds_b": len(b),
+        **rates,
+    }
+
+
+def _difference(split: str, rate: str, part: pd.DataFrame) -> dict[str, Any]:
+    before, after = (part[f"{rate}_{side}"].tolist() for side in "ab")
+    differences = [y - x for x, y in zip(before, after, strict=True)]
+    interval, bootstrap = t_interval(differences), bootstrap_interval(differences)
+    return {
+        "split": split,
+        "rate": rate,
+        "mean_a": mean(before),
+        "mean_b": mean(after),
+        "difference": mean(differences),
+        "sem": standard_error(differences),
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "bootstrap_low": bootstrap.low,
+        "bootstrap_high": bootstrap.high,
+        "p_value": paired_p_value(differences),
+        "competitions": len(differences),
+    }

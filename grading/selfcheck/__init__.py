@@ -1,0 +1,1 @@
+"""Self-tests of competitions: those of the catalog, and a user's own."""

@@ -1,0 +1,96 @@
+"""What hostile submissions have in their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grading.selfcheck.csvfile import Row, to_csv
+
+# What is put in cells, by name.
+CELLS = {
+    "empty": "",
+    "blank": "   ",
+    "nan": "nan",
+    "infinity": "inf",
+    "minus infinity": "-inf",
+    "beyond float": "1e400",
+    "beyond float below": "-1e400",
+    "huge": "1e308",
+    "denormal": "5e-324",
+    "negative": "-1",
+    "fraction": "0.3",
+    "two": "2",
+    "beyond 64 bits": "99999999999999999999",
+    "lowest integer": "-9223372036854775808",
+    "word": "word",
+    "boolean": "True",
+    "none": "None",
+    "minus": "-",
+    "thousands separator": "1,234.5",
+    "percent": "50%",
+    "spaces around": " 0.5 ",
+    "list": "[0.1, 0.9]",
+    "dictionary": '{"a": [1, {"b": null}]}',
+    "deep list": "[" * 5_000,
+    "Python": "__import__('os').system('false')",
+    "SQL": "'; DROP TABLE answers; --",
+    "HTML": "<script>alert(1)</script>",
+    "formula": "=1+1",
+    "hexadecimal": "0x1F",
+    "underscores": "1_000",
+    "complex": "1+2j",
+    "date": "2020-02-30",
+    "not Latin": "数字 ٣ 🙂",
+    "line end": "a\nb",
+    "tab": "1\t2",
+    "NUL": "a\0b",
+    "odd run": "1 2 3",
+    "run beyond the image": "1 999999999999",
+    "negative run": "-5 3",
+    "run of nothing": "1 0",
+    "zeros": "0 0 0 0 0 0 0 0",
+    "floats": "0.5 0.5 0.5 0.5 0.5 0.5 0.5",
+    "not numbers": "nan nan inf -inf nan nan nan",
+    "huge numbers": "1e308 1e308 1e308 1e308 1e308 1e308 1e308",
+    "label and numbers": "car 0.9 -1 -1 -2 -2",
+}
+# What a part of a longer cell is replaced by: a run, a box, a list of labels.
+_PARTS = ("", "nan", "inf", "-inf", "1e400", "1e308", "-1", "0", "0.5", "99999999999999999999", "word", "\n")
+_LONG = 1_000_000
+
+
+def hostile_cells(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
+    """The sample submission with something else in one cell of the last column, or in all but the ids."""
+    first, rest = rows[0], rows[1:]
+    for name, cell in CELLS.items():
+        yield f"cells: {name} in one", to_csv(header, [[*first[:-1], cell], *rest])
+        yield f"cells: {name} in all", to_csv(header, ([row[0], *[cell] * (len(row) - 1)] for row in rows))
+    yield "cells: everything empty", to_csv(header, [[""] * len(header)] * len(rows))
+    yield "cells: ids for predictions", to_csv(header, ([row[0]] * len(row) for row in rows))
+    yield (
+        "cells: true and false in turn",
+        to_csv(header, ([row[0], *[str(number % 2 == 0)] * (len(row) - 1)] for number, row in enumerate(rows))),
+    )
+    long = {
+        "letters": "a" * _LONG,
+        "digits": "9" * _LONG,
+        "numbers": "1 " * (_LONG // 2),
+        "words": "ab " * (_LONG // 3),
+    }
+    for name, cell in long.items():
+        yield f"cells: a megabyte of {name}", to_csv(header, [[*first[:-1], cell], *rest])
+
+
+def hostile_parts(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
+    """The gold submission with one word of its longest cell replaced: cells of many numbers fail in their midst."""
+    row, column = max(
+        ((r, c) for r in range(len(rows)) for c in range(len(rows[r]))), key=lambda at: len(rows[at[0]][at[1]])
+    )
+    words = rows[row][column].split(" ")
+    if len(words) < 2:
+        return
+    for place in sorted({0, 1, len(words) // 2, len(words) - 1}):
+        for part in _PARTS:
+            cell = " ".join([*words[:place], part, *words[place + 1 :]])
+            changed = [*rows[row][:column], cell, *rows[row][column + 1 :]]
+            yield f"parts: {part!r} for word {place}", to_csv(header, [*rows[:row], changed, *rows[row + 1 :]])

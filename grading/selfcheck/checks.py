@@ -1,0 +1,181 @@
+"""What must hold for every competition. A check returns what is wrong, one line each; an empty list is a pass."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import tempfile
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grading.errors import InvalidSubmission
+from grading.selfcheck.csvfile import table, to_csv
+from grading.selfcheck.hostile import hostile_submissions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.competition import Competition
+    from competitions.editions import Edition
+
+LONGEST_MESSAGE = 400
+_LARGEST_SAMPLE = 32 << 20  # 200 hostile files are made of it
+_SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may stand in a message by accident
+
+
+class Skipped(Exception):
+    """A check that would take too long on this dataset."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A prepared competition under test."""
+
+    competition: Competition
+    prepared: Path
+    manifest: pd.DataFrame
+    edition: Edition = "v1"
+
+    @cached_property
+    def answers(self) -> Any:
+        """Parsed once."""
+        return self.competition.answers(self.prepared)
+
+    def file(self, role: str) -> Path:
+        """The file of a role: answers, sample_submission or gold_submission."""
+        return self.prepared / getattr(self.competition.facts.files, role)
+
+    def score(self, submission: Path) -> float:
+        """The score of a file."""
+        return self.competition.score(submission, self.answers, self.edition)
+
+    def declares(self, oddity: str) -> bool:
+        """Whether the facts say that this is meant so; they speak of edition v1."""
+        return self.edition == "v1" and oddity in self.competition.facts.oddities
+
+
+def facts(subject: Subject) -> list[str]:
+    """Files with a role are there; the description has its sections and names every public top-level file."""
+    roles = ("answers", "sample_submission", "gold_submission")
+    problems = [
+        f"{role} {subject.file(role).name} was not prepared" for role in roles if not subject.file(role).is_file()
+    ]
+    text = subject.competition.description
+    public = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
+    unnamed = sorted({path.split("/")[0] for path in public} - {"description.md"})
+    problems += [f"description.md does not name {name}" for name in unnamed if name not in text]
+    wanted = ("## Overview", "## Data", "## Evaluation", "## Submission")
+    return problems + [f"description.md has no section {heading!r}" for heading in wanted if heading not in text]
+
+
+def sample(subject: Subject) -> list[str]:
+    """The sample submission is valid."""
+    score = subject.score(subject.file("sample_submission"))
+    return ["the sample submission scores NaN"] if math.isnan(score) != subject.declares("sample-scores-nan") else []
+
+
+def gold(subject: Subject) -> list[str]:
+    """The gold submission is as good as the sample submission and as the threshold of gold, or better."""
+    known = subject.competition.facts
+    score, other = (subject.score(subject.file(role)) for role in ("gold_submission", "sample_submission"))
+    sign = -1 if known.lower_is_better else 1
+    if math.isnan(score) or sign * score < sign * other:
+        problems = [f"the gold submission scores {score}, the sample submission {other}"]
+    elif round(sign * score, 5) < sign * known.leaderboard.gold:
+        problems = [f"the gold submission scores {score}, and gold takes {known.leaderboard.gold}"]
+    else:
+        problems = []
+    return [] if subject.declares("gold-not-optimal") else problems
+
+
+def order(subject: Subject) -> list[str]:
+    """Rows count by their ids: the gold submission in another order scores the same."""
+    header, rows = table(subject.file("gold_submission").read_bytes())
+    random.Random(0).shuffle(rows)
+    score = subject.score(subject.file("gold_submission"))
+    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+        path = Path(folder) / "submission.csv"
+        path.write_bytes(to_csv(header, rows))
+        try:
+            shuffled: float | str = subject.score(path)
+        except InvalidSubmission as error:
+            shuffled = f"no score: {error}"
+    if subject.declares("rows-by-position") or same(score, shuffled):
+        return []
+    return [f"the gold submission scores {score}, with its rows in another order {shuffled}"]
+
+
+def secrecy(subject: Subject) -> list[str]:
+    """No private file is public, in the open or inside a public zip archive."""
+    parts = dict(iter(subject.manifest.groupby("part")))
+    if set(parts) != {"public", "private"}:
+        return ["there must be public and private files"]
+    both = parts["private"].merge(parts["public"], on="hash", suffixes=("", "_public"))
+    sample = subject.file("sample_submission").name
+    both = both[both["path"] != sample]  # its place may be private, where the public one is in an archive
+    problems = [f"private/{row.path} is public/{row.path_public} as well" for row in both.itertuples()]
+    roles = {path: zlib.crc32(path.read_bytes()) for path in map(subject.file, ("answers", "gold_submission"))}
+    for name in parts["public"]["path"]:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(subject.prepared / "public" / name) as archive:
+                inside = {(info.CRC, info.file_size) for info in archive.infolist()}
+            found = [path.name for path, crc in roles.items() if (crc, path.stat().st_size) in inside]
+            problems += [f"public/{name} holds private {path}" for path in found]
+    return problems
+
+
+def hostile(subject: Subject) -> list[str]:
+    """Every hostile submission scores or is rejected with one line that holds nothing of the answers."""
+    sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
+    if len(sample) > _LARGEST_SAMPLE:
+        raise Skipped(f"the sample submission has {len(sample) >> 20} MB; try it on a smaller download")
+    secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(sample.decode()))
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+        path = Path(folder) / "submission.csv"
+        for name, content in chain([("missing", b"")], hostile_submissions(sample, gold)):
+            if name != "missing":
+                path.write_bytes(content)
+            try:
+                with warnings.catch_warnings(action="ignore"):  # huge numbers overflow
+                    subject.score(path)
+            except InvalidSubmission as error:
+                problems += [f"{name}: {problem}" for problem in _message(str(error), secrets, content)]
+            except Exception as error:  # that is what is looked for
+                problems.append(f"{name}: raises {type(error).__name__}: {' '.join(str(error).split())[:120]}")
+    return problems
+
+
+CHECKS: dict[str, Callable[[Subject], list[str]]] = {
+    "facts": facts,
+    "sample": sample,
+    "gold": gold,
+    "order": order,
+    "secrecy": secrecy,
+    "hostile": hostile,
+}
+
+
+def same(score: float, other: float | str) -> bool:
+    """Whether two scores are equal but for rounding; NaN equals NaN."""
+    if isinstance(other, str):
+        return False
+    return (math.isnan(score) and math.isnan(other)) or math.isclose(score, other, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _message(message: str, secrets: set[str], content: bytes) -> Iterator[str]:
+    if not message.strip() or "\n" in message or "\r" in message:
+        yield f"the message must be one line, not {message[:80]!r}"
+    if len(message) > LONGEST_MESSAGE:
+        yield f"the message has {len(message)} characters"
+    for word in set(_SECRET.findall(message)) & secrets:
+        if word.encode() not in content:
+            yield f"the message tells {word!r} of the answers"

@@ -1,0 +1,26 @@
+"""CSV files as rows of text, to be changed cell by cell without reading anything into them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Sequence
+
+Row = list[str]
+
+
+def table(content: bytes) -> tuple[Row, list[Row]]:
+    """Header and rows of a CSV, cells as text."""
+    csv.field_size_limit(sys.maxsize)  # a mask may be one cell of megabytes
+    header, *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+    return header, rows
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """The CSV of a header and rows of text."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,107 @@
+"""The checks one after the other, each with its verdict: what `mlebench check` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from competitions.errors import UserError
+from grading.errors import InvalidSubmission
+from grading.selfcheck.checks import CHECKS, Skipped, Subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.competition import Competition
+    from competitions.editions import Edition
+
+_SHOWN = 10  # problems of one check
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found; `about` says what it looks at."""
+
+    check: str
+    about: str
+    verdict: Literal["ok", "failed", "skipped"]
+    problems: tuple[str, ...] = ()
+
+
+def check_download(
+    competition: Competition, raw: Path | None, scratch: Path, edition: Edition, params: Mapping[str, Any] | None = None
+) -> Iterator[Result]:
+    """Prepare twice below `scratch`, then run every check. `raw` is the download, None for a bundled one."""
+    if raw is None:
+        raw = scratch / f"{competition.id}.zip"
+        bundled = raw
+        result = _attempt("bundle", "bundle.py makes the download", lambda: _write(bundled, competition.bundle()))
+        yield result
+        if result.problems:
+            yield from _skipped("prepare", "repeat", *CHECKS)
+            return
+    manifests: list[pd.DataFrame] = []
+
+    def prepare(name: str) -> list[str]:
+        manifests.append(competition.prepare(raw, scratch / name, edition=edition, params=params))
+        return []
+
+    def repeat() -> list[str]:
+        prepare("again")
+        return _differences(*manifests)
+
+    result = _attempt("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
+    yield result
+    if result.problems:
+        yield from _skipped("repeat", *CHECKS)
+        return
+    yield _attempt("repeat", "A second preparation gives the same files.", repeat)
+    yield from check_prepared(competition, scratch / "prepared", edition)
+
+
+def check_prepared(competition: Competition, prepared: Path, edition: Edition) -> Iterator[Result]:
+    """Run every check on a prepared dataset, which is not changed. Raises `UserError` if it is not complete."""
+    import pandas as pd
+
+    if not (prepared / "manifest.parquet").is_file():
+        raise UserError(f"{prepared} is no prepared dataset: it has no manifest.parquet")
+    subject = Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition)
+    for name, check in CHECKS.items():
+        yield _attempt(name, _first_line(check), lambda check=check: check(subject))  # type: ignore[misc]
+
+
+def _attempt(name: str, about: str, check: Callable[[], list[str]]) -> Result:
+    try:
+        problems = check()
+    except Skipped as reason:
+        return Result(name, about, "skipped", (str(reason),))
+    except (UserError, InvalidSubmission) as error:
+        problems = [str(error)]
+    except Exception as error:  # a mistake in the competition's code is a finding as well
+        problems = [f"raises {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
+    if len(problems) > _SHOWN:
+        problems = [*problems[:_SHOWN], f"and {len(problems) - _SHOWN} more"]
+    return Result(name, about, "failed" if problems else "ok", tuple(problems))
+
+
+def _skipped(*names: str) -> Iterator[Result]:
+    for name in names:
+        yield Result(name, "needs a prepared dataset", "skipped")
+
+
+def _differences(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+    columns = ["part", "path", "hash"]
+    both = first[columns].merge(second[columns], how="outer", indicator=True)
+    paths = both[both["_merge"] != "both"]
+    return [f"{part}/{path} differs" for part, path in sorted({*zip(paths["part"], paths["path"], strict=True)})]
+
+
+def _first_line(check: Callable[..., Any]) -> str:
+    return (check.__doc__ or "").splitlines()[0]
+
+
+def _write(path: Path, content: bytes) -> list[str]:
+    path.write_bytes(content)
+    return []

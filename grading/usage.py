@@ -1,0 +1,65 @@
+"""What runs cost: tokens, money and calls per run, and per medal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import pandas as pd
+
+from grading.aggregate import SERIES, latest_grades
+
+_SUMS = ("input_tokens", "output_tokens", "cost_usd", "latency_seconds")
+_RUN_COLUMNS = ["run_group", "run_id", "competition_id", "seed", "models", "calls", *_SUMS]
+_SERIES_COLUMNS = [*SERIES, "runs", "runs_with_usage", "medals", "calls", *_SUMS]
+_SERIES_COLUMNS += ["cost_per_run", "tokens_per_run", "cost_per_medal", "tokens_per_medal"]
+
+
+def usage_by_run(usage: pd.DataFrame) -> pd.DataFrame:
+    """One row a run of the table `usage` (one row a call of a language model): calls, models, and sums.
+
+    A sum is NaN where no call of the run states it: an unknown price is not a price of nothing.
+    """
+    if usage.empty:
+        return pd.DataFrame(columns=_RUN_COLUMNS)
+    rows: list[dict[str, Any]] = []
+    for (group, run), calls in usage.groupby(["run_group", "run_id"], sort=True):
+        first = calls.iloc[0]
+        models = ", ".join(sorted(set(calls["model"].dropna().astype(str))))
+        sums = {name: float(calls[name].sum(min_count=1)) if name in calls else math.nan for name in _SUMS}
+        who = {"run_group": group, "run_id": run, "competition_id": first["competition_id"], "seed": first["seed"]}
+        rows.append({**who, "models": models, "calls": len(calls), **sums})
+    return pd.DataFrame(rows, columns=_RUN_COLUMNS)
+
+
+def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:
+    """One row a series: totals over its graded runs, and per run and per medal.
+
+    Means are over runs that called a model at all; per medal is everything that was spent, also on runs without one,
+    over the medals won: NaN without a medal.
+    """
+    by_run = usage_by_run(usage)
+    rows: list[dict[str, Any]] = []
+    for key, group in latest_grades(grades).groupby(SERIES, sort=True, dropna=False):
+        own = group.merge(by_run.drop(columns=["competition_id", "seed"]), on=["run_group", "run_id"], how="left")
+        used = own[own["calls"].notna()]
+        if used.empty:
+            continue
+        sums = {name: float(used[name].sum(min_count=1)) for name in _SUMS}
+        tokens = sums["input_tokens"] + sums["output_tokens"]
+        medals = int(group["any_medal"].sum())
+        rows.append(
+            {
+                **dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True)),
+                "runs": len(group),
+                "runs_with_usage": len(used),
+                "medals": medals,
+                "calls": int(used["calls"].sum()),
+                **sums,
+                "cost_per_run": sums["cost_usd"] / len(used),
+                "tokens_per_run": tokens / len(used),
+                "cost_per_medal": sums["cost_usd"] / medals if medals else math.nan,
+                "tokens_per_medal": tokens / medals if medals else math.nan,
+            }
+        )
+    return pd.DataFrame(rows, columns=_SERIES_COLUMNS)

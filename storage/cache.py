@@ -1,0 +1,161 @@
+"""Local copies of prepared data: addressed by content, bounded in size, the longest unused going first.
+
+    <digest>/          the copy
+    <digest>.json      what it is, its size, whether it is complete; its time says when it was last used
+    <digest>.lock      held while the copy is made, or removed
+    <digest>.uses/     one file a user; a copy with a live one is never removed
+
+A use is alive while the process that holds it lives, and for as long as it was promised to last: an agent goes on when
+the process that started it is killed, but no longer than its time limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from competitions.errors import UserError
+from storage.processes import alive, identity
+
+
+class CacheFull(UserError):
+    """The disk has no room for a copy."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A copy in the cache. `used` is when it was last asked for, in seconds since 1970."""
+
+    digest: str
+    label: str
+    bytes: int
+    complete: bool
+    used: float
+    in_use: bool
+
+
+class Cache:
+    """The copies below `folder`, at most `limit` bytes unless more are in use at one time. Safe between processes."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.limit = folder, limit
+
+    @contextlib.contextmanager
+    def use(
+        self, digest: str, label: str, size: int, fill: Callable[[Path], None], at_least: float = 0
+    ) -> Iterator[Path]:
+        """The folder of a copy, for the block and for `at_least` seconds if this process is killed.
+
+        `fill` makes it if it is not there: it is given the folder, perhaps with what an interrupted call left, and must
+        write each file under its final name only when it is whole. Raises `CacheFull` if the disk has no room.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        use = self._uses(digest) / f"{uuid.uuid4().hex}.json"
+        try:
+            with self._locked(digest):
+                use.parent.mkdir(exist_ok=True)
+                self._write(use, {"holder": identity(), "until": time.time() + at_least if at_least else None})
+                record = self._record(digest)
+                if record is None or not record["complete"]:
+                    self._note(digest, label, size, complete=False)
+                    self.make_room(size)
+                    (self.folder / digest).mkdir(exist_ok=True)
+                    fill(self.folder / digest)
+                self._note(digest, label, size, complete=True)
+            yield self.folder / digest
+        finally:
+            use.unlink(missing_ok=True)
+
+    def entries(self) -> list[Entry]:
+        """All copies, the longest unused first."""
+        found = []
+        for path in self.folder.glob("*.json"):
+            digest = path.stem
+            with contextlib.suppress(FileNotFoundError):
+                record, used = self._record(digest), path.stat().st_mtime
+                if record is not None:
+                    found.append(
+                        Entry(digest, record["label"], record["bytes"], record["complete"], used, self._in_use(digest))
+                    )
+        return sorted(found, key=lambda entry: entry.used)
+
+    def make_room(self, size: int) -> None:
+        """Remove copies until `size` bytes, which are noted already, fit into the limit. Raises `CacheFull`."""
+        entries = self.entries()
+        total = sum(entry.bytes for entry in entries)
+        for entry in entries:
+            if total <= self.limit and _free(self.folder) >= size:
+                break
+            if self.remove(entry.digest):
+                total -= entry.bytes
+        if (free := _free(self.folder)) < size:
+            raise CacheFull(
+                f"{self.folder}: a copy of {size / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make room, "
+                "or set MLEBENCH_SCRATCH to a larger disk"
+            )
+
+    def remove(self, digest: str) -> bool:
+        """Remove a copy unless it is in use or being made; returns whether it is gone."""
+        try:
+            with self._locked(digest, wait=False):
+                if self._in_use(digest):
+                    return False
+                trash = self.folder / f".trash-{uuid.uuid4().hex}"
+                with contextlib.suppress(FileNotFoundError):
+                    (self.folder / digest).rename(trash)
+                (self.folder / f"{digest}.json").unlink(missing_ok=True)
+                shutil.rmtree(trash, ignore_errors=True)
+                shutil.rmtree(self._uses(digest), ignore_errors=True)
+                return True
+        except BlockingIOError:
+            return False
+
+    def _in_use(self, digest: str) -> bool:
+        return any(map(_lives, self._uses(digest).glob("*.json")))
+
+    def _uses(self, digest: str) -> Path:
+        return self.folder / f"{digest}.uses"
+
+    def _record(self, digest: str) -> dict[str, Any] | None:
+        try:
+            record: dict[str, Any] = json.loads((self.folder / f"{digest}.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return record
+
+    def _note(self, digest: str, label: str, size: int, complete: bool) -> None:
+        self._write(self.folder / f"{digest}.json", {"label": label, "bytes": size, "complete": complete})
+
+    def _write(self, path: Path, value: Any) -> None:
+        draft = path.with_suffix(f".{os.getpid()}-{uuid.uuid4().hex[:8]}")
+        draft.write_text(json.dumps(value))
+        draft.replace(path)
+
+    @contextlib.contextmanager
+    def _locked(self, digest: str, wait: bool = True) -> Iterator[None]:
+        with (self.folder / f"{digest}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            yield
+
+
+def _lives(use: Path) -> bool:
+    try:
+        record = json.loads(use.read_text())
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True  # written at this moment
+    return alive(record["holder"]) is not False or (record["until"] or 0) > time.time()
+
+
+def _free(folder: Path) -> int:
+    return shutil.disk_usage(folder).free

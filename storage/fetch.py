@@ -1,0 +1,69 @@
+"""Fetching prepared files from an object store to this machine, many at one time, each compared with its hash."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from storage.store import Store
+from storage.writers import BLOCK, HashingWriter, StoreError
+
+_AT_ONCE = 16
+_SMALL = 8 * BLOCK
+
+
+class DamagedFile(StoreError):
+    """What the store holds is not what was prepared."""
+
+
+def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], folder: Path) -> None:
+    """Fetch files (path below `url`, bytes, BLAKE3) to the same paths below `folder`, read-only.
+
+    Those that are there with the right size are kept: a name is only given to a file that was whole and right. Raises
+    `DamagedFile`.
+    """
+    root = store.top.path(store.relative(url))
+    todo = [each for each in files if _size(folder / each[0]) != each[1]]
+    for parent in {(folder / path).parent for path, _, _ in todo}:
+        parent.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        futures = [pool.submit(_fetch, store.top.fs, f"{root}/{path}", folder / path, *what) for path, *what in todo]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _fetch(fs: Any, source: str, target: Path, size: int, expected: str) -> None:
+    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with draft.open("wb") as file:
+            writer = HashingWriter(file)
+            if size <= _SMALL:
+                writer.write(fs.cat_file(source))
+            else:
+                with fs.open(source, "rb", block_size=_SMALL) as stream:
+                    while piece := stream.read(_SMALL):
+                        writer.write(piece)
+        if writer.written().hash != expected:
+            raise DamagedFile(f"{source} is not what was prepared (its hash differs); prepare it again")
+        draft.chmod(0o444)
+        draft.replace(target)
+    except FileNotFoundError as error:
+        raise DamagedFile(f"{source} is gone from the store; prepare it again") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1

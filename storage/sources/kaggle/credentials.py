@@ -1,0 +1,103 @@
+"""Kaggle credentials: found where the official client finds them, and kept out of everything that is shown."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+_shown_never: set[str] = set()
+_QUERY = re.compile(r"\?[^\s'\")>]+")  # signed URLs carry their signature there
+_HEADER = re.compile(r"\b(Bearer|Basic)\s+\S+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A token, or a user's name and key. Printing them shows stars."""
+
+    token: SecretStr | None = None
+    username: str | None = None
+    key: SecretStr | None = None
+
+
+def find() -> Credentials | None:
+    """The credentials of this environment, None if there are none.
+
+    In the official client's order: the token in KAGGLE_API_TOKEN (or in the file that it names, or in
+    ~/.kaggle/access_token); KAGGLE_USERNAME and KAGGLE_KEY; kaggle.json; what `kaggle auth login` left.
+    """
+    token = _token()
+    if token:
+        _hide(token)
+        return Credentials(token=SecretStr(token))
+    content = _kaggle_json()
+    username = os.environ.get("KAGGLE_USERNAME") or content.get("username")
+    key = os.environ.get("KAGGLE_KEY") or content.get("key")
+    if username and key:
+        _hide(str(key), base64.b64encode(f"{username}:{key}".encode()).decode())
+        return Credentials(username=str(username), key=SecretStr(str(key)))
+    token = _login()
+    if token:
+        _hide(token)
+        return Credentials(token=SecretStr(token))
+    return None
+
+
+def redact(text: str) -> str:
+    """`text` without secrets: those in use, authorization headers, and the queries of URLs.
+
+    >>> redact("GET https://host/a.zip?Signature=abc failed, Authorization: Bearer xyz")
+    'GET https://host/a.zip?... failed, Authorization: Bearer ***'
+    """
+    for secret in sorted(_shown_never, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _HEADER.sub(r"\1 ***", _QUERY.sub("?...", text))
+
+
+def _hide(*secrets: str) -> None:
+    _shown_never.update(secret for secret in secrets if len(secret) > 3)
+
+
+def _token() -> str | None:
+    from kagglesdk.kaggle_env import get_access_token_from_env
+
+    try:
+        token: str | None = get_access_token_from_env()[0]
+    except (OSError, ValueError):
+        # A long token is not the name of a file; the client asks the file system all the same, and would show it in
+        # the error.
+        token = os.environ.get("KAGGLE_API_TOKEN")
+    return token
+
+
+def _kaggle_json() -> dict[str, Any]:
+    folders = [
+        Path(os.environ["KAGGLE_CONFIG_DIR"]) if os.environ.get("KAGGLE_CONFIG_DIR") else None,
+        Path.home() / ".kaggle",
+        Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "kaggle",
+    ]
+    for folder in filter(None, folders):
+        try:
+            content = json.loads((folder / "kaggle.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
+def _login() -> str | None:
+    """The access token of `kaggle auth login`, renewed if it has expired."""
+    from kagglesdk.kaggle_client import KaggleClient
+    from kagglesdk.kaggle_creds import KaggleCredentials
+
+    with KaggleClient() as client:
+        login = KaggleCredentials.load(client=client)
+        token: str | None = login.get_access_token() if login else None
+    return token

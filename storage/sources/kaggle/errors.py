@@ -1,0 +1,109 @@
+"""What can go wrong with Kaggle, each in one line that says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from competitions.errors import DownloadError
+from storage.sources.kaggle.credentials import redact
+
+CREDENTIALS = (
+    "provide Kaggle credentials in one of three ways: a token in the environment variable KAGGLE_API_TOKEN, the "
+    "variables KAGGLE_USERNAME and KAGGLE_KEY, or the file ~/.kaggle/kaggle.json (make them at "
+    "https://www.kaggle.com/settings/api)"
+)
+
+
+class KaggleError(DownloadError):
+    """Kaggle did not do what was asked, and asking again will not help."""
+
+
+class NoCredentials(KaggleError):
+    """Credentials are missing, or Kaggle does not accept them."""
+
+
+class RulesNotAccepted(KaggleError):
+    """The account has to accept the competition's rules first."""
+
+
+class Refused(KaggleError):
+    """Kaggle refuses for another reason."""
+
+
+class NotFound(KaggleError):
+    """Kaggle knows nothing of that name."""
+
+
+class Unreachable(KaggleError):
+    """The network or Kaggle failed more often than is tried again; a later attempt may succeed."""
+
+
+def competition_page(competition_id: str) -> str:
+    """The competition's page for people."""
+    return f"https://www.kaggle.com/competitions/{competition_id}"
+
+
+def rules_page(competition_id: str) -> str:
+    """The page where the rules are accepted."""
+    return f"{competition_page(competition_id)}/rules"
+
+
+def explained(what: str, page: str, error: Exception) -> KaggleError | None:
+    """The error that ends it all, None if the cause can pass (network, 408, 429, 5xx). Secrets are left out.
+
+    `what` is the competition's id or a notebook's name, `page` where people look at it.
+    """
+    status, message = status_of(error)
+    if status is None:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return Refused(f"{what}: Kaggle's certificate cannot be verified; is there a proxy? Set REQUESTS_CA_BUNDLE")
+        return None
+    if status == 401:
+        return NoCredentials(f"Kaggle does not accept the credentials; {CREDENTIALS}")
+    if status == 403 and _rules(message):
+        return RulesNotAccepted(f"{what}: the competition's rules are not accepted yet; accept them at {page}/rules")
+    if status == 403:
+        said = f" ({message})" if message else ""
+        return Refused(
+            f"{what}: Kaggle refuses it to this account{said}; see {page}, and whether the rules at {page}/rules are "
+            "accepted"
+        )
+    if status == 404:
+        return NotFound(f"{what}: Kaggle has nothing of that name; see {page}")
+    if status in (408, 429) or status >= 500:
+        return None
+    return Refused(f"{what}: Kaggle answered {status}{f' ({message})' if message else ''}; see {page}")
+
+
+def described(error: Exception) -> str:
+    """An error that can pass, in a few words without secrets."""
+    status, message = status_of(error)
+    if status is not None:
+        return f"HTTP {status} {message}".rstrip()
+    text = redact(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {text[:160]}"
+
+
+def status_of(error: Exception) -> tuple[int | None, str]:
+    """HTTP status and Kaggle's message; the status may be in the body of an answer that says 200."""
+    response: Any = getattr(error, "response", None)
+    if response is None:
+        return None, ""
+    try:
+        body = response.json()
+    except (ValueError, OSError, RuntimeError):  # no JSON, cut, or read already
+        body = None
+    inner: dict[str, Any] = body if isinstance(body, dict) else {}
+    if isinstance(inner.get("error"), dict):
+        inner = inner["error"]
+    code, status = inner.get("code"), int(response.status_code)
+    if status < 400 and isinstance(code, int) and code >= 400:
+        status = code
+    if status < 400:
+        return None, ""
+    return status, redact(" ".join(str(inner.get("message") or "").split()))[:200]
+
+
+def _rules(message: str) -> bool:
+    text = message.lower()
+    return "accept" in text and ("rules" in text or "competition" in text)

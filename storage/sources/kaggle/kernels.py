@@ -1,0 +1,159 @@
+"""Public notebooks of a competition: the most voted ones, pulled, as plain code in the store."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from storage.sources.kaggle.errors import KaggleError, NoCredentials, Unreachable, competition_page
+from storage.sources.kaggle.notebook import plain_code
+from storage.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INDEX = "index.parquet"
+_PAGE_SIZE = 50
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One row of the index: a notebook, its votes when it was pulled, and the file that holds its code."""
+
+    ref: str
+    title: str
+    author: str
+    votes: int
+    kernel_type: str
+    last_run_at: str | None
+    version: int | None
+    url: str
+    path: str
+    bytes: int
+    fetched_at: str
+
+
+def find_kernels(competition_id: str, top: int) -> list[Any]:
+    """The `top` most voted public Python notebooks and scripts, best first. Raises `KaggleError`."""
+    from storage.sources.kaggle.retry import retrying
+
+    found: dict[str, Any] = {}
+    page = 1
+    while len(found) < top:
+        answer = retrying(competition_id, competition_page(competition_id), partial(_list, competition_id, page))
+        new = [each for each in answer.kernels or [] if each.ref not in found]
+        found.update((each.ref, each) for each in new if "/" in each.ref and not each.is_private)
+        if not new:
+            break
+        page += 1
+    return sorted(found.values(), key=lambda each: -each.total_votes)[:top]
+
+
+def pull_kernels(
+    store: Store, competition_id: str, top: int, tell: Callable[[str], None] = lambda _: None
+) -> list[Kernel]:
+    """Pull the `top` most voted notebooks into ``kernels/<id>/`` and write their index last; returns its rows.
+
+    A notebook that cannot be had (withdrawn, private) is told and left out. What an earlier pull left and this one did
+    not bring is removed, so that the folder is what the index says. Raises `KaggleError` if nothing can be had.
+    """
+    chosen = find_kernels(competition_id, top)
+    if not chosen:
+        raise KaggleError(f"{competition_id}: Kaggle shows no public notebooks; see {_code_page(competition_id)}")
+    kernels = []
+    for each in chosen:
+        try:
+            kernels.append(_pull(store, competition_id, each))
+        except (NoCredentials, Unreachable):
+            raise
+        except KaggleError as error:
+            tell(str(error))
+    if not kernels:
+        raise KaggleError(f"{competition_id}: none of {len(chosen)} notebooks can be pulled")
+    _write_index(store, competition_id, kernels)
+    kept = {store.url("kernels", competition_id, name) for name in (INDEX, *(kernel.path for kernel in kernels))}
+    for url in store.glob(f"kernels/{competition_id}/*"):
+        if url not in kept:
+            store.remove(url)
+    return kernels
+
+
+def read_index(store: Store, competition_id: str) -> pd.DataFrame | None:
+    """The index of pulled notebooks, one row each, most voted first; None if none were pulled."""
+    import pandas as pd
+
+    url = store.url("kernels", competition_id, INDEX)
+    if not store.exists(url):
+        return None
+    return pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+
+
+def _pull(store: Store, competition_id: str, listed: Any) -> Kernel:
+    from storage.sources.kaggle.retry import retrying
+
+    page = f"https://www.kaggle.com/code/{listed.ref}"
+    answer = retrying(listed.ref, page, partial(_get, listed.ref))
+    code = plain_code((answer.blob.source if answer.blob else None) or "").encode()
+    name = _UNSAFE.sub("-", listed.ref.replace("/", "--")).lstrip(".-") + ".py"
+    store.write(store.url("kernels", competition_id, name), code)
+    return Kernel(
+        ref=listed.ref,
+        title=listed.title,
+        author=listed.author,
+        votes=listed.total_votes,
+        kernel_type=(answer.blob.kernel_type if answer.blob else None) or "",
+        last_run_at=listed.last_run_time.isoformat() if listed.last_run_time else None,
+        version=answer.metadata.current_version_number if answer.metadata else None,
+        url=page,
+        path=name,
+        bytes=len(code),
+        fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _write_index(store: Store, competition_id: str, kernels: list[Kernel]) -> None:
+    import pandas as pd
+
+    buffer = io.BytesIO()
+    pd.DataFrame([asdict(kernel) for kernel in kernels]).to_parquet(buffer, index=False)
+    store.write(store.url("kernels", competition_id, INDEX), buffer.getvalue())
+
+
+def _list(competition_id: str, page: int) -> Any:
+    from kagglesdk.kernels.types.kernels_api_service import ApiListKernelsRequest
+    from kagglesdk.kernels.types.kernels_enums import KernelsListSortType, KernelsListViewType
+
+    from storage.sources.kaggle.client import connect
+
+    request = ApiListKernelsRequest()
+    request.competition, request.language, request.kernel_type, request.output_type = (
+        competition_id,
+        "python",
+        "all",
+        "all",
+    )
+    request.group, request.sort_by = KernelsListViewType.EVERYONE, KernelsListSortType.VOTE_COUNT
+    request.page, request.page_size = page, _PAGE_SIZE
+    with connect() as client:
+        return client.kernels.kernels_api_client.list_kernels(request)
+
+
+def _get(ref: str) -> Any:
+    from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
+
+    from storage.sources.kaggle.client import connect
+
+    request = ApiGetKernelRequest()
+    request.user_name, request.kernel_slug = ref.split("/", 1)
+    with connect() as client:
+        return client.kernels.kernels_api_client.get_kernel(request)
+
+
+def _code_page(competition_id: str) -> str:
+    return f"{competition_page(competition_id)}/code"

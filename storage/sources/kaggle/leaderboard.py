@@ -1,0 +1,153 @@
+"""A competition's leaderboard as Kaggle shows it now, as a table of the store and against the stored figures."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from competitions.facts import CompetitionFacts
+from grading.medals import Thresholds, thresholds_from_leaderboard
+from storage.sources.kaggle.errors import KaggleError, competition_page
+from storage.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PAGE_SIZE = 200
+_FIGURES = ("teams", "gold", "silver", "bronze", "median")
+
+
+@dataclass(frozen=True)
+class Team:
+    """One row of a leaderboard; `score` is None for a team without one."""
+
+    rank: int
+    team_id: int
+    team: str
+    submitted_at: str | None
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, as competition.yaml has it and as the fetched leaderboard gives it."""
+
+    name: str
+    stored: float
+    fetched: float
+
+    @property
+    def same(self) -> bool:
+        """Whether they agree to the five decimals of reports."""
+        return math.isclose(self.stored, self.fetched, rel_tol=1e-9, abs_tol=5e-6)
+
+
+def fetch_leaderboard(competition_id: str) -> list[Team]:
+    """All teams, best first: of the private leaderboard where Kaggle shows it, else of the public one.
+
+    Raises `KaggleError`.
+    """
+    from storage.sources.kaggle.retry import retrying
+
+    page, rows, token, seen = competition_page(competition_id), [], "", {""}
+    while True:
+        answer = retrying(competition_id, page, partial(_page, competition_id, token))
+        rows += list(answer.submissions or [])
+        token = answer.next_page_token or ""
+        if token in seen:  # the last page; or one that leads in a circle
+            break
+        seen.add(token)
+    if not rows:
+        raise KaggleError(f"{competition_id}: Kaggle shows no leaderboard; see {page}/leaderboard")
+    return [
+        Team(
+            rank,
+            row.team_id,
+            row.team_name or "",
+            row.submission_date.isoformat() if row.submission_date else None,
+            _number(row.score),
+        )
+        for rank, row in enumerate(rows, 1)
+    ]
+
+
+def thresholds(teams: Sequence[Team], facts: CompetitionFacts) -> Thresholds:
+    """Medal thresholds of a fetched leaderboard. Raises `KaggleError` if no team has a score."""
+    scores = [team.score for team in teams if team.score is not None]
+    if not scores:
+        raise KaggleError(f"{facts.id}: no team of the leaderboard has a score")
+    return thresholds_from_leaderboard(scores, facts.lower_is_better)
+
+
+def compare(teams: Sequence[Team], facts: CompetitionFacts) -> list[Figure]:
+    """Number of teams, medal thresholds and median, stored against fetched."""
+    stored, fetched = Thresholds.of(facts), thresholds(teams, facts)
+    return [Figure(name, float(getattr(stored, name)), float(getattr(fetched, name))) for name in _FIGURES]
+
+
+def in_order(teams: Sequence[Team], facts: CompetitionFacts) -> bool:
+    """Whether Kaggle's order agrees with the metric's direction: if not, one of the two is wrong."""
+    scores = [team.score for team in teams if team.score is not None]
+    return scores == sorted(scores, reverse=not facts.lower_is_better)
+
+
+def write_leaderboard(store: Store, competition_id: str, teams: Sequence[Team]) -> str:
+    """Write ``tables/leaderboards/<id>.parquet``, one row a team, best first; returns its URL."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "competition_id": competition_id,
+            "rank": [team.rank for team in teams],
+            "team_id": [team.team_id for team in teams],
+            "team": [team.team for team in teams],
+            "submitted_at": pd.array([team.submitted_at for team in teams], dtype="string"),
+            "score": pd.array([team.score for team in teams], dtype="Float64"),
+            "fetched_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+    )
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    url = _url(store, competition_id)
+    store.write(url, buffer.getvalue())
+    return url
+
+
+def read_leaderboard(store: Store, competition_id: str) -> pd.DataFrame | None:
+    """The table that `write_leaderboard` left, None if it was never fetched."""
+    import pandas as pd
+
+    url = _url(store, competition_id)
+    if not store.exists(url):
+        return None
+    return pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+
+
+def _url(store: Store, competition_id: str) -> str:
+    return store.url("tables", "leaderboards", f"{competition_id}.parquet")
+
+
+def _page(competition_id: str, token: str) -> Any:
+    from kagglesdk.competitions.types.competition_api_service import ApiGetLeaderboardRequest
+
+    from storage.sources.kaggle.client import connect
+
+    request = ApiGetLeaderboardRequest()
+    request.competition_name, request.page_size = competition_id, _PAGE_SIZE
+    if token:
+        request.page_token = token
+    with connect() as client:
+        return client.competitions.competition_api_client.get_leaderboard(request)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value

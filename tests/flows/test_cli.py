@@ -1,0 +1,239 @@
+"""The command line as a user meets it: a process, its exit code, its lines; killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from competitions import registry
+
+ROOT = Path(__file__).parents[2]
+MLEBENCH = [sys.executable, "-m", "flows.cli"]
+
+
+def start(*arguments: str, **env: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*MLEBENCH, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "MLEBENCH_DASK_WORKERS": "1", **env},
+    )
+
+
+def mlebench(*arguments: str, **env: str) -> tuple[int, str]:
+    process = start(*arguments, **env)
+    output, _ = process.communicate()
+    return process.returncode, output
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("MLEBENCH_STORE", str(tmp_path / "store"))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with diabetes prepared."""
+    store = tmp_path_factory.mktemp("prepared")
+    registry_digits = registry.get("diabetes")
+    (store / "raw.zip").write_bytes(registry_digits.bundle())
+    registry_digits.prepare(store / "raw.zip", store / "prepared" / "v1" / "diabetes")
+    return store
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["prepare", "-c", "leaf-clasification"], "Did you mean leaf-classification"),
+            (["prepare", "--split", "lo"], "unknown split 'lo'"),
+            (["prepare"], "nothing selected"),
+            (["run", "-c", "digits", "--agent", "baselin"], "baseline"),
+            (["run", "-c", "digits", "--run-group", "../up"], "run group"),
+            (["run", "-c", "digits", "--store", "nonsense://x"], "nonsense"),
+            (["run", "-c", "digits", "--store", "/proc/nowhere"], "cannot be written"),
+            (["grade-sample", "x.csv", "digits"], "is not prepared"),
+            (["grade", "--submission", "nowhere.jsonl", "--output-dir", "out"], "does not exist"),
+            (["report", "nobody"], "no graded runs of group 'nobody'"),
+            (["prepare", "-c", "leaf-classification", "--raw-dir", "/nowhere"], "--raw-dir /nowhere is no directory"),
+            (["frobnicate"], "No such command"),
+        ],
+    )
+    def test_one_clear_line_and_a_failure(self, here: Path, arguments: list[str], says: str) -> None:
+        code, output = mlebench(*arguments)
+        assert code != 0
+        assert says in output
+        assert "Traceback" not in output
+
+    def test_an_untrusted_agent_needs_the_operators_word(self, here: Path) -> None:
+        (here / "wild").mkdir()
+        (here / "wild" / "agent.yaml").write_text("name: wild\ndescription: somebody's\n")
+        (here / "wild" / "start.sh").write_text("true\n")
+        code, output = mlebench("run", "-c", "digits", "--agent", str(here / "wild"))
+        assert code != 0
+        assert "--allow-untrusted" in output
+
+    def test_a_wrong_setting_is_named(self, here: Path) -> None:
+        code, output = mlebench("prepare", "-c", "digits", MLEBENCH_AGENTS="none")
+        assert code == 1
+        assert "MLEBENCH_AGENTS" in output
+        assert "Traceback" not in output
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"\x00\xff" * 500, b"PK\x03\x04", b"id,progression\n1,x\n", b"a" * 10_000]
+    )
+    def test_no_submission_breaks_grading(self, prepared: Path, here: Path, content: bytes) -> None:
+        (here / "submission.csv").write_bytes(content)
+        code, output = mlebench("grade-sample", str(here / "submission.csv"), "diabetes", "--store", str(prepared))
+        assert code == 1
+        assert "invalid: " in output
+        assert "Traceback" not in output
+
+
+def test_listing_and_help_know_every_command(here: Path) -> None:
+    (here / "ids.txt").write_text("digits\ndiabetes\n")
+    code, output = mlebench("list", "--list", str(here / "ids.txt"))
+    assert [line.split()[0] for line in output.splitlines()] == ["diabetes", "digits"]
+    assert "leaf-classification" in mlebench("list", "--split", "low")[1]
+    result = subprocess.run(
+        [sys.executable, "-m", "flows.full_benchmark", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert "--run-group" in result.stdout
+
+
+def test_grading_a_file_goes_on_past_bad_lines(prepared: Path, here: Path) -> None:
+    sample = prepared / "prepared" / "v1" / "diabetes" / "public" / "sample_submission.csv"
+    lines = [
+        json.dumps({"competition_id": "diabetes", "submission_path": str(sample)}),
+        "not json",
+        json.dumps({"competition_id": "nobody", "submission_path": str(sample)}),
+        json.dumps({"competition_id": "diabetes", "submission_path": "/nowhere.csv"}),
+    ]
+    (here / "submissions.jsonl").write_text("\n".join(lines))
+    code, output = mlebench(
+        "grade",
+        "--submission",
+        str(here / "submissions.jsonl"),
+        "--output-dir",
+        str(here / "out"),
+        "--store",
+        str(prepared),
+    )
+    assert code == 1
+    assert "line 2: not a JSON object" in output
+    assert "line 3: unknown competition 'nobody'" in output
+    (report,) = (here / "out").glob("*_grading_report.json")
+    content = json.loads(report.read_text())
+    assert (content["total_runs"], content["total_runs_with_submissions"], content["total_valid_submissions"]) == (
+        2,
+        1,
+        1,
+    )
+
+
+def until(process: subprocess.Popen[str], seen: Callable[[str], bool]) -> str:
+    """The output up to the first line that `seen` accepts."""
+    lines = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.append(line)
+        if seen(line):
+            return "".join(lines)
+    raise AssertionError("ended before: " + "".join(lines))
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """SIGKILL. What it started lives on and holds the pipe open, so that waiting for its end would be for ever."""
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def end_of(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
+    process.send_signal(how)
+    output, _ = process.communicate()
+    return process.returncode, output
+
+
+class TestKilledAndStartedAgain:
+    RUN = ("run", "-c", "digits", "-c", "diabetes", "--run-group", "killed", "--agent")
+
+    def test_killed_in_the_middle_of_preparing(self, here: Path) -> None:
+        process = start("prepare", "-c", "digits", "-c", "diabetes")
+        until(process, lambda line: "split" in line)
+        kill(process)
+
+        code, output = mlebench("prepare", "-c", "digits", "-c", "diabetes")
+        assert code == 0, output
+        alone = here / "alone"
+        (here / "raw.zip").write_bytes(registry.get("digits").bundle())
+        expected = registry.get("digits").prepare(here / "raw.zip", alone)
+        manifest = pd.read_parquet(here / "store/prepared/v1/digits/manifest.parquet")
+        pd.testing.assert_frame_equal(manifest, expected)
+
+    def slow_agent(self, here: Path) -> str:
+        """An agent that counts its starts, says so, and waits until the test lets it go."""
+        folder = here / "slow"
+        folder.mkdir()
+        (folder / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
+        (folder / "start.sh").write_text(
+            f"""#!/bin/bash
+echo start >> {here}/starts
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+echo waiting
+while [ ! -e {here}/go ]; do sleep 0.1; done
+"""
+        )
+        return str(folder)
+
+    def test_killed_in_the_middle_of_an_agents_run(self, here: Path) -> None:
+        agent = self.slow_agent(here)
+        arguments = ("run", "-c", "diabetes", "--run-group", "killed", "--agent", agent)
+        process = start(*arguments)
+        until(process, lambda line: "running waiting" in line or "running" in line)
+        while not (here / "starts").exists():
+            assert process.poll() is None
+        kill(process)
+
+        again = start(*arguments)
+        until(again, lambda line: "found running" in line)
+        (here / "go").touch()
+        output, _ = again.communicate()
+
+        assert again.returncode == 0, output
+        assert (here / "starts").read_text() == "start\n", "the agent was attached to, not started anew"
+        assert pd.read_parquet(here / "store/tables/grades")["outcome"].tolist() == ["valid"]
+
+    def test_ctrl_c_ends_agents_and_keeps_what_is_done(self, here: Path) -> None:
+        agent = self.slow_agent(here)
+        process = start("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)
+        until(process, lambda line: "running" in line)
+        while not (here / "starts").exists():
+            assert process.poll() is None
+        children = psutil.Process(process.pid).children(recursive=True)
+        code, output = end_of(process, signal.SIGINT)
+
+        assert code == 130, output
+        assert "stopped. What was finished is kept" in output
+        assert "Traceback" not in output
+        _, alive = psutil.wait_procs(children, timeout=30)
+        assert not [p for p in alive if "start.sh" in " ".join(p.cmdline())]
+        assert not [p for p in psutil.process_iter(["cmdline"]) if str(here) in " ".join(p.info["cmdline"] or [])]
+        (here / "go").touch()
+        code, output = mlebench("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)
+        assert code == 0, output
+        assert "diabetes: reused" in output

@@ -1,0 +1,178 @@
+"""mlebench doctor, du and gc: one screen that never breaks, and removal that keeps what is needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from competitions import registry
+from flows import health
+from flows.board import Board
+from flows.cli import cli
+from storage.cache import Cache
+from storage.lease import lease, prepare_lease
+from storage.materialise import materialise
+from storage.settings import get_settings
+from storage.store import Store
+from tasks.progress import Event
+
+
+def mlebench(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return int(result.return_value or 0), result.output
+
+
+class TestDoctor:
+    def test_a_sound_installation(self, store: Store) -> None:
+        code, output = mlebench("doctor", "--split", "demo", "--store", store.root)
+        assert code == 0, output
+        assert "all is there" in output
+        for about in ("store", "disk", "memory", "kaggle", "dask", "prefect", "docker", "versions"):
+            assert about in output
+
+    def test_everything_missing_is_a_screen_not_a_traceback(
+        self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("MLEBENCH_DASK_ADDRESS", "tcp://127.0.0.1:1")
+        monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+        monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+        monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path))
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "file" / "scratch"))
+        get_settings.cache_clear()
+        code, output = mlebench("doctor", "-c", "leaf-classification", "--store", str(tmp_path / "file" / "store"))
+        assert code == 1
+        lines = {line.split()[1]: line.split()[0] for line in output.splitlines() if line.split()[:1] != []}
+        failed = {about for about, verdict in lines.items() if verdict == "fail"}
+        assert failed >= {"store", "scratch", "kaggle", "dask", "prefect"}, output
+        assert lines["docker"] == "warn"
+        assert "https://www.kaggle.com/settings" in output
+
+    def test_a_disk_that_is_too_small(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**9))
+        finding = health.check_disk(store, registry.list("all"))
+        assert finding.verdict == "fail"
+        assert "1 GB free" in finding.message
+        assert health.check_disk(store, ["digits"]).verdict == "ok"
+
+    def test_prepare_says_so_before_it_begins(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**6))
+        with pytest.raises(Exception, match="not enough room"):
+            mlebench("prepare", "--lite", "--store", store.root)
+
+    def test_downloads_that_are_there_already_need_no_account(self, store: Store, tmp_path: Path) -> None:
+        (tmp_path / "leaf-classification.zip").touch()
+        (finding,) = health.check_access(["leaf-classification", "digits"], str(tmp_path))
+        assert finding.verdict == "ok"
+        (finding,) = health.check_access(["leaf-classification", "dogs-vs-cats-redux-kernels-edition"], str(tmp_path))
+        assert (finding.verdict, "dogs-vs-cats" in finding.remedy) == ("fail", True)
+
+    def test_a_check_that_breaks_is_a_finding(self) -> None:
+        def breaks() -> health.Finding:
+            raise RuntimeError("no\nreason")
+
+        (finding,) = health.guarded("odd", breaks)
+        assert (finding.verdict, finding.message) == ("fail", "could not be checked: RuntimeError: no")
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    """A store with digits complete and its archive kept, diabetes half made, and part of a download."""
+    for name in ("digits", "diabetes"):
+        store.write(store.raw(name), registry.get(name).bundle())
+        materialise(name, store.raw(name), store.prepared("v1", name), key="k")
+    store.write_json(store.url("raw", "digits", "download.json"), {"hash": "h"})
+    store.write_json(store.url("raw", "diabetes", "download.json"), {"hash": "h"})
+    store.remove(store.prepared("v1", "diabetes") + "/commit.json")
+    store.write(store.url("raw", "leaf-classification", "partial", "leaf-classification.zip"), b"half")
+    return store
+
+
+class TestRoom:
+    def test_du_counts_everything_once(self, full: Store) -> None:
+        code, output = mlebench("du", "--store", full.root)
+        assert code == 0
+        size = json.loads((full.local("prepared", "v1", "digits") / "commit.json").read_text())["bytes"]
+        line = next(line for line in output.splitlines() if "v1 digits" in line)
+        assert f"{size / 1000:,.1f} kB" in line
+        assert "complete" in line
+        assert "incomplete" in next(line for line in output.splitlines() if "v1 diabetes" in line)
+
+    def test_a_dry_run_removes_nothing(self, full: Store) -> None:
+        before = sorted(full.local().rglob("*"))
+        code, output = mlebench("gc", "--raw", "--orphans", "--edition", "v1", "--dry-run", "--store", full.root)
+        assert code == 0
+        assert "would remove" in output
+        assert [path for path in before if not path.exists()] == []
+
+    def test_raw_archives_go_where_the_dataset_is_complete(self, full: Store) -> None:
+        mlebench("gc", "--raw", "--store", full.root)
+        assert not full.exists(full.raw("digits"))
+        assert full.exists(full.url("raw", "digits", "download.json"))
+        assert full.exists(full.raw("diabetes")), "still needed"
+        assert full.exists(full.prepared("v1", "digits") + "/commit.json")
+
+    def test_orphans_go_and_nothing_complete(self, full: Store) -> None:
+        code, output = mlebench("gc", "--orphans", "--store", full.root)
+        assert not full.exists(full.prepared("v1", "diabetes"))
+        assert not full.exists(full.url("raw", "leaf-classification", "partial", "leaf-classification.zip"))
+        assert full.exists(full.prepared("v1", "digits") + "/commit.json")
+        assert full.exists(full.raw("digits"))
+        assert "freed" in output
+
+    def test_what_is_being_made_stays(self, full: Store) -> None:
+        with (
+            lease(full, prepare_lease("diabetes", "v1")),
+            lease(full, prepare_lease("digits", "v2")),
+            lease(full, "download/leaf-classification"),
+        ):
+            code, output = mlebench("gc", "--orphans", "--raw", "--store", full.root)
+        assert "0 B freed" in output
+        assert full.exists(full.prepared("v1", "diabetes"))
+        assert full.exists(full.raw("digits")), "the other edition is made of it at this moment"
+
+    def test_an_edition_goes_when_it_is_named(self, full: Store) -> None:
+        mlebench("gc", "--edition", "v2", "--store", full.root)
+        assert full.exists(full.prepared("v1", "digits") + "/commit.json")
+        mlebench("gc", "--edition", "v1", "--store", full.root)
+        assert not full.glob("prepared/v1/*")
+
+    def test_local_copies_go_unless_used(self, full: Store) -> None:
+        settings = get_settings()
+        cache = Cache(settings.scratch / "cache", settings.cache_limit)
+
+        def fill(folder: Path) -> None:
+            (folder / "file").write_bytes(b"x" * 1000)
+
+        with cache.use("free", "free", 1000, fill):
+            pass
+        with cache.use("used", "used", 1000, fill):
+            code, output = mlebench("gc", "--cache", "--store", full.root)
+            assert "in use" in mlebench("du", "--store", full.root)[1]
+        assert "1.0 kB freed" in output
+        assert [entry.digest for entry in cache.entries()] == ["used"]
+
+    def test_something_has_to_be_named(self, full: Store) -> None:
+        with pytest.raises(Exception, match="say what may go"):
+            mlebench("gc", "--store", full.root)
+
+
+def test_the_board_shows_pace_and_what_is_left() -> None:
+    from rich.console import Console
+
+    board = Board("Preparing")
+    board.take(Event("digits", "split", "3 of 10 files", 30_000_000, 90_000_000))
+    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    board.take(Event("digits", "split", "6 of 10 files", 60_000_000, 90_000_000))
+    console.print(board)
+    text = console.export_text()
+    assert "60 of 90 MB" in text
+    assert "MB/s" in text
+    assert "left" in text

@@ -1,0 +1,136 @@
+"""`mlebench ls`, `show` and `logs`: what lies in a store, in words; and a run that is still going."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli import main
+from flows.full_benchmark import full_benchmark
+from storage.store import Store
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store with one graded run of the dummy agent, and one that left nothing."""
+    place = Store(str(tmp_path_factory.mktemp("inspected")))
+    silent = tmp_path_factory.mktemp("agents") / "silent"
+    silent.mkdir()
+    (silent / "agent.yaml").write_text("name: silent\ndescription: leaves nothing\ntrusted: true\n")
+    (silent / "start.sh").write_text("#!/bin/bash\nprintf 'gave up \\xff early'\nexit 3\n")
+    full_benchmark(["diabetes"], "dummy", "good", place.root)
+    full_benchmark(["diabetes"], str(silent), "bad", place.root)
+    return place
+
+
+def remote(store: Store, name: str) -> Store:
+    """The same files in an object store."""
+    place = Store(f"memory://{name}")
+    for path in store.local().rglob("*"):
+        if path.is_file():
+            place.put(place.url(*path.relative_to(store.local()).parts), path)
+    return place
+
+
+@pytest.fixture(params=["directory", "object store"])
+def place(request: pytest.FixtureRequest, finished: Store, tmp_path: Path) -> Store:
+    return finished if request.param == "directory" else remote(finished, tmp_path.name)
+
+
+def shown(capfd: pytest.CaptureFixture[str], *arguments: str, store: Store) -> str:
+    capfd.readouterr()
+    assert main([*arguments, "--store", store.root]) == 0
+    return capfd.readouterr().out
+
+
+def test_groups_and_runs_are_listed(place: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [line.split() for line in shown(capfd, "ls", store=place).splitlines()]
+    assert [row[:2] for row in rows[1:]] == [["bad", "1"], ["good", "1"]]
+    assert rows[2][2].startswith("dummy")
+    assert "good/diabetes/0  completed" in shown(capfd, "ls", "good", store=place)
+    bad = shown(capfd, "ls", "bad", store=place).splitlines()[1].split()
+    assert (bad[:2], bad[3]) == (["bad/diabetes/0", "crashed"], "missing")
+
+
+def test_a_run_is_shown_with_its_files(place: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    text = shown(capfd, "show", "good/diabetes/0", store=place)
+    assert "status              completed" in text
+    assert "thresholds          gold" in text
+    files = {line.split()[-1] for line in text.splitlines() if line}
+    assert {"run.json", "grade.json", "submission.csv", "logs/agent.log"} <= files
+    assert "exit_code           3" in shown(capfd, "show", "bad/diabetes/0", store=place)
+
+
+def test_the_log_of_a_finished_run_comes_from_the_store(place: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    assert shown(capfd, "logs", "bad/diabetes/0", "-f", store=place) == "gave up � early"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ls", "nobody"], "no finished runs of group 'nobody'"),
+        (["show", "good"], "give GROUP/COMPETITION/SEED"),
+        (["show", "good/diabetes/x"], "give GROUP/COMPETITION/SEED"),
+        (["show", "good/diabetes/7"], "no finished run good/diabetes/7"),
+        (["logs", "good/diabetes/7"], "neither finished"),
+    ],
+)
+def test_what_is_not_there_is_one_line(
+    finished: Store, capfd: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    capfd.readouterr()
+    assert main([*arguments, "--store", finished.root]) == 1
+    err = capfd.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["ls", "--store", store.root]) == 1
+    assert "no runs in" in capfd.readouterr().err
+
+
+def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> None:
+    agent = tmp_path / "slow"
+    agent.mkdir()
+    (agent / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
+    (agent / "start.sh").write_text(
+        f"#!/bin/bash\necho first line\nwhile [ ! -e {tmp_path}/go ]; do sleep 0.1; done\nprintf 'last words'\n"
+    )
+    environment = {**os.environ, "MLEBENCH_STORE": str(tmp_path / "store"), "MLEBENCH_SCRATCH": str(tmp_path / "s")}
+    mlebench = [sys.executable, "-m", "flows.cli"]
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*mlebench, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
+
+    running = start("run", "-c", "diabetes", "--run-group", "live", "--agent", str(agent))
+    assert running.stdout is not None
+    for line in running.stdout:
+        if "first line" in line:
+            break
+    once, _ = start("logs", "live/diabetes/0").communicate(timeout=120)
+    assert once == "first line\n"
+
+    following = start("logs", "live/diabetes/0", "-f")
+    assert following.stdout is not None
+    assert following.stdout.readline() == "first line\n"
+    (tmp_path / "go").touch()
+    rest, _ = following.communicate(timeout=120)
+    assert (rest, following.returncode) == ("last words\n", 0)
+    running.communicate(timeout=240)
+    assert running.returncode == 0
+    after, _ = start("logs", "live/diabetes/0").communicate(timeout=120)
+    assert after == "first line\nlast words"

@@ -1,0 +1,98 @@
+"""The lite split in one flow: downloaded from Kaggle by the real client, prepared, run with the dummy agent, graded."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from flows.cli import main
+from storage.settings import get_settings
+from storage.store import Store
+from storage.tables import read_table
+from tests.kaggle_server import Fault, KaggleServer
+from tests.kaggle_server.server import RULES
+
+FORBIDDEN = "dogs-vs-cats-redux-kernels-edition"
+
+
+@pytest.fixture
+def miniatures(kaggle: KaggleServer, packs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KaggleServer:
+    """Kaggle with the parity miniatures of the lite split, and the parameters that fit them."""
+    params = {}
+    for name in registry.list("lite"):
+        kaggle.archives[name] = (packs / name / "raw.zip").read_bytes()
+        overrides = json.loads((packs / name / "expected.json").read_text())["overrides"]
+        if overrides:
+            params[name] = overrides
+    (tmp_path / "params.json").write_text(json.dumps(params))
+    monkeypatch.setenv("MLEBENCH_PARAMS", str(tmp_path / "params.json"))
+    get_settings.cache_clear()
+    return kaggle
+
+
+@pytest.mark.timeout(900)
+def test_the_lite_split_from_kaggle_to_grades(
+    miniatures: KaggleServer,
+    store: Store,
+    waits: list[float],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    cut, busy = "spooky-author-identification", "aerial-cactus-identification"
+    miniatures.faults[cut].append(Fault(cut=200))
+    miniatures.faults[busy].append(Fault("api", 429, "", {"Retry-After": "5"}))
+    miniatures.refused[FORBIDDEN] = RULES
+    # The miniatures are not the published archives, hence --skip-verification.
+    arguments = [
+        "run",
+        "--lite",
+        "--agent",
+        "dummy",
+        "--run-group",
+        "lite",
+        "--skip-verification",
+        "--store",
+        store.root,
+    ]
+
+    assert main(arguments) == 1
+
+    out, err = capfd.readouterr()
+    assert f"accept them at https://www.kaggle.com/competitions/{FORBIDDEN}/rules" in err
+    assert "storage/sources" not in out + err, "a line, not a traceback through our code"
+    grades = read_table(store, "grades").set_index("competition_id")
+    assert sorted(grades.index) == sorted(set(registry.list("lite")) - {FORBIDDEN}), err
+    assert set(grades["outcome"]) <= {"valid", "invalid"}, grades[["outcome", "message"]]
+    assert (grades["outcome"] == "valid").sum() >= 18, grades[grades["outcome"] != "valid"]["message"].tolist()
+    assert len(waits) == 2
+    asked = len(miniatures.requests)
+
+    del miniatures.refused[FORBIDDEN]
+    assert main(arguments) == 0
+    assert FORBIDDEN in set(read_table(store, "grades")["competition_id"])
+    assert len(miniatures.requests) == asked + 2, "what is prepared is not asked for again"
+
+    # Neither in the store nor in what Prefect keeps: parameters, logs, artifacts, states.
+    kept = [path for root in (store.local(), Path(os.environ["PREFECT_HOME"])) for path in root.rglob("*")]
+    assert any(path.suffix == ".db" for path in kept)
+    for path in filter(Path.is_file, kept):
+        content = path.read_bytes()
+        assert miniatures.token.encode() not in content, path
+        assert b"planted-signature" not in content, path
+    shown = out + err + "".join(capfd.readouterr())
+    assert miniatures.token not in shown
+    assert "planted-signature" not in shown
+
+
+def test_missing_credentials_are_one_line_and_no_prompt(
+    kaggle: KaggleServer, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("KAGGLE_API_TOKEN")
+    assert main(["prepare", "-c", "leaf-classification", "--store", store.root]) == 1
+    out, err = capfd.readouterr()
+    assert "KAGGLE_USERNAME and KAGGLE_KEY" in err
+    assert "storage/sources" not in out + err, "a line, not a traceback through our code"
+    assert not kaggle.requests

@@ -1,0 +1,129 @@
+"""The self-check finds what it looks for, in a competition made wrong on purpose."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from competitions.competition import Competition
+from flows.commands.new import TEMPLATE
+from grading.selfcheck import checks
+from grading.selfcheck.hostile import hostile_submissions
+from grading.selfcheck.run import Result, check_download, check_prepared
+
+Edit = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TEMPLATE, tmp_path / "my-competition"))
+
+
+@pytest.fixture
+def edit(folder: Path) -> Edit:
+    def change(name: str, old: str, new: str) -> None:
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+    return change
+
+
+def results(folder: Path, tmp_path: Path) -> dict[str, Result]:
+    found = check_download(Competition.load(folder), None, tmp_path, "v1")
+    return {result.check: result for result in found}
+
+
+def failed(folder: Path, tmp_path: Path) -> dict[str, str]:
+    return {name: " ".join(r.problems) for name, r in results(folder, tmp_path).items() if r.verdict == "failed"}
+
+
+def test_the_template_passes(folder: Path, tmp_path: Path) -> None:
+    found = results(folder, tmp_path)
+    assert {result.verdict for result in found.values()} == {"ok"}
+    assert list(found) == ["bundle", "prepare", "repeat", "facts", "sample", "gold", "order", "secrecy", "hostile"]
+
+
+def test_a_preparation_that_fails_is_told_and_the_rest_skipped(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("prepare.py", '"train.csv"), 0.2', '"trian.csv"), 0.2')
+    found = results(folder, tmp_path)
+    assert "Did you mean train.csv" in found["prepare"].problems[0]
+    assert found["hostile"].verdict == "skipped"
+
+
+def test_another_test_set_every_time(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("prepare.py", '"train.csv"), 0.2)', '"train.csv"), 0.2, seed=None)')
+    assert "private/test.csv differs" in failed(folder, tmp_path)["repeat"]
+
+
+def test_a_file_that_the_description_does_not_name(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("description.md", "`test.csv`", "the test set")
+    assert failed(folder, tmp_path) == {"facts": "description.md does not name test.csv"}
+
+
+def test_answers_in_public(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("prepare.py", 'test.drop(columns="area")', 'test[["id", "area"]]')
+    assert failed(folder, tmp_path) == {"secrecy": "private/test.csv is public/test.csv as well"}
+
+
+def test_answers_in_a_public_archive(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("prepare.py", "preparation import Preparation", "preparation import Preparation, table")
+    archive = 'out.public.archive("train.csv.zip", {"x": table(test[["id", "area"]])})'
+    edit("prepare.py", "    return out", f"    {archive}\n    return out")
+    edit("description.md", "`train.csv`", "`train.csv`, `train.csv.zip`")
+    assert failed(folder, tmp_path) == {"secrecy": "public/train.csv.zip holds private test.csv"}
+
+
+def test_a_metric_that_goes_the_other_way(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "return rmse", "return -rmse")
+    assert "the sample submission" in failed(folder, tmp_path)["gold"]
+
+
+def test_rows_by_position(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "submission, answers = align(", "align(")
+    found = failed(folder, tmp_path)
+    assert "in another order" in found["order"]
+
+
+def test_rows_by_position_as_declared(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "submission, answers = align(", "align(")
+    edit("competition.yaml", "source: bundled", "oddities: [rows-by-position]\nsource: bundled")
+    assert not failed(folder, tmp_path)
+
+
+def test_a_grader_that_falls_over(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", 'numbers(submission, "area")', 'submission["area"]')
+    assert "cells: percent in one: raises ValueError" in failed(folder, tmp_path)["hostile"]
+
+
+def test_a_message_that_tells_an_answer(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "import pandas as pd\n", "import pandas as pd\n\nfrom grading import InvalidSubmission\n")
+    reject = 'if submission["area"].isna().any():\n        raise InvalidSubmission(f"try {list(answers.area)}")'
+    edit("grade.py", "    return rmse", f"    {reject}\n    return rmse")
+    assert "of the answers" in failed(folder, tmp_path)["hostile"]
+
+
+def test_a_prepared_dataset_stays_as_it_is(folder: Path, tmp_path: Path) -> None:
+    results(folder, tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "prepared").rglob("*")}
+    found = list(check_prepared(Competition.load(folder), tmp_path / "prepared", "v1"))
+    assert {result.verdict for result in found} == {"ok"}
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "prepared").rglob("*")} == before
+
+
+def test_hostile_files_are_not_made_of_large_samples(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_LARGEST_SAMPLE", 100)
+    result = results(folder, tmp_path)["hostile"]
+    assert result.verdict == "skipped"
+    assert "smaller download" in result.problems[0]
+
+
+def test_hostile_submissions_have_names_of_their_own() -> None:
+    names = [name for name, _ in hostile_submissions(b"id,a,b\n1,2,x y\n2,3,z\n", b"id,a,b\n1,2,x y\n2,3,z\n")]
+    assert len(names) > 190
+    assert len(names) == len(set(names))

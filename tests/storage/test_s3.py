@@ -1,0 +1,234 @@
+"""The root in a bucket: on moto, and on a real S3 server where one is installed."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from competitions import registry
+from competitions.download import Download
+from competitions.errors import UserError
+from storage.fetch import DamagedFile
+from storage.materialise import MARKER, Serial, materialise
+from storage.prepared import held_part
+from storage.remote import passes
+from storage.settings import get_settings
+from storage.store import Store
+from storage.tables import read_table, write_table
+from storage.writers import StoreError
+from tests.s3.fixtures import Bucket
+
+
+@pytest.fixture
+def store(s3: Bucket) -> Store:
+    return Store(s3.url)
+
+
+@pytest.fixture
+def prepared_store(store: Store) -> Store:
+    """A bucket with digits prepared from an archive in the bucket."""
+    store.write(store.raw("digits"), registry.get("digits").bundle())
+    materialise("digits", store.raw("digits"), store.prepared("v1", "digits"), key="k")
+    return store
+
+
+class Watching:
+    """An executor that looks after each call."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self.look = look
+
+    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
+        for value in Serial().map(function, values, *fixed):
+            self.look()
+            yield value
+
+
+def test_what_lies_in_the_bucket_is_what_lies_on_a_disk(
+    prepared_store: Store, digits_zip: Path, tmp_path: Path
+) -> None:
+    here = registry.get("digits").prepare(digits_zip, tmp_path / "out")
+    folder = prepared_store.relative(prepared_store.prepared("v1", "digits"))
+    there = pd.read_parquet(prepared_store.prepared("v1", "digits") + "/manifest.parquet")
+    pd.testing.assert_frame_equal(here, there)
+    for row in here.itertuples():
+        name = f"{row.part}/{row.path}"
+        content = prepared_store.top.fs.cat_file(prepared_store.top.path(f"{folder}/{name}"))
+        assert content == (tmp_path / "out" / name).read_bytes(), name
+
+
+def test_the_marker_comes_last_and_goes_first(store: Store, s3: Bucket) -> None:
+    store.write(store.raw("digits"), registry.get("digits").bundle())
+    raw, out, marker = store.raw("digits"), store.prepared("v1", "digits"), f"prepared/v1/digits/{MARKER}"
+
+    def look() -> None:
+        assert marker not in s3.keys()
+
+    materialise("digits", raw, out, key="one", executor=Watching(look))
+    assert marker in s3.keys()
+    materialise("digits", raw, out, key="two", executor=Watching(look))
+    times = {each["Key"]: each["LastModified"] for each in s3.client.list_objects_v2(Bucket=s3.name)["Contents"]}
+    assert max(times, key=lambda key: (times[key], key.endswith(MARKER))).endswith(MARKER)
+    assert not [key for key in s3.keys() if ".progress" in key]
+
+
+def test_reading_one_member_does_not_fetch_the_archive(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    import s3fs
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for number in range(60):
+            archive.writestr(f"{number}.bin", bytes([number]) * (1 << 20))
+    store.write(store.raw("digits"), buffer.getvalue())
+    fetched = []
+    original = s3fs.core.S3File._fetch_range
+
+    def count(self: Any, start: int, end: int) -> bytes:
+        data: bytes = original(self, start, end)
+        fetched.append(len(data))
+        return data
+
+    monkeypatch.setattr(s3fs.core.S3File, "_fetch_range", count)
+    download = Download.open(store.raw("digits"))
+    assert download.read_bytes("30.bin") == bytes([30]) * (1 << 20)
+    assert sum(fetched) < 12 << 20, "of 60 MiB, the directory and the neighbourhood of the member"
+
+
+def test_tables_are_read_with_one_call_of_pandas(store: Store) -> None:
+    for group, score in (("one", 0.5), ("two", 0.25)):
+        write_table(store, "grades", group, [{"run_group": group, "competition_id": "digits", "score": score}])
+    table = pd.read_parquet(store.url("tables", "grades"))
+    assert dict(zip(table["run_group"], table["score"], strict=True)) == {"one": 0.5, "two": 0.25}
+    assert read_table(store, "grades", ["two"])["score"].tolist() == [0.25]
+
+
+class TestLocalCopies:
+    def test_they_are_verified_read_only_and_made_once(self, prepared_store: Store, s3: Bucket, tmp_path: Path) -> None:
+        with held_part(prepared_store, "digits", "v1", "public", tmp_path) as folder:
+            files = [path for path in (folder / "public").rglob("*") if path.is_file()]
+            assert {path.name for path in files} >= {"train.csv", "description.md", "sample_submission.csv"}
+            assert not [path for path in files if path.stat().st_mode & 0o222]
+            assert not (folder / "private").exists(), "answers are not what an agent's machine needs"
+        for key in s3.keys():
+            if key.startswith("prepared/v1/digits/public/"):
+                s3.client.delete_object(Bucket=s3.name, Key=f"some/prefix/{key}")
+        with held_part(prepared_store, "digits", "v1", "public", tmp_path) as again:
+            assert again == folder
+
+    def test_a_changed_object_is_found(self, prepared_store: Store, tmp_path: Path) -> None:
+        url = prepared_store.prepared("v1", "digits") + "/public/sample_submission.csv"
+        size = len(prepared_store.top.fs.cat_file(prepared_store.top.path(prepared_store.relative(url))))
+        prepared_store.write(url, b"x" * size)
+        with (
+            pytest.raises(DamagedFile, match=r"sample_submission\.csv is not what was prepared"),
+            held_part(prepared_store, "digits", "v1", "public", tmp_path),
+        ):
+            pass
+
+    def test_a_cache_of_bounded_size_keeps_the_newest(
+        self, prepared_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MLEBENCH_CACHE_LIMIT", "1")
+        get_settings.cache_clear()
+        with held_part(prepared_store, "digits", "v1", "public", tmp_path) as public:
+            with held_part(prepared_store, "digits", "v1", "private", tmp_path) as private:
+                assert public.exists(), "in use"
+            assert private.exists(), "nobody has asked for its room yet"
+        with held_part(prepared_store, "digits", "v1", "private", tmp_path):
+            pass
+        get_settings.cache_clear()
+
+
+class TestAServerThatIsAway:
+    def test_it_is_said_at_once_and_in_one_line(self, store: Store, s3: Bucket) -> None:
+        store.check()
+        assert s3.keys() == [], "the probe is gone"
+        s3.stop()
+        try:
+            with pytest.raises(StoreError, match="AWS_ENDPOINT_URL") as caught:
+                store.check()
+            assert "\n" not in str(caught.value)
+        finally:
+            s3.start()
+        store.check()
+
+    def test_a_short_absence_in_the_middle_of_preparing_is_waited_for(self, store: Store, s3: Bucket) -> None:
+        import threading
+
+        store.write(store.raw("digits"), registry.get("digits").bundle())
+        back: list[threading.Thread] = []
+
+        def go_away_once() -> None:
+            if not back:
+                s3.stop()
+                back.append(threading.Thread(target=s3.start))
+                back[0].start()  # while the next request is already being tried
+
+        manifest = materialise(
+            "digits",
+            store.raw("digits"),
+            store.prepared("v1", "digits"),
+            key="k",
+            executor=Watching(go_away_once),
+        )
+        back[0].join()
+        assert len(manifest) == 6
+        assert f"prepared/v1/digits/{MARKER}" in s3.keys()
+
+    def test_a_long_one_fails_cleanly_and_the_next_run_goes_on(
+        self, store: Store, s3: Bucket, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from storage import remote
+
+        monkeypatch.setattr(remote, "_PATIENT", remote._QUICK)
+        store = Store(s3.url)
+        store.write(store.raw("digits"), registry.get("digits").bundle())
+        raw, out, calls = store.raw("digits"), store.prepared("v1", "digits"), []
+
+        def go_away() -> None:
+            calls.append(1)
+            if len(calls) == 2:  # declared, and one chunk of two
+                s3.stop()
+
+        with pytest.raises(Exception, match=r".") as caught:
+            materialise("digits", raw, out, key="k", executor=Watching(go_away))
+        assert passes(caught.value), "the task is tried again"
+        s3.start()
+        assert f"prepared/v1/digits/{MARKER}" not in s3.keys()
+
+        rest: list[int] = []
+        manifest = materialise("digits", raw, out, key="k", executor=Watching(lambda: rest.append(1)))
+        assert len(rest) == 1, "what was done before is kept"
+        assert len(manifest) == 6
+
+
+def test_a_bucket_that_is_not_there_is_named(s3: Bucket) -> None:
+    with pytest.raises(StoreError, match="bucket"):
+        Store("s3://there-is-no-such-bucket/x").check()
+
+
+def test_credentials_may_come_from_the_settings(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in s3.environment:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("MLEBENCH_S3_ENDPOINT_URL", s3.environment["AWS_ENDPOINT_URL"])
+    get_settings.cache_clear()
+    with pytest.raises(UserError, match="AWS_ACCESS_KEY_ID"):
+        Store(s3.url).check()
+    monkeypatch.setenv("MLEBENCH_S3_ACCESS_KEY_ID", s3.environment["AWS_ACCESS_KEY_ID"])
+    monkeypatch.setenv("MLEBENCH_S3_SECRET_ACCESS_KEY", s3.environment["AWS_SECRET_ACCESS_KEY"])
+    get_settings.cache_clear()
+    Store(s3.url).check()
+    assert (
+        s3.environment["AWS_SECRET_ACCESS_KEY"] not in repr(get_settings())
+        or s3.environment["AWS_SECRET_ACCESS_KEY"] == "test"
+    )
+    get_settings.cache_clear()
