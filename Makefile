@@ -3,15 +3,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 STORE ?= store
+PORT ?= 4200
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
 	@echo "make test    the whole test suite"
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make bench   performance measurements, one line a case (SCALE=full for the long form)"
+	@echo "make up      Prefect server with UI, a worker, Dask, the deployments; in the background (PORT=4200)"
+	@echo "make down    end what make up started"
 	@echo "make clean   remove the virtual environment and the demo's store"
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -43,6 +46,12 @@ format: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	@$(BIN)/python -m benchmarks
+
+up: $(VENV)/installed
+	@$(BIN)/python -m deployments.up --port $(PORT)
+
+down: $(VENV)/installed
+	@$(BIN)/python -m deployments.up --down
 
 clean:
 	rm -rf $(VENV) $(STORE)

@@ -29,8 +29,8 @@ def limits(work: Path) -> dict[str, float]:
         "read MB/s": megabytes / _seconds(lambda: _read(path)),
         "md5 MB/s": megabytes / _seconds(lambda: [hashlib.md5(block) for _ in range(_SIZE >> 20)]),
         "blake3 MB/s": megabytes / _seconds(lambda: [blake3(block) for _ in range(_SIZE >> 20)]),
-        "create files/s": _FILES / _seconds(lambda: [_create(f"{folder}/{n}", block[:8192]) for n in range(1, _FILES)]),
-        "link files/s": _FILES / _seconds(lambda: [os.link(f"{folder}/0", f"{folder}/l{n}") for n in range(_FILES)]),
+        "create files/s": _FILES / _seconds(lambda: _create_all(folder, block[:8192])),
+        "link files/s": _FILES / _seconds(lambda: _link_all(folder)),
     }
     path.unlink()
     for each in folder.iterdir():
@@ -60,7 +60,13 @@ def _read(path: Path) -> None:
             pass
 
 
-def _create(path: str, content: bytes) -> None:
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-    os.write(descriptor, content)
-    os.close(descriptor)
+def _create_all(folder: Path, content: bytes) -> None:
+    for number in range(1, _FILES):
+        descriptor = os.open(f"{folder}/{number}", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        os.write(descriptor, content)
+        os.close(descriptor)
+
+
+def _link_all(folder: Path) -> None:
+    for number in range(_FILES):
+        os.link(f"{folder}/0", f"{folder}/l{number}")

@@ -120,7 +120,8 @@ def _masks(count: int) -> tuple[int, list[str], list[str]]:
     """Slides as those of HuBMAP: hundreds of glomeruli, each a disk of some hundred rows."""
     generator = np.random.default_rng(0)
     side = 12_000
-    masks, guesses = [], []
+    masks: list[str] = []
+    guesses: list[str] = []
     for _ in range(count):
         for target, shift in ((masks, 0), (guesses, 9)):
             mask = np.zeros((side, side), dtype=np.uint8)

@@ -137,11 +137,12 @@ def _texts(values: Any, separator: str) -> pa.Array | None:
     strings = pa.array(values, type=pa.string(), from_pandas=True)
     if isinstance(strings, pa.ChunkedArray):
         return None
-    if pc.any(pc.match_substring_regex(strings, "[\r\x00]")).as_py():
+    characters = _bytes(strings)
+    if b"\r" in characters or b"\0" in characters:
         return None  # which of these Python quotes depends on its version
-    special = pc.match_substring_regex(strings, f'[{separator}"\n]')
-    if not pc.any(special).as_py():
+    if not any(mark in characters for mark in (separator.encode(), b'"', b"\n")):
         return strings
+    special = pc.match_substring_regex(strings, f'[{separator}"\n]')
     quoted = pc.binary_join_element_wise('"', pc.replace_substring(strings, '"', '""'), '"', "")
     return pc.if_else(special, quoted, strings)
 

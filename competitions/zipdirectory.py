@@ -60,11 +60,12 @@ def read_directory(stream: IO[bytes]) -> dict[str, Entry]:
     data = stream.read(size)
     if len(data) < size:
         raise zipfile.BadZipFile("Truncated central directory")
-    return _entries(data, before)
+    return _entries(data, before, end[module._ECD_ENTRIES_TOTAL])
 
 
-def _entries(data: bytes, before: int) -> dict[str, Entry]:
+def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
+    count = 0
     position, unpack, fixed = 0, _RECORD.unpack_from, _RECORD.size
     try:
         while position < len(data):
@@ -81,8 +82,12 @@ def _entries(data: bytes, before: int) -> dict[str, Entry]:
                 size, packed, offset = _large(data[end : end + extra], size, packed, offset)
             found[name] = Entry(offset + before, packed, size, crc, method, flags)
             position = end + extra + comment
+            count += 1
     except (struct.error, UnicodeDecodeError) as error:
         raise zipfile.BadZipFile(f"Corrupt central directory: {error}") from error
+    # A flipped bit in a length lets entries disappear. Archives without zip64 count to 65,535 and start again.
+    if position != len(data) or (count - expected) % 65536:
+        raise zipfile.BadZipFile(f"Corrupt central directory: {count} entries of {expected}")
     return found
 
 

@@ -86,8 +86,10 @@ def check_access(competition_ids: list[str], raw_dir: str | None) -> Iterator[Fi
     answers = access(wanted)
     by_state = {state: [each for each in answers if each.state == state] for state in {a.state for a in answers}}
     for state in ("no credentials", "unreachable"):
-        if found := by_state.pop(state, None):  # type: ignore[call-overload]
-            yield Finding("kaggle", "fail", found[0].message.removeprefix(f"{found[0].competition_id}: "), found[0].page or "")
+        if found := by_state.pop(state, None):
+            yield Finding(
+                "kaggle", "fail", found[0].message.removeprefix(f"{found[0].competition_id}: "), found[0].page or ""
+            )
     if good := by_state.pop("ok", None):
         yield Finding("kaggle", "ok", f"{len(good)} of {len(wanted)} competitions may be downloaded")
     for state, found in sorted(by_state.items()):
@@ -148,7 +150,9 @@ def check_prefect() -> Finding:
     try:
         urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=5).close()  # noqa: S310
     except (OSError, ValueError) as error:
-        return Finding("prefect", "fail", f"{url}: {error}", "start it (prefect server start), or unset PREFECT_API_URL")
+        return Finding(
+            "prefect", "fail", f"{url}: {error}", "start it (prefect server start), or unset PREFECT_API_URL"
+        )
     return Finding("prefect", "ok", url)
 
 

@@ -11,7 +11,7 @@ from prefect.artifacts import create_markdown_artifact
 from competitions.editions import Edition
 from competitions.errors import UserError
 from flows.full_benchmark import full_benchmark
-from flows.unattended import Split, chosen_ids, chosen_store
+from flows.unattended import Split, chosen_ids, chosen_store, name_of
 from storage.store import Store, check_run_group
 from storage.tables import read_table
 
@@ -55,7 +55,7 @@ def nightly(
         skip_verification: Do not compare with the published checksums.
     """
     place = chosen_store(store)
-    prefix = f"nightly-{split}-{agent.rsplit('/', 1)[-1].replace('@', '-')}-{edition}"
+    prefix = f"nightly-{split}-{name_of(agent)}-{edition}"
     # Named after the flow run's creation: resubmitted after a crash, it goes on with the same group.
     with get_client(sync_client=True) as client:
         created = client.read_flow_run(runtime.flow_run.id).created
@@ -63,9 +63,7 @@ def nightly(
     group = check_run_group(f"{prefix}-{created:%Y%m%dT%H%M%S%f}Z")
     before = last_group(place, prefix, group)
     ids = chosen_ids(split, competition_ids)
-    full_benchmark.fn(
-        ids, agent, group, place.root, seeds, edition, raw_dir, skip_verification=skip_verification
-    )
+    full_benchmark.fn(ids, agent, group, place.root, seeds, edition, raw_dir, skip_verification=skip_verification)
     if before is None:
         create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")
         return group

@@ -17,6 +17,7 @@ from competitions.errors import UserError
 from flows.full_benchmark import full_benchmark
 from flows.outcome import Outcome, finish, outcome_of
 from flows.prepare import prepare
+from sandbox.agents import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
 from storage.settings import get_settings
 from storage.store import Store, check_run_group
@@ -37,9 +38,9 @@ def chosen_store(store: str | None) -> Store:
     return Store(store or get_settings().store)
 
 
-def attempt_of(prefix: str) -> str:
-    """A run group of this flow run's own; the same when the flow run is resubmitted, so that it goes on."""
-    return check_run_group(f"{prefix.replace('@', '-')}-{str(runtime.flow_run.id)[:8]}")
+def name_of(agent: str) -> str:
+    """An agent's name as part of a run group's. Raises `AgentError` now rather than after hours of preparing."""
+    return load_agent(agent, get_settings().agent_dirs).full_name.replace("@", "-")
 
 
 @flow(name="benchmark", flow_run_name="{agent} on {split}, group {run_group}")
@@ -77,7 +78,9 @@ def benchmark(
         skip_verification: Do not compare with the published checksums.
     """
     place = chosen_store(store)
-    group = check_run_group(run_group) if run_group else attempt_of(agent.rsplit("/", 1)[-1])
+    # The flow run's id stays when it is resubmitted, so that it goes on with the same group.
+    own = f"{name_of(agent)}-{str(runtime.flow_run.id)[:8]}"
+    group = check_run_group(run_group or own)
     ids = chosen_ids(split, competition_ids)
     isolation = Isolation(backend, network)
     return full_benchmark.fn(

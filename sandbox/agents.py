@@ -7,16 +7,19 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from sandbox import variants
 from sandbox.errors import AgentError, UnknownAgent
 from sandbox.limits import Limits
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
 DEFINITION = "agent.yaml"
+DOCKERFILE = "Dockerfile"
+BASE_IMAGE = "mlebench-base"
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 
 
@@ -41,9 +44,30 @@ class Agent(BaseModel):
         default_factory=dict,
         description="Environment variables for the agent. Those of its world (DATA_DIR, HOME, ...) cannot be changed.",
     )
+    kwargs: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")], bool | int | float | str] = Field(
+        default_factory=dict, description="Arguments of the start file."
+    )
+    kwargs_type: Literal["argparse", "omegaconf"] = Field(
+        default="argparse", description="How they are written: `--name value`, or `name=value`."
+    )
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Image of its container. Default: the one `mlebench build` makes of its Dockerfile, else the base.",
+    )
+    network: Literal["none", "gateway", "allowlist", "open"] = Field(
+        default="gateway", description="What it would like to reach. What it may is the operator's choice (--network)."
+    )
+    hosts: list[str] = Field(
+        default_factory=list, description="Hosts it would like to reach under the policy `allowlist`."
+    )
+    privileged: bool = Field(
+        default=False, description="Needs a container that can take over the machine; refused unless accepted."
+    )
     limits: Limits = Field(
         default_factory=Limits, description="What a run may use; the operator's settings override them."
     )
+    variant: str | None = Field(default=None, exclude=True, description="Chosen by `NAME@VARIANT`. Not written.")
     folder: Path = Field(exclude=True, description="Where the agent was loaded from. Not written in the file.")
 
     @field_validator("start")
@@ -53,10 +77,28 @@ class Agent(BaseModel):
             raise ValueError("must be a file inside the agent's folder")
         return value
 
+    @property
+    def full_name(self) -> str:
+        """Name with variant, as in tables: ``aide@dev``."""
+        return f"{self.name}@{self.variant}" if self.variant else self.name
+
+    @property
+    def image_name(self) -> str:
+        """The image it runs in."""
+        own = f"mlebench-agent-{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
+        return self.image or own
+
+    def arguments(self) -> list[str]:
+        """Arguments of the start file, as ``kwargs`` says."""
+        texts = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in self.kwargs.items()}
+        if self.kwargs_type == "omegaconf":
+            return [f"{name}={text}" for name, text in texts.items()]
+        return [part for name, text in texts.items() for part in (f"--{name}", text)]
+
     def files(self) -> Iterator[Path]:
-        """The agent's files, relative to its folder, sorted; caches of tools are left out."""
+        """The agent's files, relative to its folder, sorted; no caches of tools, nothing below links to folders."""
         found = []
-        for root, folders, names in os.walk(self.folder, followlinks=True):
+        for root, folders, names in os.walk(self.folder):
             folders[:] = [name for name in folders if name not in IGNORED]
             found += [
                 Path(root, name).relative_to(self.folder)
@@ -66,8 +108,8 @@ class Agent(BaseModel):
         yield from sorted(found)
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the names, executable bits and contents of the agent's files; part of cache keys."""
-        digest = hashlib.sha256()
+        """SHA-256 (hex) of the variant and the agent's files (names, executable bits, contents); part of cache keys."""
+        digest = hashlib.sha256(self.variant.encode() if self.variant else b"")
         for relative in self.files():
             path = self.folder / relative
             content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -84,11 +126,20 @@ def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
     return sorted(_folders(extra_dirs))
 
 
+def variants_of(agent: Agent) -> list[str]:
+    """Names of an agent's variants, in the order of the file."""
+    fields = yaml.safe_load((agent.folder / DEFINITION).read_text(encoding="utf-8"))
+    return list(map(str, fields.get("variants") or {}))
+
+
 def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) -> Agent:
     """Find and validate an agent.
 
+    An agent outside ``extra_dirs`` and the package is never trusted, whatever its ``agent.yaml`` says.
+
     Args:
-        name_or_path: a name, or the path of an agent's folder anywhere. A name is looked up in ``extra_dirs`` first, so
+        name_or_path: a name, or the path of an agent's folder anywhere, either with ``@VARIANT`` (a name also with
+            ``/VARIANT``). A name is looked up in ``extra_dirs`` first, so
             an agent of one's own can replace one that ships with the package.
         extra_dirs: folders that contain agent folders, or are one.
 
@@ -96,13 +147,18 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
         UnknownAgent: there is no such agent; the message names close matches.
         AgentError: its ``agent.yaml`` is missing, not valid, or its start file does not exist.
     """
-    text = os.fspath(name_or_path)
+    text, variant = variants.split(os.fspath(name_or_path))
     folders = _folders(extra_dirs)
+    first, slash, rest = text.partition("/")
+    if slash and not variant and first in folders and not Path(text).expanduser().is_dir():
+        text, variant = first, rest
     if text in folders:
-        return _read(folders[text])
+        return _read(folders[text], variant)
     looks_like_path = isinstance(name_or_path, Path) or os.sep in text or text in (".", "..")
     if looks_like_path and Path(text).expanduser().is_dir():
-        return _read(Path(text).expanduser().resolve())
+        agent = _read(Path(text).expanduser().resolve(), variant)
+        # Trust is the operator's to give: a folder from anywhere cannot claim it for itself.
+        return agent if agent.folder in folders.values() else agent.model_copy(update={"trusted": False})
     close = difflib.get_close_matches(text, folders, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
     if looks_like_path:
@@ -124,7 +180,7 @@ def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
     return found
 
 
-def _read(folder: Path) -> Agent:
+def _read(folder: Path, variant: str | None = None) -> Agent:
     path = folder / DEFINITION
     try:
         fields = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -139,14 +195,18 @@ def _read(folder: Path) -> Agent:
         raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
     if not isinstance(fields, dict):
         raise AgentError(f"{path} must hold fields such as `description:`, not {type(fields).__name__}")
-    if "folder" in fields:
-        raise AgentError(f"{path}: folder: unknown field")
+    for field in ("folder", "variant"):
+        if field in fields:
+            raise AgentError(f"{path}: {field}: unknown field")
     try:
-        agent = Agent(**{"name": folder.name, **fields, "folder": folder})
+        fields = variants.apply(fields, variant)
+        agent = Agent(**{"name": folder.name, **fields, "folder": folder, "variant": variant})
     except ValidationError as error:
         raise AgentError(f"{path}: {'; '.join(_in_words(item) for item in error.errors())}") from None
     except TypeError:
         raise AgentError(f"{path}: field names must be words") from None
+    except ValueError as error:
+        raise AgentError(f"{path}: {error}") from None
     if agent.name != folder.name:
         raise AgentError(f"{path}: name is {agent.name!r} but the folder is called {folder.name!r}: make them equal")
     if not (folder / agent.start).is_file():

@@ -55,6 +55,8 @@ class RunSpec:
     """Path of the sample submission relative to ``data``, where known; the agent sees it as SAMPLE_SUBMISSION."""
     validation_url: str | None = None
     """Base URL of the validation service as the agent reaches it; gives the agent ``validate_submission.sh``."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What else to find the run by, such as its group and store; containers carry it."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,10 @@ class RunResult:
     """Directory with ``agent.log`` (the agent's output) and what the agent wrote to its logs folder."""
     code: Path
     """Directory with what the agent wrote to its code folder."""
+    snapshots: Path | None = None
+    """Directory with earlier submissions, ``SECONDS.csv`` by time since the start; ``None`` where none are kept."""
+    image: str | None = None
+    """Id of the image it ran in; ``None`` outside containers."""
 
 
 class Backend(Protocol):

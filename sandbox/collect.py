@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from pathlib import Path
 
@@ -41,8 +40,7 @@ def collect(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     own = target / "logs" / OUTPUT
     if own.exists():
         own.rename(own.with_suffix(".own.log"))
-    with contextlib.suppress(FileNotFoundError):
-        shutil.copyfile(log, own)
+    own.hardlink_to(log)  # needs no space, which may have run out
     return not problem, notes
 
 

@@ -18,7 +18,7 @@ class Layout:
 
     @property
     def home(self) -> Path:
-        """The agent's world; all the agent is told about."""
+        """The agent's world, all the agent is told about; removed when what it left has been collected."""
         return self.workdir / "home"
 
     @property

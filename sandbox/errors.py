@@ -27,3 +27,11 @@ class UntrustedAgentRefused(BackendError):
 
 class RunLost(BackendError):
     """Whatever supervised the run is gone and left no outcome; starting the same run again begins it anew."""
+
+
+class PrivilegedAgentRefused(BackendError):
+    """The agent wants a container that does not isolate, and the operator has not accepted that."""
+
+
+class BuildError(BackendError):
+    """An agent's image could not be built."""

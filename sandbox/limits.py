@@ -33,6 +33,14 @@ class Limits:
     """Bytes on disk the agent may add to its work directory, and the size of any single file."""
     processes: int | None = 1024
     """Number of processes alive at once."""
+    shm_bytes: int | None = None
+    """Size of ``/dev/shm`` in containers (part of the memory); half of the memory by default."""
+    gpus: int | None = None
+    """Number of GPUs for this run alone, in containers."""
+    snapshots: int = 100
+    """Number of earlier submissions kept; of more, every second one."""
+    snapshot_bytes: int = GIB
+    """Bytes of all earlier submissions kept."""
     log_bytes: int = 64 * MIB
     """Kept of the agent's output: its beginning and its last part."""
     submission_bytes: int = 2 * GIB

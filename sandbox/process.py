@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 import uuid
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -61,7 +60,7 @@ class ProcessBackend:
         self._owner = os.getpid()
         self._children: dict[Path, subprocess.Popen[bytes]] = {}
         self._open: dict[Path, list[int]] = {}  # runs not known to have ended: work directory -> cores
-        atexit.register(_close, weakref.ref(self))
+        atexit.register(self.close)
 
     def __enter__(self) -> Self:
         """Use it for a while."""
@@ -85,7 +84,9 @@ class ProcessBackend:
             layout.workdir.mkdir(parents=True, exist_ok=True)
             return self._start(spec, layout)
         except OSError as error:
-            raise BackendError(f"run {spec.run_id} cannot be started in {layout.workdir}: {error}") from error
+            raise BackendError(
+                f"run {spec.run_id} cannot be started in {layout.workdir}: {error.strerror or error}"
+            ) from error
 
     def wait(self, handle: RunHandle, on_log: Callable[[str], None] | None = None) -> RunResult:
         """Wait for the end of the run; see ``Backend.wait``."""
@@ -128,6 +129,7 @@ class ProcessBackend:
         with self._mutex:
             self._closed = True
             layouts = [control.Layout(workdir) for workdir in self._open]
+        atexit.unregister(self.close)
         if os.getpid() != self._owner:  # a forked copy of the orchestrator owns no runs
             return
         for layout in layouts:  # all at once, as each may take its grace period
@@ -169,7 +171,11 @@ class ProcessBackend:
         for leftover in (layout.control, layout.collected, layout.home):
             remove_tree(leftover)
         layout.control.mkdir()
-        lay_out(spec, layout.home)
+        try:
+            lay_out(spec, layout.home)
+        except BaseException:
+            remove_tree(layout.home)  # the disk may be full of it
+            raise
         cores = self._open_run(layout, self._choose_cores(spec.limits.cpus))
         try:
             self._launch(spec, layout, cores, lock)
@@ -264,12 +270,6 @@ class ProcessBackend:
             logs=layout.collected / "logs",
             code=layout.collected / "code",
         )
-
-
-def _close(reference: weakref.ref[ProcessBackend]) -> None:
-    backend = reference()
-    if backend is not None:
-        backend.close()
 
 
 def _identity(spec: RunSpec) -> str:

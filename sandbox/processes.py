@@ -99,7 +99,7 @@ class Family:
 
 
 def end_marked(marker: str) -> int:
-    """Kill the processes that a run left behind when its supervisor was killed; how many could not be ended."""
+    """Kill the processes of a run that nobody is the parent of any more; how many could not be ended."""
     return _end(lambda: _marked(marker), lambda: None)
 
 

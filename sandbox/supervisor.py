@@ -22,7 +22,8 @@ from types import FrameType
 
 from sandbox import control, processes
 from sandbox.collect import collect
-from sandbox.files import bytes_on_disk
+from sandbox.errors import BackendError
+from sandbox.files import bytes_on_disk, remove_tree
 from sandbox.limits import CANCEL_SECONDS, MIB, Limits
 from sandbox.output import CappedLog
 from sandbox.units import duration, size
@@ -36,7 +37,7 @@ class Interval:
     """When to look at something again: so that looking takes a small share of the time, however long one look takes."""
 
     shortest: float
-    share: float = 0.02
+    share: float = 0.01
     due: float = 0.0
 
     @contextlib.contextmanager
@@ -97,7 +98,8 @@ class Supervision:
         self.ending: Ending | None = None
         self.exit_code: int | None = None
         self.agent_pid = 0
-        self.family = processes.Family(complete=processes.adopt_orphans())
+        self._adopts_orphans = processes.adopt_orphans()
+        self.family = processes.Family(complete=self._adopts_orphans)
         self.log = CappedLog(layout.log, self.limits.log_bytes)
         self._stopped = False
         self._look = Interval(0.1)
@@ -115,12 +117,14 @@ class Supervision:
         finally:
             ended_itself = self.exit_code is not None and self.ending is None
             survivors = self.family.end(self._reap)
+            if not self._adopts_orphans:
+                survivors += processes.end_marked(self.task.marker)
         seconds, finished_at = time.monotonic() - began, datetime.now(UTC)
         self._read(output, at_most=16 * CHUNK)
         self.log.close()
         if ended_itself and self.exit_code:
             self.ending = self._crash(self.exit_code)
-        has_submission, notes = collect(self.layout.home, self.layout.log, self.layout.collected, self.limits)
+        has_submission, notes = self._collect()
         if survivors:
             notes.append(f"{survivors} of its processes could not be ended")
         if self.ending:
@@ -228,6 +232,15 @@ class Supervision:
         if self._disk and limits.disk_bytes and self._disk.added() > limits.disk_bytes:
             return self._disk_ending()
         return None
+
+    def _collect(self) -> tuple[bool, list[str]]:
+        """Take what the agent left and remove the rest, first of all what may have filled the disk."""
+        with contextlib.suppress(BackendError):
+            remove_tree(self.layout.home / "tmp")
+        found = collect(self.layout.home, self.layout.log, self.layout.collected, self.limits)
+        with contextlib.suppress(BackendError):  # another user's files, perhaps; the next start will say so
+            remove_tree(self.layout.home)
+        return found
 
     def _disk_ending(self) -> Ending:
         return Ending("disk", f"more on disk than the limit of {size(self.limits.disk_bytes or 0)}")

@@ -25,14 +25,10 @@ THREADS = (
     "VECLIB_MAXIMUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
-VALIDATE = """\
-#!/bin/sh
-# Ask whether a submission is valid: sh validate_submission.sh path/to/submission.csv
-exec curl --silent --show-error --max-time 600 -F "file=@${{1:?usage: validate_submission.sh FILE}}" "{url}/validate"
-"""
+VALIDATE = Path(__file__).with_name("validate_submission.sh")
 
 
-def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None) -> None:
+def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_data: bool = True) -> None:
     """Create the agent's world in a new directory.
 
     Nothing in it is a symbolic link, and no relative path leads from it to the prepared dataset.
@@ -41,6 +37,7 @@ def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None) -> None:
         spec: the run.
         home: created; must not exist.
         seen_as: where the agent will see ``home``; the same place by default.
+        with_data: give it a copy of the data; otherwise an empty folder where they are to be mounted.
 
     Raises:
         BackendError: the data do not exist, hold what cannot be given to an agent, or ``home`` lies among them.
@@ -58,12 +55,16 @@ def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None) -> None:
         target = home / "agent" / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(spec.agent.folder / file, target)
-    copy_data(spec.data, home / "data", may_link=spec.agent.trusted)
+    if with_data:
+        copy_data(spec.data, home / "data", may_link=spec.agent.trusted)
+    else:
+        (home / "data").mkdir()
     seen_as = seen_as or home
     (home / "instructions.txt").write_text(instructions(spec, seen_as), encoding="utf-8")
     if spec.validation_url:
         script = home / "validate_submission.sh"
-        script.write_text(VALIDATE.format(url=spec.validation_url.rstrip("/")), encoding="utf-8")
+        text = VALIDATE.read_text(encoding="utf-8").replace("@URL@", spec.validation_url.rstrip("/"))
+        script.write_text(text, encoding="utf-8")
         script.chmod(0o755)
 
 
@@ -113,5 +114,5 @@ def start_command(spec: RunSpec, home: Path, seen_as: PurePath | None = None) ->
     start = home / "agent" / spec.agent.start
     seen = str((seen_as or home) / "agent" / spec.agent.start)
     if os.access(start, os.X_OK) and start.read_bytes()[:2] == b"#!":
-        return [seen]
-    return [shutil.which("bash") or "/bin/sh", seen]
+        return [seen, *spec.agent.arguments()]
+    return [shutil.which("bash") or "/bin/sh", seen, *spec.agent.arguments()]

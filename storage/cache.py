@@ -99,8 +99,8 @@ class Cache:
                 total -= entry.bytes
         if (free := _free(self.folder)) < size:
             raise CacheFull(
-                f"{self.folder}: a copy of {size / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make room, "
-                "or set MLEBENCH_SCRATCH to a larger disk"
+                f"{self.folder}: a copy of {size / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
+                "room, or set MLEBENCH_SCRATCH to a larger disk"
             )
 
     def remove(self, digest: str) -> bool:

@@ -82,6 +82,8 @@ class DaskExecutor:
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
         """Results in the order in which they are done. An error of one value cancels the rest and is raised here."""
+        from concurrent.futures import CancelledError
+
         from distributed import KilledWorker, as_completed
 
         if not values:
@@ -95,11 +97,15 @@ class DaskExecutor:
                     yield future.result()
             except KilledWorker as error:
                 raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
+            except CancelledError as error:  # nobody else cancels what is waited for
+                raise ClusterError(
+                    f"the Dask scheduler at {self.address} went away; start it, and run the same command again to go on"
+                ) from error
             finally:
                 # The scheduler tells every client what was cancelled; one that is just connecting takes that for a
                 # broken handshake and fails. So nothing is cancelled that is done.
                 unfinished = [future for future in futures if not future.done()]
-                if unfinished:
+                if unfinished and client.status == "running":
                     client.cancel(unfinished)
         finally:
             client.close()

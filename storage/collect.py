@@ -1,4 +1,4 @@
-"""Safe removal: raw archives, an edition's datasets, what interrupted work left, local copies. Nothing that is in use."""
+"""Safe removal: raw archives, an edition's datasets, what interrupted work left, local copies. Never what is in use."""
 
 from __future__ import annotations
 
@@ -118,4 +118,4 @@ def _nobody_uses(store: Store, competition_id: str) -> Iterator[bool]:
     """Whether nobody downloads a competition or prepares from its archive, and nobody begins to during the block."""
     names = [f"download/{competition_id}", *(prepare_lease(competition_id, edition) for edition in EDITIONS)]
     with contextlib.ExitStack() as held:
-        yield all([held.enter_context(lease(store, name, wait=False)) for name in names])
+        yield all(held.enter_context(lease(store, name, wait=False)) for name in names)

@@ -151,16 +151,20 @@ def _write(task: Task, competition: Competition, download: Download, destination
 def _build_zip(task: Task, archive: Archive, download: Download, destination: Destination) -> Written:
     with destination.open(task.name, task.md5) as sink:
         writer = ZipWriter(sink)
-        for folder in archive.folders:
-            writer.add_folder(folder)
-        for name, entry, file in _entries(archive, download):
-            if file is None:
-                view = download.view(entry.archive).container  # type: ignore[union-attr]
-                assert isinstance(view, ZipContainer)
-                member = entry.name  # type: ignore[union-attr]
-                writer.take_over(name, view.entry(member), view.checked(member))
-            else:
-                writer.add(name, file, archive.stored)
+        try:
+            for folder in archive.folders:
+                writer.add_folder(folder)
+            for name, entry, file in _entries(archive, download):
+                if file is None:
+                    view = download.view(entry.archive).container  # type: ignore[union-attr]
+                    assert isinstance(view, ZipContainer)
+                    member = entry.name  # type: ignore[union-attr]
+                    writer.take_over(name, view.entry(member), view.checked(member))
+                else:
+                    writer.add(name, file, archive.stored)
+        except BaseException:
+            writer.abandon()
+            raise
         writer.close()
     return sink.written()
 

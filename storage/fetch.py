@@ -31,7 +31,10 @@ def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], fol
     for parent in {(folder / path).parent for path, _, _ in todo}:
         parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        futures = [pool.submit(_fetch, store.top.fs, f"{root}/{path}", folder / path, *what) for path, *what in todo]
+        futures = [
+            pool.submit(_fetch, store.top.fs, f"{root}/{path}", folder / path, size, known)
+            for path, size, known in todo
+        ]
         try:
             for future in futures:
                 future.result()

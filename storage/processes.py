@@ -9,7 +9,7 @@ from typing import Any
 
 
 def identity() -> dict[str, Any]:
-    """This process, as plain values: machine (since its last start), pid and when the process began."""
+    """The calling process as plain values: machine (since its last start), pid and when the process began."""
     return {"machine": _machine(), "pid": os.getpid(), "started": _started(os.getpid())}
 
 

@@ -22,7 +22,7 @@ class Provider(BaseModel):
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Stays in this process; empty for none.")
     models: list[str] = Field(
-        default_factory=lambda: ["*"], description="Patterns of the models it serves; the first provider that fits."
+        default_factory=lambda: ["*"], description="Patterns of the models it serves; the longest that fits wins."
     )
     stream_usage: bool = Field(
         default=True, description="Whether it understands stream_options.include_usage (OpenAI's API)."
@@ -36,9 +36,9 @@ class Provider(BaseModel):
             raise ValueError("an API key is one word of plain letters, digits and signs")
         return SecretStr(key)
 
-    def serves(self, model: str) -> bool:
-        """Whether a model is among those this provider is for."""
-        return any(fnmatchcase(model, pattern) for pattern in self.models)
+    def fits(self, model: str) -> int:
+        """How closely a model is described: the length of the longest pattern that fits it, 0 for none."""
+        return max((len(pattern) for pattern in self.models if fnmatchcase(model, pattern)), default=0)
 
 
 class Price(BaseModel):

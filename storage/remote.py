@@ -51,10 +51,10 @@ def passes(error: BaseException) -> bool:
 
 
 def _is_connection_error(error: BaseException) -> bool:
-    """botocore's and aiohttp's errors are no OSErrors, and may come from a worker's process."""
+    """Botocore's and aiohttp's errors are no OSErrors, and may come from a worker's process."""
     try:
         from aiohttp import ClientError
-        from botocore.exceptions import ConnectionError, HTTPClientError  # noqa: A004
+        from botocore.exceptions import ConnectionError, HTTPClientError
     except ImportError:  # no S3 here
         return False
     return isinstance(error, ConnectionError | HTTPClientError | ClientError)

@@ -55,6 +55,11 @@ class ZipWriter:
         archive.start_dir = archive.fp.tell()
         archive._didModify = True
 
+    def abandon(self) -> None:
+        """Write no more: what is half written will be discarded."""
+        archive: Any = self._zip
+        archive._didModify, archive.fp = False, None
+
     def close(self) -> None:
         """Write the directory."""
         self._zip.close()

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from deployments import s3_server
-from tests.prepared import PreparedCompetitions
+
+def _own_home() -> None:
+    """Nothing of the user's settings reaches a test, and no test leaves anything in the user's home.
+
+    Done while this module is imported: Prefect reads its settings when it is imported, which test modules do.
+    """
+    for name in [name for name in os.environ if name.startswith(("MLEBENCH_", "PREFECT_", "KAGGLE_", "AWS_"))]:
+        if name != "MLEBENCH_REQUIRE_SERVICES":
+            del os.environ[name]
+    home = tempfile.mkdtemp(prefix="mlebench-tests-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    os.environ["PREFECT_HOME"] = f"{home}/prefect"
+    os.environ["MLEBENCH_SCRATCH"] = f"{home}/scratch"
+    os.environ["DO_NOT_TRACK"] = "1"
+    os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+    os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
+    # A busy machine takes longer than Prefect's 20 seconds to start its own server.
+    os.environ["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "300"
+
+
+_own_home()
+
+from competitions import registry  # noqa: E402
+from deployments import s3_server  # noqa: E402
+from tests.prepared import PreparedCompetitions  # noqa: E402
 
 pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures"]
 
@@ -30,8 +54,18 @@ def _docker() -> str | None:
     return None if answer.returncode == 0 else "no Docker engine answers"
 
 
+def _postgres() -> str | None:
+    found = list(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return None if found else "PostgreSQL is not installed (Debian: postgresql)"
+
+
 # name -> function that says why the service is missing, None if it is there
-SERVICES: dict[str, Callable[[], str | None]] = {"docker": _docker, "chromium": _chromium, "s3": s3_server.missing}
+SERVICES: dict[str, Callable[[], str | None]] = {
+    "docker": _docker,
+    "chromium": _chromium,
+    "s3": s3_server.missing,
+    "postgres": _postgres,
+}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -42,29 +76,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
         if reason:
             pytest.skip(reason)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing of the user's settings reaches a test, and no test leaves anything in the user's home."""
-    home = tmp_path_factory.mktemp("home")
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith(("MLEBENCH_", "PREFECT_", "KAGGLE_", "AWS_"))
-    }
-    for name in kept:
-        if name != "MLEBENCH_REQUIRE_SERVICES":
-            del os.environ[name]
-    os.environ["PREFECT_HOME"] = str(home / "prefect")
-    os.environ["MLEBENCH_SCRATCH"] = str(home / "scratch")
-    os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
-    os.environ["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "180"
-    os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
-    yield
-    for name in ("PREFECT_HOME", "MLEBENCH_SCRATCH"):
-        os.environ.pop(name, None)
-    os.environ.update(kept)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the documents say can be done can be done: commands and options exist, Python blocks run, links lead somewhere."""
+"""What the documents say can be done can be done: commands exist, Python blocks run, links lead somewhere."""
 
 from __future__ import annotations
 

@@ -48,6 +48,8 @@ def command(
     for step in steps:
         for each in step:
             gone += each.bytes
-            click.echo(f"{'would remove' if dry else 'removed'} {each.kind} {each.name} {each.state}, {size(each.bytes)}")
+            click.echo(
+                f"{'would remove' if dry else 'removed'} {each.kind} {each.name} {each.state}, {size(each.bytes)}"
+            )
     click.echo(f"{size(gone)} {'would be freed' if dry else 'freed'}")
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from competitions.errors import UserError
+from flows.commands.ls import readable
 from flows.commands.options import open_store, store_option
 from flows.commands.show import run_url
 from sandbox import control, processes
@@ -31,7 +32,7 @@ def command(run: str, follow: bool, store: str | None, data_dir: Path | None) ->
     """
     from storage.settings import get_settings
 
-    place = open_store(store, data_dir)
+    place = readable(open_store(store, data_dir))
     url = run_url(place, run)
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:

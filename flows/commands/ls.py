@@ -22,11 +22,26 @@ def command(run_group: str | None, store: str | None, data_dir: Path | None) -> 
 
     From the runs' own records, so that a group that is still going shows what is finished of it.
     """
-    place = open_store(store, data_dir)
+    place = readable(open_store(store, data_dir))
     lines = _runs(place, run_group) if run_group else _groups(place)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def readable(store: Store) -> Store:
+    """The store itself, once it has answered. Raises `StoreError` soon if nothing does."""
+    from storage.remote import explain
+    from storage.store import fsspec_at
+    from storage.writers import StoreError
+
+    if not store.top.local:
+        try:
+            fs, root = fsspec_at(store.root)
+            fs.exists(root)
+        except Exception as error:  # every file system has errors of its own
+            raise StoreError(f"store {store.root} cannot be read: {explain(error)}") from error
+    return store
 
 
 def _groups(store: Store) -> list[tuple[str, ...]]:

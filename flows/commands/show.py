@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from competitions.errors import UserError
-from flows.commands.ls import judged
+from flows.commands.ls import judged, readable
 from flows.commands.options import open_store, store_option
 from storage.store import Store
 
@@ -39,7 +39,7 @@ def run_url(store: Store, run: str) -> str:
 @store_option
 def command(run: str, store: str | None, data_dir: Path | None) -> None:
     """One run, GROUP/COMPETITION/SEED: how it ended, its grade, and the files it left with their sizes."""
-    place = open_store(store, data_dir)
+    place = readable(open_store(store, data_dir))
     url = run_url(place, run)
     record = place.read_json(f"{url}/run.json")
     if record is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from storage.store import Store
 def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))  # what a test writes there is trusted
     get_settings.cache_clear()
     yield
     get_settings.cache_clear()

@@ -105,7 +105,7 @@ class TestBadInput:
 
 def test_listing_and_help_know_every_command(here: Path) -> None:
     (here / "ids.txt").write_text("digits\ndiabetes\n")
-    code, output = mlebench("list", "--list", str(here / "ids.txt"))
+    _, output = mlebench("list", "--list", str(here / "ids.txt"))
     assert [line.split()[0] for line in output.splitlines()] == ["diabetes", "digits"]
     assert "leaf-classification" in mlebench("list", "--split", "low")[1]
     result = subprocess.run(

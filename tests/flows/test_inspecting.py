@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
-from flows.full_benchmark import full_benchmark
+from sandbox.isolation import Isolation
 from storage.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -19,13 +19,15 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store with one graded run of the dummy agent, and one that left nothing."""
+    from flows.full_benchmark import full_benchmark
+
     place = Store(str(tmp_path_factory.mktemp("inspected")))
     silent = tmp_path_factory.mktemp("agents") / "silent"
     silent.mkdir()
     (silent / "agent.yaml").write_text("name: silent\ndescription: leaves nothing\ntrusted: true\n")
     (silent / "start.sh").write_text("#!/bin/bash\nprintf 'gave up \\xff early'\nexit 3\n")
     full_benchmark(["diabetes"], "dummy", "good", place.root)
-    full_benchmark(["diabetes"], str(silent), "bad", place.root)
+    full_benchmark(["diabetes"], str(silent), "bad", place.root, isolation=Isolation(allow_untrusted=True))
     return place
 
 
@@ -91,6 +93,20 @@ def test_what_is_not_there_is_one_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [["ls"], ["show", "a/b/0"], ["logs", "a/b/0"]])
+def test_a_store_that_does_not_answer_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    capfd.readouterr()
+    assert main([*arguments, "--store", "s3://bucket/prefix"]) == 1
+    err = capfd.readouterr().err
+    assert "store s3://bucket/prefix cannot be read" in err
+    assert "Traceback" not in err
+
+
 def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", "--store", store.root]) == 1
     assert "no runs in" in capfd.readouterr().err
@@ -101,7 +117,8 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> Non
     agent.mkdir()
     (agent / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
     (agent / "start.sh").write_text(
-        f"#!/bin/bash\necho first line\nwhile [ ! -e {tmp_path}/go ]; do sleep 0.1; done\nprintf 'last words'\n"
+        f"#!/bin/bash\necho first line\ntouch {tmp_path}/started\n"
+        f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done\nprintf 'last words'\n"
     )
     environment = {**os.environ, "MLEBENCH_STORE": str(tmp_path / "store"), "MLEBENCH_SCRATCH": str(tmp_path / "s")}
     mlebench = [sys.executable, "-m", "flows.cli"]
@@ -118,9 +135,9 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> Non
 
     running = start("run", "-c", "diabetes", "--run-group", "live", "--agent", str(agent))
     assert running.stdout is not None
-    for line in running.stdout:
-        if "first line" in line:
-            break
+    assert any(": running" in line for line in running.stdout)
+    while not (tmp_path / "started").exists():
+        assert running.poll() is None
     once, _ = start("logs", "live/diabetes/0").communicate(timeout=120)
     assert once == "first line\n"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -239,3 +241,23 @@ def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared) 
 def test_limits_under_which_nothing_can_be_graded_are_refused(limits) -> None:
     with pytest.raises(ValueError, match="must be positive"):
         GradingLimits(**limits)
+
+
+def test_when_whoever_asked_is_killed_its_processes_end(made, write) -> None:
+    competition, data = made
+    code = (
+        "import sys; from pathlib import Path; from competitions.competition import Competition;"
+        "from grading.isolation import IsolatedGrader;"
+        "IsolatedGrader(Competition.load(Path(sys.argv[1])), Path(sys.argv[2])).grade(Path(sys.argv[3]))"
+    )
+    arguments = [str(competition.folder), str(data), str(write("sleep\n1\n"))]
+    asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[2])
+    try:
+        end = time.monotonic() + 60
+        while len(started := psutil.Process(asking.pid).children(recursive=True)) < 2:
+            assert time.monotonic() < end, "no worker was started"
+            time.sleep(0.1)
+    finally:
+        asking.kill()
+        asking.wait()
+    assert not psutil.wait_procs(started, timeout=20)[1]

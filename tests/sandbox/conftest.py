@@ -44,7 +44,7 @@ def make_agent(tmp_path: Path) -> Callable[..., Agent]:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "start.sh").write_text(script)
         (folder / "agent.yaml").write_text(yaml.safe_dump({"description": "Made here.", "trusted": True, **fields}))
-        return load_agent(folder)
+        return load_agent(folder, [folder])
 
     return make
 

@@ -26,15 +26,25 @@ def define(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("name", list_agents())
-def test_agents_that_ship_are_valid_and_trusted(name: str) -> None:
+def test_agents_that_ship_are_valid(name: str) -> None:
     agent = load_agent(name)
     assert agent.name == name
-    assert agent.trusted
     assert agent.folder == BUILTIN_AGENTS / name
+
+
+def test_our_own_agents_are_trusted() -> None:
+    assert load_agent("dummy").trusted
+    assert load_agent("baseline").trusted
 
 
 def test_every_field_is_documented() -> None:
     assert all(field.description for field in Agent.model_fields.values())
+
+
+def test_a_folder_from_anywhere_cannot_claim_trust(folder: Path) -> None:
+    define(folder, "description: Mine.\ntrusted: true\n")
+    assert not load_agent(folder).trusted
+    assert load_agent(folder, [folder.parent]).trusted, "the operator named its directory"
 
 
 def test_a_minimal_definition_is_not_trusted(folder: Path) -> None:
@@ -68,7 +78,7 @@ def test_an_agent_of_ones_own_replaces_one_that_ships(folder: Path) -> None:
     ("name", "part"),
     [
         ("dumy", "did you mean dummy"),
-        ("zzzzzz", "known agents: baseline, dummy"),
+        ("zzzzzz", "known agents: .*baseline.*dummy"),
         ("./nowhere", "no such folder"),
         ("", "known agents"),
     ],
@@ -86,7 +96,11 @@ def test_an_unknown_agent_gets_help(name: str, part: str) -> None:
         ("", "must hold fields"),
         ("- a\n", "must hold fields"),
         ("trusted: true\n", "description: missing"),
-        ("description: x\nimage: y\n", "image: unknown field"),
+        ("description: x\npicture: y\n", "picture: unknown field"),
+        ("description: x\nvariant: y\n", "variant: unknown field"),
+        ("description: x\nvariants: [a]\n", "variants: must be fields below a name"),
+        ("description: x\nnetwork: all\n", "network: "),
+        ("description: x\nkwargs: {a: [1]}\n", "kwargs.a"),
         ("description: x\nfolder: /etc\n", "folder: unknown field"),
         ("description: x\nlimits: {memory: 5}\n", "limits.memory: unknown field"),
         ("description: x\nlimits: {memory_bytes: -5}\n", "memory_bytes must be a positive number"),
@@ -103,7 +117,7 @@ def test_an_unknown_agent_gets_help(name: str, part: str) -> None:
     ],
 )
 def test_a_wrong_definition_is_one_clear_line(folder: Path, text: str, part: str) -> None:
-    with pytest.raises(AgentError, match="agent.yaml") as caught:
+    with pytest.raises(AgentError, match=r"agent\.yaml") as caught:
         load_agent(define(folder, text))
     assert part in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agents import Agent, load_agent
+from sandbox.agents import Agent
 from sandbox.backend import Backend, RunSpec
 from sandbox.errors import BackendError, UntrustedAgentRefused
 from sandbox.process import ProcessBackend
@@ -200,10 +200,3 @@ def test_a_work_directory_that_cannot_be_made_is_one_clear_line(
     (tmp_path / "file").touch()
     with pytest.raises(BackendError, match="cannot be started"):
         backend.start(replace(make_spec("true"), workdir=tmp_path / "file" / "run"))
-
-
-def test_the_dummy_agent_hands_in_the_sample(backend: ProcessBackend, make_spec: Callable[..., RunSpec]) -> None:
-    spec = make_spec("", agent=load_agent("dummy"))
-    result = backend.wait(backend.start(spec))
-    assert result.status == "completed"
-    assert result.submission.read_text() == (spec.data / "sample_submission.csv").read_text()

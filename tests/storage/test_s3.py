@@ -69,14 +69,14 @@ def test_the_marker_comes_last_and_goes_first(store: Store, s3: Bucket) -> None:
     raw, out, marker = store.raw("digits"), store.prepared("v1", "digits"), f"prepared/v1/digits/{MARKER}"
 
     def look() -> None:
-        assert marker not in s3.keys()
+        assert marker not in s3.names()
 
     materialise("digits", raw, out, key="one", executor=Watching(look))
-    assert marker in s3.keys()
+    assert marker in s3.names()
     materialise("digits", raw, out, key="two", executor=Watching(look))
     times = {each["Key"]: each["LastModified"] for each in s3.client.list_objects_v2(Bucket=s3.name)["Contents"]}
     assert max(times, key=lambda key: (times[key], key.endswith(MARKER))).endswith(MARKER)
-    assert not [key for key in s3.keys() if ".progress" in key]
+    assert not [key for key in s3.names() if ".progress" in key]
 
 
 def test_reading_one_member_does_not_fetch_the_archive(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ class TestLocalCopies:
             assert {path.name for path in files} >= {"train.csv", "description.md", "sample_submission.csv"}
             assert not [path for path in files if path.stat().st_mode & 0o222]
             assert not (folder / "private").exists(), "answers are not what an agent's machine needs"
-        for key in s3.keys():
+        for key in s3.names():
             if key.startswith("prepared/v1/digits/public/"):
                 s3.client.delete_object(Bucket=s3.name, Key=f"some/prefix/{key}")
         with held_part(prepared_store, "digits", "v1", "public", tmp_path) as again:
@@ -149,7 +149,7 @@ class TestLocalCopies:
 class TestAServerThatIsAway:
     def test_it_is_said_at_once_and_in_one_line(self, store: Store, s3: Bucket) -> None:
         store.check()
-        assert s3.keys() == [], "the probe is gone"
+        assert s3.names() == [], "the probe is gone"
         s3.stop()
         try:
             with pytest.raises(StoreError, match="AWS_ENDPOINT_URL") as caught:
@@ -180,7 +180,7 @@ class TestAServerThatIsAway:
         )
         back[0].join()
         assert len(manifest) == 6
-        assert f"prepared/v1/digits/{MARKER}" in s3.keys()
+        assert f"prepared/v1/digits/{MARKER}" in s3.names()
 
     def test_a_long_one_fails_cleanly_and_the_next_run_goes_on(
         self, store: Store, s3: Bucket, monkeypatch: pytest.MonkeyPatch
@@ -201,7 +201,7 @@ class TestAServerThatIsAway:
             materialise("digits", raw, out, key="k", executor=Watching(go_away))
         assert passes(caught.value), "the task is tried again"
         s3.start()
-        assert f"prepared/v1/digits/{MARKER}" not in s3.keys()
+        assert f"prepared/v1/digits/{MARKER}" not in s3.names()
 
         rest: list[int] = []
         manifest = materialise("digits", raw, out, key="k", executor=Watching(lambda: rest.append(1)))

@@ -42,18 +42,22 @@ def describe(
 ) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
     """Features of training rows in random order, of test rows, and whether they are pixels.
 
-    The index is the row's number in the training table, and in the submission; rows that cannot be described are missing.
+    The index is the row's number in the training table, and in the submission; rows without features are missing.
     """
     columns, rows = asked.feature_columns(), rng.permutation(asked.train.index)
-    if len(columns) >= 2 or (columns and not discover.has_images(data)):
-        print(f"features: {len(columns)} columns of {asked.train_name} and {asked.test_name}")
-        return asked.train.loc[rows[:TABLE_ROWS], columns], asked.test_rows()[columns], False
-    train_images, test_images = discover.images(data)
-    names = asked.train.loc[rows[:IMAGES], asked.train_key]
-    train = discover.pixels(names, train_images, PIXELS, clock.at(0.25))
-    test = discover.pixels(asked.ids, test_images, PIXELS, clock.at(0.5)).reindex(columns=train.columns, fill_value=0)
-    print(f"features: {train.shape[1]} pixel values of images")
-    return train, test, True
+    train_images, test_images = discover.images(data) if len(columns) < 2 else ({}, {})
+    names = asked.train.loc[rows[:IMAGES], asked.train_key].astype(str)
+    if names.isin(train_images.keys()).mean() > 0.5:
+        train = discover.pixels(names, train_images, PIXELS, clock.at(0.25))
+        test = discover.pixels(asked.ids, test_images, PIXELS, clock.at(0.5)).reindex(
+            columns=train.columns, fill_value=0
+        )
+        print(f"features: {train.shape[1]} pixel values of images")
+        return train, test, True
+    if not columns:
+        raise question.NotUnderstood("the training rows have neither features nor images")
+    print(f"features: {len(columns)} columns of {asked.train_name} and {asked.test_name}")
+    return asked.train.loc[rows[:TABLE_ROWS], columns], asked.test_rows()[columns], False
 
 
 def model(asked: question.Question, submission: pd.DataFrame, data: Path, clock: Clock, seed: int) -> None:
@@ -85,10 +89,10 @@ def main() -> None:
         for target in asked.targets:
             print(target.explanation)
             question.fill_in(submission, target, None)
-        hand_in(submission)
+        hand_in(question.balance(submission, sample, asked.targets))
         print("handed in the most common value, mean or frequency of the training data for every row")
         model(asked, submission, data, clock, seed)
-        hand_in(submission)
+        hand_in(question.balance(submission, sample, asked.targets))
         print("handed in the model's predictions")
     except question.NotUnderstood as problem:
         print(f"what is handed in already stays: {problem}")

@@ -87,11 +87,6 @@ def _pictures(data: Path) -> Iterator[tuple[str, Where]]:
                         yield f"{inside}/{member}", (path, member)
 
 
-def has_images(data: Path) -> bool:
-    """Whether there is any image."""
-    return next(_pictures(data), None) is not None
-
-
 def images(data: Path) -> tuple[dict[str, Where], dict[str, Where]]:
     """Images for training and for testing by path, by file name, and by file name without suffix.
 
@@ -116,7 +111,7 @@ def pixels(names: pd.Series, index: dict[str, Where], size: int, until: float) -
     found: dict[Any, np.ndarray[Any, Any]] = {}
     archives: dict[Path, zipfile.ZipFile] = {}
     problems = []
-    for row, name in names.astype(str).items():
+    for row, name in names.items():
         if time.monotonic() > until:
             problems.append("there is no time for more")
             break

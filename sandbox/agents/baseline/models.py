@@ -23,6 +23,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 TRIAL_ROWS = 2_000
 MOST_CLASSES = 200
@@ -101,7 +102,8 @@ def _choose(
         began = time.monotonic()
         if began > until:
             break
-        score = np.mean(cross_val_score(candidate, train, truth, cv=folds, scoring=metric, error_score=np.nan))
+        with threadpool_limits(1):  # more threads than that only wait for each other on so few rows
+            score = np.mean(cross_val_score(candidate, train, truth, cv=folds, scoring=metric, error_score=np.nan))
         seconds = time.monotonic() - began
         print(f"{name}: {metric} {score:.4f} on {len(train)} rows, {seconds:.1f} s")
         if score > best_score:
@@ -145,7 +147,12 @@ def predict(
     best, cost = _choose(models, train.loc[some], answers[some], kind, seed, began + 0.4 * (until - began))
     rows = min(len(train), max(TRIAL_ROWS, int(0.5 * max(until - time.monotonic(), 0) / cost)))
     print(f"chosen: {best}, the best in cross-validation; trained on {rows} of {len(train)} rows")
-    model = models[best].fit(train.iloc[:rows], answers.iloc[:rows])
+    with threadpool_limits(1 if rows <= 5 * TRIAL_ROWS else THREADS):
+        model = models[best].fit(train.iloc[:rows], answers.iloc[:rows])
+    if hasattr(model[-1], "n_estimators"):
+        model[-1].set_params(
+            n_jobs=1
+        )  # trees summed up in the order in which threads are ready would not be reproducible
     if kind in ("label", "number"):
         values = model.predict(test)
         result = np.clip(values, truth.min(), truth.max()) if names is None else np.asarray(names)[values]

@@ -1,15 +1,16 @@
-"""What is asked: which column identifies a row, what shall be predicted and in which form, as the sample submission has it."""
+"""What is asked: which column identifies a row, what shall be predicted, in which form; by the sample submission."""
 
 from __future__ import annotations
 
 import re
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import discover
 import pandas as pd
 
-PROBABILITY = re.compile(r"area under|\bauc\b|log[ -]?loss|cross[ -]entropy|probabilit", re.IGNORECASE)
+CHANCES = re.compile(r"area under|\bauc\b|log[ -]?loss|cross[ -]entropy", re.IGNORECASE)
 READ_ROWS = 1_000_000
 READ_TABLES = 20
 CLASSES = 100
@@ -69,7 +70,7 @@ def understand(data: Path, sample_path: Path, sample: pd.DataFrame) -> Question:
     test, test_name = None, "no table"
     for path in named:
         if "test" in path.name.lower() and "train" not in path.name.lower():
-            table = discover.read_table(path)
+            table = _read(path)
             common = len(set(sample.columns) & set(table.columns))
             if common < sample.shape[1] and (test is None or common > len(set(sample.columns) & set(test.columns))):
                 test, test_name = table, path.name
@@ -77,12 +78,12 @@ def understand(data: Path, sample_path: Path, sample: pd.DataFrame) -> Question:
     key = known[0] if known else sample.columns[0]
     asked = [column for column in sample.columns if column not in known and column != key]
     description = data / "description.md"
-    chances = bool(description.is_file() and PROBABILITY.search(description.read_text(errors="replace")))
+    chances = bool(description.is_file() and CHANCES.search(description.read_text(errors="replace")))
     likely = sorted(named, key=lambda path: -2 * ("train" in path.name.lower()) - ("label" in path.name.lower()))
     for path in likely:
         if path.name == test_name:
             continue
-        train = discover.read_table(path, nrows=READ_ROWS)
+        train = _read(path, nrows=READ_ROWS)
         if targets := _targets(sample, asked, train, test, key, chances):
             train_key = key if key in train else str(train.columns[0])
             print(f"training table {path.name} ({len(train)} rows), id {key}, test table {test_name}")
@@ -92,6 +93,15 @@ def understand(data: Path, sample_path: Path, sample: pd.DataFrame) -> Question:
         print(f"{len(train)} training images, named after their class or in a folder of its name")
         return Question(sample[key], train, "paths", key, None, "none", targets)
     raise NotUnderstood(f"no table tells {', '.join(asked[:5])} of training rows")
+
+
+def _read(path: Path, **options: int) -> pd.DataFrame:
+    """A table; an empty one if the file does not hold a table."""
+    try:
+        return discover.read_table(path, **options)
+    except (ValueError, OSError, zipfile.BadZipFile) as problem:
+        print(f"{path.name} is no table: {problem}")
+        return pd.DataFrame()
 
 
 def _labels_from_paths(data: Path, key: str) -> pd.DataFrame:
@@ -128,7 +138,8 @@ def _target(column: str, truth: pd.Series, shown: pd.Series, chances: bool) -> T
     distinct = values.nunique()
     two_state = pd.api.types.is_bool_dtype(values)
     numeric = pd.api.types.is_numeric_dtype(values) and not two_state
-    numbers_shown = bool(pd.to_numeric(shown, errors="coerce").notna().all())
+    first = shown.str.split().str[0]  # some take several guesses, best first
+    numbers_shown = bool(pd.to_numeric(first, errors="coerce").notna().all())
     fractions_shown = numbers_shown and bool(shown.str.contains(".", regex=False).any())
     if distinct == 2 and numbers_shown and (fractions_shown or chances):
         explanation = f"{column} has two values, the sample submission numbers: predict a probability"
@@ -137,6 +148,10 @@ def _target(column: str, truth: pd.Series, shown: pd.Series, chances: bool) -> T
         return Target([column], "number", truth, f"{column} has {distinct} numbers as values: predict a number")
     if distinct > 0.5 * len(values):
         raise NotUnderstood(f"{column} has a value of its own in most rows")
+    if numbers_shown != numeric and not two_state:
+        raise NotUnderstood(
+            f"{column} is a number either in the sample submission or in the training data, not in both"
+        )
     truth = truth.astype(int) if two_state and numbers_shown else truth
     return Target([column], "label", truth, f"{column} has {distinct} different values: predict one of them")
 
@@ -149,10 +164,21 @@ def fill_in(submission: pd.DataFrame, target: Target, predicted: pd.DataFrame | 
             default = values.mode().iloc[0]
         elif target.kind == "number":
             default = float(values.mean())
-        else:
-            default = max(float((values == (column if target.kind == "classes" else values.max())).mean()), 1e-4)
+        else:  # one more of each than there are, so that nothing is impossible
+            count = (values == (column if target.kind == "classes" else values.max())).sum()
+            default = (count + 1) / (len(values) + max(len(target.columns), 2))
         name = column if target.kind == "classes" else "prediction"
         if predicted is None or name not in predicted:
             submission[column] = default
         else:
             submission[column] = predicted[name].where(predicted[name].notna(), default).to_numpy()
+
+
+def balance(submission: pd.DataFrame, sample: pd.DataFrame, targets: list[Target]) -> pd.DataFrame:
+    """Make the numbers of every row sum to 1 if they do in the sample submission."""
+    columns = [column for target in targets for column in target.columns]
+    shown = sample[columns].apply(pd.to_numeric, errors="coerce").sum(axis=1, skipna=False)
+    if len(columns) < 2 or not ((shown - 1).abs() < 1e-3).all():
+        return submission
+    numbers = submission[columns].astype(float).clip(lower=1e-6)
+    return submission.assign(**numbers.div(numbers.sum(axis=1), axis=0))

@@ -1,0 +1,1 @@
+"""How the pipeline runs unattended: servers, images, schedules."""

@@ -1,0 +1,126 @@
+"""Background processes with a record on disk, so that another command ends exactly those and no others.
+
+A process is known by its id and the moment it was born: an id alone may belong to somebody else by now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+PATIENCE = 240.0  # seconds for a service to answer; a Prefect server on a busy machine takes over a minute
+_GRACE = 30.0  # seconds to end after SIGTERM; a worker stops its flow runs meanwhile
+
+
+class ServiceError(RuntimeError):
+    """A service does not start; the message ends with the last lines it wrote."""
+
+
+class Services:
+    """The services of one state directory: <name>.log, and processes.json with who runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._record = folder / "processes.json"
+
+    def running(self) -> dict[str, psutil.Process]:
+        """The services that were started and still live, in the order of their start."""
+        found = {}
+        for name, (pid, born) in self._read().items():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                if process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE:
+                    found[name] = process
+        return found
+
+    def start(
+        self, name: str, command: Sequence[str], env: Mapping[str, str], ready: Callable[[], bool]
+    ) -> psutil.Process:
+        """Start a service, write down that it runs, and return once it is ready. Raises `ServiceError`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log = self.folder / f"{name}.log"
+        with log.open("ab") as out:
+            started = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, **env},
+                start_new_session=True,  # Ctrl-C in the terminal that started it is not for it
+            )
+        process = psutil.Process(started.pid)
+        self._write({**self._read(), name: (process.pid, process.create_time())})
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            if started.poll() is not None:
+                raise ServiceError(f"{name} ended with {started.returncode}: {_last_words(log)}")
+            with contextlib.suppress(Exception):  # whatever a service that is not up yet answers
+                if ready():
+                    return process
+            if time.monotonic() > give_up:
+                raise ServiceError(f"{name} does not answer within {PATIENCE:.0f} s: {_last_words(log)}")
+            time.sleep(0.2)
+
+    def stop(self, *names: str) -> list[str]:
+        """End these services, or all, with everything they started, the last one first; returns their names."""
+        ended = []
+        for name, process in reversed(list(self.running().items())):
+            if names and name not in names:
+                continue
+            end(process)
+            ended.append(name)
+        left = {name: value for name, value in self._read().items() if names and name not in names}
+        if left:
+            self._write(left)
+        else:
+            self._record.unlink(missing_ok=True)
+        return ended
+
+    def _read(self) -> dict[str, tuple[int, float]]:
+        try:
+            return {name: (pid, born) for name, (pid, born) in json.loads(self._record.read_text()).items()}
+        except FileNotFoundError:
+            return {}
+
+    def _write(self, record: Mapping[str, tuple[int, float]]) -> None:
+        temporary = self._record.with_suffix(".new")
+        temporary.write_text(json.dumps(record, indent=1))
+        temporary.replace(self._record)
+
+
+def end(process: psutil.Process, grace: float = _GRACE) -> None:
+    """SIGTERM to a process, SIGKILL to what is left of it and its children after a while."""
+    try:
+        family = [*process.children(recursive=True), process]
+        process.terminate()
+    except psutil.NoSuchProcess:
+        return
+    psutil.wait_procs([process], timeout=grace)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        family = [*process.children(recursive=True), *family]
+    # psutil knows when a process was born: a signal never reaches a later one with the same id.
+    _, alive = psutil.wait_procs(set(family), timeout=3)
+    for each in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(alive, timeout=grace)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-5:]) or "it wrote nothing"

@@ -1,0 +1,185 @@
+"""A complete local installation without containers: Prefect server, work pool and worker, Dask scheduler and workers.
+
+    python -m deployments.up [--state DIR] [--port N] [--dask-workers N]     # make up
+    python -m deployments.up --down [--state DIR]                            # make down
+
+Everything runs in the background and writes below the state directory: logs, process ids, Prefect's SQLite database
+(or the PostgreSQL of MLEBENCH_DATABASE_URL). Starting again starts what is missing. `--down` ends exactly what was
+started, the worker first, so that it stops its flow runs while the server still listens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from deployments.services import ServiceError, Services, free_port
+
+_HOST = "127.0.0.1"  # nothing here asks for a password, so nothing here is reachable from elsewhere
+_POOL = "mlebench"
+
+
+class Installation:
+    """The services of a state directory, and how they find each other."""
+
+    def __init__(self, state: Path, port: int = 4200, dask_workers: int = 2) -> None:
+        self.state = state.absolute()
+        self.services = Services(self.state)
+        self.dask_workers = dask_workers
+        self._ports = self.state / "port"
+        # A second `up` must talk to the server that runs, whatever port it asks for.
+        if "server" in self.services.running() and self._ports.exists():
+            self.port = int(self._ports.read_text())
+        else:
+            self.port = port or free_port()
+
+    @property
+    def url(self) -> str:
+        """Where the Prefect UI is."""
+        return f"http://{_HOST}:{self.port}"
+
+    @property
+    def scheduler_file(self) -> Path:
+        """Written by the Dask scheduler when it listens."""
+        return self.state / "dask-scheduler.json"
+
+    def dask_address(self) -> str:
+        """The Dask scheduler's address. Raises `FileNotFoundError` as long as there is none."""
+        return str(json.loads(self.scheduler_file.read_text())["address"])
+
+    def environment(self) -> dict[str, str]:
+        """What leads a process to this installation."""
+        return {
+            "PREFECT_HOME": str(self.state / "prefect"),
+            "PREFECT_API_URL": f"{self.url}/api",
+            # Else the pages ask the default port, whichever server gave them out.
+            "PREFECT_UI_API_URL": f"{self.url}/api",
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            # The shortest that Prefect allows: a worker that died is noticed after three of them.
+            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+        }
+
+    def up(self) -> None:
+        """Start what is not running, in the order in which each needs the other, and register the deployments."""
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        running = self.services.running()
+        if "server" not in running:
+            self._start_server()
+        if "dask-scheduler" not in running:
+            self.services.stop("dask-workers")
+            running.pop("dask-workers", None)
+            self._start_scheduler()
+        if "dask-workers" not in running:
+            self._start_dask_workers()
+        self._deploy()
+        if "worker" not in running:
+            self.start_worker()
+
+    def down(self) -> list[str]:
+        """End what `up` started; returns the names."""
+        return self.services.stop()
+
+    def _start_server(self) -> None:
+        self._ports.write_text(str(self.port))
+        command = [sys.executable, "-m", "prefect", "server", "start", "--host", _HOST, "--port", str(self.port)]
+        database = os.environ.get("MLEBENCH_DATABASE_URL")
+        env = dict(self.environment())
+        if database:
+            env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
+        self.services.start("server", command, env, lambda: bool(_get(f"{self.url}/api/health")))
+
+    def _start_scheduler(self) -> None:
+        self.scheduler_file.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", _HOST, "--port", "0"]
+        command += ["--no-dashboard", "--scheduler-file", str(self.scheduler_file)]
+        self.services.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
+
+    def _start_dask_workers(self) -> None:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
+        command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", _HOST]
+        command += ["--local-directory", str(self.state / "dask")]
+        self.services.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
+
+    def _dask_worker_count(self) -> int:
+        from distributed import Client
+
+        with Client(self.dask_address(), timeout="5s", set_as_default=False) as client:
+            return len(client.scheduler_info(n_workers=-1)["workers"])
+
+    def _deploy(self) -> None:
+        import subprocess
+
+        # In a process of its own: Prefect takes its settings from the environment at import.
+        result = subprocess.run(
+            [sys.executable, "-m", "deployments.deploy", "--pool", _POOL],
+            env={**os.environ, **self.environment()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if result.returncode:
+            raise ServiceError(f"the deployments cannot be registered: {result.stderr.strip()[-1000:]}")
+
+    def start_worker(self) -> None:
+        """Start the Prefect worker; it is ready when the server has heard of it."""
+        name = f"{os.uname().nodename}-{os.getpid()}"
+        command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
+        env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
+        self.services.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
+
+    def _workers(self) -> set[str]:
+        found = _get(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {})
+        return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
+
+
+def async_url(url: str) -> str:
+    """A PostgreSQL URL with the driver that Prefect's server needs; any other URL as it is.
+
+    >>> async_url("postgres://me@db/prefect")
+    'postgresql+asyncpg://me@db/prefect'
+    """
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql+asyncpg{separator}{rest}" if scheme in ("postgres", "postgresql") else url
+
+
+def _get(url: str, body: Any = None) -> Any:
+    """An answer of the API; with a body it is posted."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        return json.load(answer)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Start or end an installation."""
+    parser = argparse.ArgumentParser(description="A complete local installation: Prefect, a worker, Dask.")
+    parser.add_argument("--down", action="store_true", help="end what was started")
+    parser.add_argument("--state", type=Path, default=Path(".mlebench"), help="state directory (default: .mlebench)")
+    parser.add_argument("--port", type=int, default=4200, help="port of the UI and API; 0: a free one (default: 4200)")
+    parser.add_argument("--dask-workers", type=int, default=2, help="Dask worker processes (default: 2)")
+    options = parser.parse_args(arguments)
+    installation = Installation(options.state, options.port, options.dask_workers)
+    if options.down:
+        print("ended: " + (", ".join(installation.down()) or "nothing was running"))  # noqa: T201
+        return 0
+    try:
+        installation.up()
+    except ServiceError as error:
+        installation.down()
+        print(f"up: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    print(f"Prefect UI  {installation.url}")  # noqa: T201
+    print(f"Dask        {installation.dask_address()}")  # noqa: T201
+    print(f"Logs        {installation.state}")  # noqa: T201
+    print(f"\nexport PREFECT_API_URL={installation.url}/api")  # noqa: T201
+    print("prefect deployment run nightly/nightly-lite --param split=demo")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

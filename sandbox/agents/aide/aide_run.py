@@ -1,0 +1,35 @@
+"""Run AIDE; after every step hand in what its best program has written.
+
+AIDE 0.2 asks api.openai.com for models named gpt-* and o*, whatever OPENAI_BASE_URL says; here it asks the gateway.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from aide import run
+from aide.backend import backend_openai
+
+SUBMISSION = Path(os.environ["SUBMISSION_DIR"], "submission.csv")
+CODE = Path(os.environ["CODE_DIR"], "solution.py")
+
+
+def hand_in(cfg: Any, journal: Any) -> None:
+    """Called after a step: the newest program's output counts if no other was better."""
+    save(cfg, journal)
+    newest, best = journal.nodes[-1], journal.get_best_node()
+    metric = None if newest.is_buggy else newest.metric.value
+    print(json.dumps({"step": len(journal), "buggy": bool(newest.is_buggy), "metric": metric}), flush=True)
+    written = Path(cfg.workspace_dir, "working", "submission.csv")
+    if written.is_file() and (newest is best or not SUBMISSION.exists()):
+        unfinished = SUBMISSION.with_suffix(".part")
+        shutil.copyfile(written, unfinished)
+        unfinished.replace(SUBMISSION)
+        CODE.write_text(newest.code)
+
+
+backend_openai.OPENAI_BASE_URL = os.environ.get("OPENAI_BASE_URL", backend_openai.OPENAI_BASE_URL)
+save, run.save_run = run.save_run, hand_in
+run.run()

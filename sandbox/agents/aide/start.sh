@@ -1,0 +1,7 @@
+#!/bin/bash
+# AIDE reads one description, and writes to folders of its own below the current directory.
+set -eu
+cd "$AGENT_DIR"
+{ cat "$INSTRUCTIONS_FILE"; printf '\n\nCOMPETITION\n\n'; cat "$DATA_DIR/description.md"; } > description.txt
+exec "$MLEBENCH_PYTHON" aide_run.py data_dir="$DATA_DIR" desc_file=description.txt \
+    log_dir="$LOGS_DIR" workspace_dir="$AGENT_DIR/workspaces" exp_name=run "$@"

@@ -1,0 +1,138 @@
+"""Building images: the base, and an agent's own Dockerfile on it. BuildKit is needed, for its secrets.
+
+The builder's package index and certificates are lent to the build as secrets `pip.conf` and `certificates`; a
+Dockerfile mounts them where pip looks (see images/base/Dockerfile), and they do not become part of the image.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from sandbox.agents import BASE_IMAGE, DOCKERFILE, Agent
+from sandbox.docker.engine import PREFIX, connect
+from sandbox.errors import BuildError
+
+BASE = Path(__file__).parents[1] / "images" / "base"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+LAST_WORDS = 15
+
+
+def build_base(
+    *, base: str | None = None, packages: str = "small", on_line: Callable[[str], None] | None = None
+) -> str:
+    """Build the base image; returns its name.
+
+    Args:
+        base: image with Python to build on; by default the official python-slim one.
+        packages: small or full, one of the lists beside the Dockerfile.
+        on_line: called with every line the build prints.
+
+    Raises:
+        BuildError: it cannot be built.
+    """
+    if not (BASE / f"{packages}.txt").is_file():
+        raise BuildError(f"no list of packages {packages!r}: small or full")
+    arguments = {"PACKAGES": packages, **({"BASE": base} if base else {})}
+    return build(BASE, BASE_IMAGE, arguments, on_line)
+
+
+def build_agent(agent: Agent, arguments: Mapping[str, str] = {}, on_line: Callable[[str], None] | None = None) -> str:
+    """Build an agent's image from the Dockerfile in its folder; returns the image's name.
+
+    Raises:
+        BuildError: it has no Dockerfile, or cannot be built.
+    """
+    if not (agent.folder / DOCKERFILE).is_file():
+        raise BuildError(f"agent {agent.name!r} has no {DOCKERFILE}: it runs in {agent.image_name}, nothing to build")
+    return build(agent.folder, agent.image_name, arguments, on_line)
+
+
+def build(folder: Path, image: str, arguments: Mapping[str, str], on_line: Callable[[str], None] | None = None) -> str:
+    """Build the Dockerfile in a folder, with the folder as context; returns the image's name."""
+    connect()
+    with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
+        command = [client(), "build", "--progress", "plain", "--tag", image, "--label", f"{PREFIX}folder={folder.name}"]
+        for name, value in arguments.items():
+            command += ["--build-arg", f"{name}={value}"]
+        for name in PROXIES:
+            if os.environ.get(name) or os.environ.get(name.lower()):
+                command += ["--build-arg", f"{name}={os.environ.get(name) or os.environ[name.lower()]}"]
+        for name, path in _secrets(Path(temporary)).items():
+            command += ["--secret", f"id={name},src={path}"]
+        process = subprocess.Popen(
+            [*command, str(folder)],
+            env={**os.environ, "DOCKER_BUILDKIT": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        last: deque[str] = deque(maxlen=LAST_WORDS)
+        assert process.stdout is not None
+        with process:
+            for line in process.stdout:
+                last.append(line.rstrip())
+                if on_line:
+                    on_line(line.rstrip())
+        if process.returncode:
+            raise BuildError(f"image {image} could not be built: {_reason(last)}")
+    return image
+
+
+@cache
+def client() -> str:
+    """The first Docker client on the PATH that can build with BuildKit. Raises `BuildError` if none can."""
+    found = [path for folder in os.get_exec_path() if os.access(path := os.path.join(folder, "docker"), os.X_OK)]  # noqa: PTH118
+    for path in found:
+        answer = subprocess.run([path, "version", "--format", "{{.Client.Version}}"], capture_output=True, check=False)
+        major = answer.stdout.decode().partition(".")[0]
+        if major.isdigit() and int(major) < 23:  # BuildKit is built in
+            return path
+        if subprocess.run([path, "buildx", "version"], capture_output=True, check=False).returncode == 0:
+            return path
+    lack = "needs the buildx plugin: install docker-buildx" if found else "is not installed: install Docker"
+    raise BuildError(f"the docker client {lack}")
+
+
+def _secrets(folder: Path) -> dict[str, Path]:
+    """The package index and certificates of this machine, where it has its own."""
+    found = {}
+    options = {
+        name: value for name, value in _pip_options().items() if "file:" not in value and not value.startswith("/")
+    }
+    if options:
+        config = configparser.RawConfigParser()
+        config["global"] = options
+        with (folder / "pip.conf").open("w") as file:
+            config.write(file)
+        found["pip.conf"] = folder / "pip.conf"
+    certificates = next((Path(p) for p in map(os.environ.get, ("PIP_CERT", "SSL_CERT_FILE")) if p), CERTIFICATES)
+    if certificates.is_file():
+        found["certificates"] = certificates
+    return found
+
+
+def _pip_options() -> dict[str, str]:
+    """What configures pip here, files and environment alike."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    )
+    pairs = (line.partition("=") for line in answer.stdout.splitlines() if line.startswith(("global.", ":env:.")))
+    return {name.rpartition(".")[2]: value.strip("'\"") for name, _, value in pairs}
+
+
+def _reason(last: deque[str]) -> str:
+    """The line that says most."""
+    wanted = [line for line in last if "ERROR:" in line or "error:" in line.lower()] or [line for line in last if line]
+    line = wanted[0] if wanted else "it said nothing"
+    return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"

@@ -1,0 +1,36 @@
+"""Whether an agent can run in a container here, asked before anything is prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sandbox.agents import Agent
+from sandbox.docker.containers import check_runtime, find_image
+from sandbox.docker.engine import connect
+from sandbox.docker.gpus import check_count
+from sandbox.docker.proxy import allowed as reachable
+from sandbox.errors import BackendError, PrivilegedAgentRefused
+from sandbox.isolation import Isolation
+
+
+def check(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+    """Raise `BackendError` with the first thing that is missing: the operator's word, engine, runtime, image, GPUs."""
+    refuse_privileged(agent, allowed=isolation.allow_privileged)
+    refused = [host for host in agent.hosts if not reachable(host, allowed_hosts)]
+    if isolation.network == "allowlist" and refused:
+        raise BackendError(
+            f"agent {agent.name!r} wants to reach {', '.join(refused)}: add to MLEBENCH_ALLOWED_HOSTS what it may"
+        )
+    client = connect()
+    check_runtime(client, isolation.runtime)
+    find_image(client, agent.image_name, agent.name)
+    check_count(agent.limits.gpus or 0)
+
+
+def refuse_privileged(agent: Agent, *, allowed: bool) -> None:
+    """Raise `PrivilegedAgentRefused` unless it needs no privileged container, or may have one."""
+    if agent.privileged and not allowed:
+        raise PrivilegedAgentRefused(
+            f"agent {agent.name!r} wants a privileged container, which can take over this machine: "
+            "insist with --allow-privileged, or use a runtime such as sysbox-runc and drop `privileged`"
+        )

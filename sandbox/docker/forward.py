@@ -1,0 +1,52 @@
+"""Runs alone inside the forwarder container: hands TCP connections on to Unix sockets of the host. Standard library.
+
+    python3 forward.py PORT=SOCKET ...
+
+Every connection opens the socket anew, so a service that was restarted is found again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+
+CHUNK = 64 * 1024
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(CHUNK):
+            writer.write(chunk)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+async def _serve(port: int, path: str) -> asyncio.Server:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            service_reader, service_writer = await asyncio.open_unix_connection(path)
+        except OSError:
+            writer.write(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n")
+            service_writer = None
+        try:
+            if service_writer is not None:
+                await asyncio.gather(_pump(reader, service_writer), _pump(service_reader, writer))
+        finally:
+            for each in (writer, service_writer):
+                if each is not None:
+                    each.close()
+
+    return await asyncio.start_server(handle, "0.0.0.0", port)  # noqa: S104 - the run's own network
+
+
+async def _main(pairs: list[str]) -> None:
+    servers = [await _serve(int(port), path) for port, _, path in (pair.partition("=") for pair in pairs)]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[1:]))

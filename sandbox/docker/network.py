@@ -1,0 +1,137 @@
+"""What a run can reach: a network of its own on which there is nothing but its forwarder.
+
+The host has no address on an internal network, hence none of its services can be reached there. The services of a run
+(validation, LLM gateway, allowlist proxy) listen on Unix sockets; the forwarder, a small container with these sockets
+mounted, answers for them as host ``services``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sandbox.docker.engine import FORWARDER, ROLE, in_words, labelled
+from sandbox.errors import BackendError
+from sandbox.isolation import Network
+from sandbox.limits import MIB
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+Policy = Network
+"""none: only the validation service. gateway: the LLM gateway, too. allowlist: also the hosts that the operator's
+settings name, through a proxy. open: the internet, and whatever this machine serves to its networks."""
+ALIAS = "services"
+VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
+PROXY_SOCKET = "proxy.sock"
+SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
+INHIBIT = "com.docker.network.bridge.inhibit_ipv4"
+NOWHERE = "192.0.2.1"
+"""A name server that does not exist: engines of before 2024 forward a container's questions from the host itself."""
+READY_SECONDS = 30.0
+
+
+def socket_folder(workdir: Path) -> Path:
+    """The directory for a run's sockets, the same at every call; made if missing.
+
+    Not the work directory, whose path may be too long for a socket's.
+
+    Raises:
+        BackendError: somebody else has made it.
+    """
+    base = Path(tempfile.gettempdir()) / f"mlebench-{os.getuid()}"
+    folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
+    base.mkdir(mode=0o700, exist_ok=True)
+    status = base.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise BackendError(f"{base} must be a directory of yours alone (mode 700): remove it")
+    folder.mkdir(mode=0o755, exist_ok=True)
+    return folder
+
+
+def create(client: DockerClient, name: str, policy: Policy, labels: Mapping[str, str]) -> Any:
+    """The run's network. Raises `BackendError` if the engine has no addresses left."""
+    inside = policy != "open"
+    with in_words(f"network {name} cannot be created"):
+        return client.networks.create(
+            name,
+            driver="bridge",
+            internal=inside,
+            labels=dict(labels),
+            options={INHIBIT: "true"} if inside else {"com.docker.network.bridge.enable_icc": "true"},
+        )
+
+
+def start_forwarder(
+    client: DockerClient, network: Any, image: str, user: str, sockets: Path, labels: Mapping[str, str]
+) -> None:
+    """Start the run's forwarder and wait until it answers.
+
+    Args:
+        client: the engine.
+        network: the run's.
+        image: any with python3; the agent's own will do, as the forwarder can reach no more than the agent.
+        user: who it runs as.
+        sockets: from `socket_folder`.
+        labels: of the run.
+
+    Raises:
+        BackendError: it did not come up.
+    """
+    from docker.types import LogConfig, Mount
+
+    script = Path(__file__).with_name("forward.py")
+    with in_words("the forwarder cannot be started"):
+        container = client.containers.create(
+            image,
+            entrypoint=["python3", "-I", "/forward.py"],
+            command=[f"{port}=/sockets/{socket}" for port, socket in SOCKETS.items()],
+            name=f"{network.name}-{FORWARDER}",
+            labels={**labels, ROLE: FORWARDER},
+            mounts=[
+                Mount("/sockets", str(sockets), type="bind", read_only=True),
+                Mount("/forward.py", str(script), type="bind", read_only=True),
+            ],
+            network_mode="none",
+            working_dir="/",
+            user=user,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges:true"],
+            read_only=True,
+            mem_limit=128 * MIB,
+            pids_limit=32,
+            init=True,
+            restart_policy={"Name": "on-failure", "MaximumRetryCount": 5},
+            log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
+        )
+        client.networks.get("none").disconnect(container)
+        network.connect(container, aliases=[ALIAS])
+        container.start()
+        give_up = time.monotonic() + READY_SECONDS
+        while b"ready" not in container.logs():
+            container.reload()
+            if container.status not in ("running", "created", "restarting") or time.monotonic() > give_up:
+                words = container.logs(tail=1).decode(errors="replace").strip() or "no output"
+                raise BackendError(f"the forwarder of {network.name} did not come up ({words}): has {image} a python3?")
+            time.sleep(0.05)
+
+
+def remove(client: DockerClient, workdir: Path) -> None:
+    """Remove the containers and the network of a run, whatever state they are in."""
+    from docker.errors import APIError, NotFound
+
+    of_run = labelled(workdir=str(workdir))
+    with in_words(f"what run {workdir.name} left cannot be removed"):
+        for container in client.containers.list(all=True, filters=of_run, ignore_removed=True):
+            with contextlib.suppress(NotFound):
+                container.remove(force=True, v=True)
+        for network in client.networks.list(filters=of_run):
+            with contextlib.suppress(NotFound, APIError):
+                network.remove()

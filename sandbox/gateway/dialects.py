@@ -1,0 +1,105 @@
+"""What differs between the two APIs: paths, headers and how errors look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from storage.providers import Api, Provider
+
+Problem = Literal["request", "token", "missing", "too_large", "budget", "busy", "account", "upstream", "timeout"]
+
+# What the official clients take for final, or try again: a budget that is used up is not tried again.
+_OPENAI: dict[Problem, tuple[int, str, str | None]] = {
+    "request": (400, "invalid_request_error", None),
+    "token": (401, "invalid_request_error", "invalid_api_key"),
+    "missing": (404, "invalid_request_error", "model_not_found"),
+    "too_large": (413, "invalid_request_error", "request_too_large"),
+    "budget": (429, "insufficient_quota", "insufficient_quota"),
+    "busy": (429, "rate_limit_error", "rate_limit_exceeded"),
+    "account": (502, "server_error", "upstream_credentials"),
+    "upstream": (502, "server_error", "upstream_error"),
+    "timeout": (504, "server_error", "upstream_timeout"),
+}
+_ANTHROPIC: dict[Problem, tuple[int, str]] = {
+    "request": (400, "invalid_request_error"),
+    "token": (401, "authentication_error"),
+    "missing": (404, "not_found_error"),
+    "too_large": (413, "request_too_large"),
+    "budget": (402, "billing_error"),
+    "busy": (429, "rate_limit_error"),
+    "account": (502, "api_error"),
+    "upstream": (502, "api_error"),
+    "timeout": (504, "timeout_error"),
+}
+_TO_PROVIDER = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "idempotency-key")
+_TO_AGENT = ("content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id")
+ANTHROPIC_VERSION = "2023-06-01"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One path of the gateway."""
+
+    api: Api
+    path: str
+    """Below a provider's base URL."""
+    method: Literal["GET", "POST"] = "POST"
+    free: bool = False
+    """Takes no tokens."""
+
+
+ENDPOINTS = {
+    "/v1/chat/completions": Endpoint("openai", "/chat/completions"),
+    "/v1/completions": Endpoint("openai", "/completions"),
+    "/v1/responses": Endpoint("openai", "/responses"),
+    "/v1/embeddings": Endpoint("openai", "/embeddings"),
+    "/v1/messages": Endpoint("anthropic", "/v1/messages"),
+    "/v1/messages/count_tokens": Endpoint("anthropic", "/v1/messages/count_tokens", free=True),
+}
+
+
+def api_of(request: Request) -> Api:
+    """The API a request speaks where the path does not tell."""
+    return "anthropic" if "anthropic-version" in request.headers else "openai"
+
+
+def token_of(request: Request) -> str:
+    """What the agent gives as its API key."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+
+
+def error(api: Api, problem: Problem, message: str) -> Response:
+    """An error as the official client of that API understands it."""
+    if api == "anthropic":
+        status, kind = _ANTHROPIC[problem]
+        body: dict[str, object] = {"type": "error", "error": {"type": kind, "message": message}}
+    else:
+        status, kind, code = _OPENAI[problem]
+        body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    headers = {"x-should-retry": "true" if problem in ("busy", "upstream", "timeout") else "false"}
+    return JSONResponse(body, status, {**headers, "retry-after": "5"} if problem == "busy" else headers)
+
+
+def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
+    """The few headers of the agent's that mean something to a provider, and the key."""
+    headers = {name: request.headers[name] for name in _TO_PROVIDER if name in request.headers}
+    headers["content-type"] = "application/json"
+    key = provider.api_key.get_secret_value()
+    if provider.api == "anthropic":
+        headers.setdefault("anthropic-version", ANTHROPIC_VERSION)
+        return {**headers, "x-api-key": key} if key else headers
+    return {**headers, "authorization": f"Bearer {key}"} if key else headers
+
+
+def headers_to_agent(headers: dict[str, str]) -> dict[str, str]:
+    """The few headers of a provider's that mean something to an agent, and nothing of the account."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name in _TO_AGENT or name.startswith(("x-ratelimit-", "anthropic-ratelimit-"))
+    }

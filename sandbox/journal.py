@@ -1,0 +1,65 @@
+"""What the services of a run record: one JSON object a line, written as it happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class Journal:
+    """A JSON lines file of bounded size that survives a kill at any moment. Safe for several threads."""
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        """Go on with the file, or begin it at the first record.
+
+        Args:
+            path: the file; its folder exists.
+            most_bytes: size from which on nothing is written any more but one line that says so.
+        """
+        self.path = path
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._size = path.stat().st_size if path.exists() else 0
+        self._torn = self._size > 0 and _last_byte(path) != b"\n"
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write one line; it is in the file when this returns."""
+        with self._lock:
+            if self._size > self._most:
+                return
+            line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            if self._size + len(line) > self._most:
+                line = b'{"note": "the journal is full; later records are left out"}\n'
+                self._size = self._most
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(descriptor, b"\n" + line if self._torn else line)
+            finally:
+                os.close(descriptor)
+            self._size, self._torn = self._size + len(line), False
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every complete record, in the order of writing; none if there is no file."""
+        if self.path.exists():
+            yield from parse(self.path.read_bytes())
+
+
+def parse(content: bytes) -> Iterator[dict[str, Any]]:
+    """The records in a journal's content; a line that a kill cut short and the note on fullness are left out."""
+    for line in content.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and "note" not in record:
+            yield record
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read()

@@ -1,0 +1,53 @@
+"""``${{ secrets.NAME }}`` in an agent's environment: the operator's, and only by the operator's word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from sandbox.errors import AgentError
+
+REFERENCE = re.compile(r"\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+LOOSE = re.compile(r"\$\{\{.*?\}\}")
+
+
+def resolve(
+    agent: str,
+    env: Mapping[str, str],
+    *,
+    allowed: Collection[str],
+    operator: Mapping[str, str],
+    provided: Collection[str] = (),
+) -> dict[str, str]:
+    """An agent's environment with its secrets filled in.
+
+    Args:
+        agent: its name, for messages.
+        env: as in ``agent.yaml``.
+        allowed: names of secrets that agents may have.
+        operator: the operator's environment.
+        provided: variables that the services of the run set, such as OPENAI_API_KEY with a token of the gateway; those
+            of the agent are left out unread, so a real key never enters the sandbox.
+
+    Raises:
+        AgentError: a secret that is not allowed or not set, or a reference to anything else.
+    """
+    resolved = {}
+    for name, text in env.items():
+        if name in provided:
+            continue
+        for secret in REFERENCE.findall(text):
+            if secret not in allowed:
+                raise AgentError(
+                    f"agent {agent!r} wants the secret {secret} as {name}: name it in MLEBENCH_AGENT_SECRETS if it may "
+                    "have it (LLM keys belong to the gateway: MLEBENCH_PROVIDERS)"
+                )
+            if not operator.get(secret):
+                raise AgentError(
+                    f"agent {agent!r} wants the secret {secret} as {name}: set {secret} in your environment"
+                )
+        value = REFERENCE.sub(lambda match: operator[match[1]], text)
+        if LOOSE.search(REFERENCE.sub("", text)):
+            raise AgentError(f"agent {agent!r}: env {name} refers to something else than secrets.NAME: {text}")
+        resolved[name] = value
+    return resolved

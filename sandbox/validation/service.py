@@ -1,0 +1,162 @@
+"""`POST /validate` and `GET /health`, as the published benchmark has them, for one run.
+
+What an answer reveals: whether the file is valid and, if not, the line the grader has for it. Never a score, and never
+the text of an exception. Answers come at whole multiples of half a second, so that how long grading took, which might
+depend on how near a submission comes to the answers, cannot be told apart below that; what remains would take more
+questions than a run has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from sandbox.journal import Journal
+from sandbox.limits import GIB, MIB
+from sandbox.serving import in_thread
+from sandbox.validation.check import Check, Verdict
+from sandbox.validation.upload import BadUpload, TooLarge, Upload, receive
+
+logger = logging.getLogger(__name__)
+
+STEP_SECONDS = 0.5
+UPLOAD_SECONDS = 300.0
+WAITING = 4
+"""Questions that may wait while one is answered."""
+REFUSALS_RECORDED = 1000
+OURS = "the submission could not be checked because of an error on our side, which has been recorded; it may be fine"
+
+
+@dataclass(frozen=True)
+class ValidationLimits:
+    """How often an agent may ask, and with what."""
+
+    calls: int = 2000
+    calls_per_minute: int = 20
+    submission_bytes: int = 2 * GIB
+
+
+class ValidationService:
+    """The service of one run; its calls are counted across restarts."""
+
+    def __init__(self, check: Check, folder: Path, limits: ValidationLimits, since: str = "") -> None:
+        """Go on where the journal in `folder` ends, or begin.
+
+        Args:
+            check: judges the files.
+            folder: of this run; gets `validation.jsonl` and, for moments, what was sent.
+            limits: how often and how much.
+            since: ISO time from which on calls count.
+        """
+        self.journal = Journal(folder / "validation.jsonl", 64 * MIB)
+        asked = [record["time"] for record in self.journal.records() if record["verdict"] != "refused"]
+        self.calls = len(asked)
+        self.routes = [
+            Route("/validate", self._validate, methods=["POST"]),
+            Route("/health", self._health, methods=["GET"]),
+        ]
+        self._check = check
+        self._folder = folder
+        self._limits = limits
+        self._uncounted = sum(time < since for time in asked)
+        self._refused = 0
+        self._asked = 0
+        self._turn = asyncio.Lock()
+        self._allowance, self._refilled = float(limits.calls_per_minute), time.monotonic()
+
+    def begin_anew(self) -> None:
+        """The run starts over: what was asked before is kept, but counts no longer."""
+        self._uncounted = self.calls
+
+    def close(self) -> None:
+        """End what the check keeps running."""
+        self._check.close()
+
+    async def _health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "running"})
+
+    async def _validate(self, request: Request) -> Response:
+        if reason := self._over_limit():
+            return self._refuse(*reason)
+        self._asked += 1
+        try:
+            async with self._turn:
+                return await self._answer(request)
+        finally:
+            self._asked -= 1
+
+    async def _answer(self, request: Request) -> Response:
+        self.calls += 1
+        began, asked_at = time.monotonic(), datetime.now(UTC)
+        upload: Upload | None = None
+        with tempfile.TemporaryDirectory(prefix="upload-", dir=self._folder) as folder:
+            file = Path(folder) / "submission.csv"
+            try:
+                upload = await receive(request, file, self._limits.submission_bytes, UPLOAD_SECONDS)
+                received = time.monotonic()
+                verdict = await in_thread(partial(self._judge, file))
+                passed = time.monotonic() - received
+                await asyncio.sleep(math.ceil(passed / STEP_SECONDS) * STEP_SECONDS - passed)
+            except TooLarge as error:
+                verdict = Verdict("invalid", str(error))
+            except BadUpload as error:
+                self._record(asked_at, began, upload, Verdict("invalid", str(error)))
+                return JSONResponse({"error": str(error)}, 400)
+        self._record(asked_at, began, upload, verdict)
+        if verdict.outcome == "failed":
+            return JSONResponse({"error": OURS}, 500)
+        valid = verdict.outcome == "valid"
+        return JSONResponse({"result": "Submission is valid." if valid else f"Submission invalid! {verdict.message}"})
+
+    def _judge(self, file: Path) -> Verdict:
+        try:
+            return self._check(file)
+        except Exception:  # whatever it is, its text stays here
+            logger.exception("a submission could not be validated")
+            return Verdict("failed")
+
+    def _over_limit(self) -> tuple[str, int] | None:
+        """Why not now, and after how many seconds to ask again (0: never)."""
+        limits, now = self._limits, time.monotonic()
+        if self.calls - self._uncounted >= limits.calls:
+            return f"all {limits.calls} validations of this run are used up", 0
+        if self._asked > WAITING:
+            return "too many validations at once: wait for the answers", 5
+        per_second = limits.calls_per_minute / 60
+        self._allowance = min(self._allowance + (now - self._refilled) * per_second, limits.calls_per_minute)
+        self._refilled = now
+        if self._allowance < 1:
+            return f"more than {limits.calls_per_minute} validations a minute", math.ceil(1 / per_second)
+        self._allowance -= 1
+        return None
+
+    def _refuse(self, reason: str, seconds: int) -> Response:
+        self._refused += 1
+        if self._refused <= REFUSALS_RECORDED:
+            self.journal.append({"time": datetime.now(UTC).isoformat(), "verdict": "refused", "message": reason})
+        again = f"; ask again in {seconds} seconds" if seconds else ""
+        headers = {"Retry-After": str(seconds)} if seconds else {}
+        return JSONResponse({"error": f"Not validated: {reason}{again}."}, 429, headers)
+
+    def _record(self, asked_at: datetime, began: float, upload: Upload | None, verdict: Verdict) -> None:
+        record: dict[str, Any] = {
+            "time": asked_at.isoformat(),
+            "size": upload.size if upload else None,
+            "sha256": upload.sha256 if upload else None,
+            "verdict": verdict.outcome,
+            "message": verdict.message if verdict.outcome == "invalid" else None,
+            "seconds": round(time.monotonic() - began, 3),
+        }
+        self.journal.append(record)

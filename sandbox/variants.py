@@ -1,0 +1,60 @@
+"""Variants of an agent: one ``agent.yaml``, several ways to run it.
+
+    kwargs: {steps: 500}
+    variants:
+      dev: {kwargs: {steps: 8}, limits: {time_limit_seconds: 600}}
+      dev-large: {extends: dev, kwargs: {model: large}}
+
+A variant is what stands at the top with its own fields laid over it, mapping by mapping. Chosen as ``aide/dev`` or
+``aide@dev``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+EXTENDS = "extends"
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """``aide@dev`` as agent and variant; a name without @ has none. Names with / are split where agents are known."""
+    agent, at, variant = name.rpartition("@")
+    return (agent, variant) if at and agent else (name, None)
+
+
+def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
+    """The fields of a variant.
+
+    Raises:
+        ValueError: there is no such variant, variants extend each other in a circle, or one is not a mapping.
+    """
+    base = {name: value for name, value in fields.items() if name != "variants"}
+    variants = fields.get("variants") or {}
+    if not isinstance(variants, Mapping) or not all(isinstance(each, Mapping) for each in variants.values()):
+        raise ValueError("variants: must be fields below a name, such as `dev: {kwargs: {steps: 8}}`")
+    chain: list[Mapping[str, Any]] = []
+    seen: list[str] = []
+    while variant is not None:
+        if variant in seen:
+            raise ValueError(f"variants: {' extends '.join([*seen, variant])}")
+        if variant not in variants:
+            close = difflib.get_close_matches(variant, map(str, variants), n=1, cutoff=0.5)
+            known = ", ".join(map(str, variants)) or "none"
+            hint = f"did you mean {close[0]}?" if close else f"known variants: {known}"
+            raise ValueError(f"no variant {variant!r}: {hint}")
+        seen.append(variant)
+        chain.append(variants[variant])
+        variant = variants[variant].get(EXTENDS)
+    for layer in reversed(chain):
+        base = _merge(base, {name: value for name, value in layer.items() if name != EXTENDS})
+    return base
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for name, value in above.items():
+        old = merged.get(name)
+        merged[name] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged

@@ -1,0 +1,102 @@
+"""An installation started by `deployments.up`, and what a user does with it over its HTTP API."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from deployments.up import Installation
+
+ROOT = Path(__file__).parents[2]
+FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+
+def until(what: str, ready: Callable[[], Any], seconds: float = 240.0) -> Any:
+    """The first true answer; the services tell of no event that could be waited for instead."""
+    end = time.monotonic() + seconds
+    while not (answer := ready()):
+        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.25)
+    return answer
+
+
+class Running:
+    """A running installation with a store of its own."""
+
+    def __init__(self, folder: Path, **env: str) -> None:
+        self.folder, self.state, self.store = folder, folder / "state", folder / "store"
+        self.env = {
+            **os.environ,
+            "MLEBENCH_STORE": str(self.store),
+            "MLEBENCH_SCRATCH": str(folder / "s"),
+            "MLEBENCH_AGENT_DIRS": json.dumps([str(folder.parent)]),  # agents that a test writes are trusted
+            **env,
+        }
+        self.up()
+        self.installation = Installation(self.state)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "deployments.up", "--state", str(self.state), *arguments]
+        return subprocess.run(command, env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=280)
+
+    def up(self) -> str:
+        result = self.command("--port", "0", "--dask-workers", "1")
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    def down(self) -> str:
+        return self.command("--down").stdout
+
+    def api(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.installation.url}/api{path}", data, {"Content-Type": "application/json"}
+        )
+        for attempt in range(6):
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                # "Try again": SQLite is locked. Prefect's own client waits just so.
+                if error.code != 503 or attempt == 5:
+                    raise
+                time.sleep(1)
+        raise AssertionError
+
+    def trigger(self, deployment: str, **parameters: Any) -> str:
+        """Start a run of `flow/deployment`; returns its id."""
+        found = self.api(f"/deployments/name/{deployment}")
+        run = self.api(f"/deployments/{found['id']}/create_flow_run", {"parameters": parameters})
+        return str(run["id"])
+
+    def flow_run(self, run: str) -> Any:
+        return self.api(f"/flow_runs/{run}")
+
+    def ended(self, run: str) -> Any:
+        """The state in which a flow run ended."""
+        until(f"the end of {run}", lambda: self.flow_run(run)["state_type"] in FINAL)
+        return self.flow_run(run)["state"]
+
+    def log(self, name: str = "worker") -> str:
+        return (self.state / f"{name}.log").read_text()
+
+
+@contextlib.contextmanager
+def installation(folder: Path, **env: str) -> Iterator[Running]:
+    """An installation for the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    running = Running.__new__(Running)
+    try:
+        running.__init__(folder, **env)  # type: ignore[misc]
+        yield running
+    finally:
+        running.down()

@@ -1,0 +1,215 @@
+"""The whole installation for real: started by `up`, used over its API, a worker killed in mid-run, ended by `down`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from deployments.services import free_port
+from tests.deployments.installation import ROOT, Running, installation, until
+from tests.grading.test_page import Browser
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def in_installation(running: Running, code: str) -> str:
+    """What Python code prints that talks to the installation's server."""
+    env = {**running.env, **running.installation.environment()}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, timeout=240
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def slow_agent(notes: Path) -> Path:
+    """An agent that counts its starts by competition in `notes`; on diabetes it then waits for a file `go` there."""
+    folder = notes / "slow"
+    folder.mkdir()
+    (folder / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
+    (folder / "start.sh").write_text(
+        f"""#!/bin/bash
+echo start >> {notes}/starts-$COMPETITION_ID
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+[ $COMPETITION_ID = diabetes ] || exit 0
+while [ ! -e {notes}/go ]; do sleep 0.1; done
+"""
+    )
+    return folder
+
+
+def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running) -> None:
+    first = running.trigger("nightly/nightly-lite", split="demo")
+    assert running.ended(first)["type"] == "COMPLETED", running.log()
+    grades = pd.read_parquet(running.store / "tables" / "grades")
+    assert sorted(grades["competition_id"]) == ["breast-cancer", "diabetes", "digits"]
+    assert set(grades["outcome"]) == {"valid"}
+    assert running.flow_run(first)["name"] == "nightly dummy on demo"
+    keys = {each["key"] for each in running.api("/artifacts/filter", {}) if each["key"]}
+    assert {"prepared", "runs", "report", "summary", "nightly"} <= keys
+
+    # Somebody's change to a grader, seen from the next night: yesterday's score is another one.
+    (part,) = (running.store / "tables" / "grades").glob("*/part-0.parquet")
+    frame = pd.read_parquet(part)
+    frame.loc[frame["competition_id"] == "digits", "score"] += 0.125
+    frame.to_parquet(part, index=False)
+    second = running.ended(running.trigger("nightly/nightly-lite", split="demo"))
+    assert second["type"] == "FAILED"
+    assert "1 scores moved" in second["message"]
+    assert "digits seed 0" in second["message"]
+    third = running.ended(running.trigger("nightly/nightly-lite", split="demo"))
+    assert third["type"] == "COMPLETED", third["message"]
+
+
+def test_every_parameter_is_described_for_the_form(running: Running) -> None:
+    deployments = running.api("/deployments/filter", {})
+    names = {each["name"] for each in deployments}
+    assert names == {"full-benchmark", "nightly-lite", "prepare", "grade"}
+    for each in deployments:
+        for name, schema in each["parameter_openapi_schema"]["properties"].items():
+            assert schema["description"], (each["name"], name)
+        assert "mlebench" in each["tags"]
+    (nightly,) = (each for each in deployments if each["name"] == "nightly-lite")
+    assert [schedule["schedule"]["cron"] for schedule in nightly["schedules"]] == ["0 2 * * *"]
+    assert nightly["parameters"] == {"split": "low", "agent": "dummy"}
+
+
+def test_a_wrong_parameter_is_refused_before_anything_runs(running: Running) -> None:
+    with pytest.raises(OSError, match=r"409|422"):
+        running.trigger("preparation/prepare", split="lo")
+
+
+def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path: Path) -> None:
+    stores = [str(tmp_path / name) for name in ("a", "b")]
+    runs = [running.trigger("preparation/prepare", split="demo", store=store) for store in stores]
+    assert [running.ended(run)["type"] for run in runs] == ["COMPLETED", "COMPLETED"], running.log()
+    manifests = [
+        [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/manifest.parquet"))]
+        for store in stores
+    ]
+    assert len(manifests[0]) == 3
+    for one, other in zip(*manifests, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_a_second_up_changes_nothing(running: Running) -> None:
+    before = (running.state / "processes.json").read_text()
+    assert running.installation.url in running.up()
+    assert (running.state / "processes.json").read_text() == before
+
+
+@pytest.mark.service("chromium")
+def test_the_ui_shows_the_runs(running: Running, tmp_path: Path) -> None:
+    run = running.trigger("grading/grade", run_group="nobody")
+    state = running.ended(run)
+    assert (state["type"], "no finished runs of group 'nobody'" in state["message"]) == ("FAILED", True)
+    browser = Browser(tmp_path)
+    try:
+        browser.call("Page.navigate", url=f"{running.installation.url}/runs/flow-run/{run}")
+        browser.wait_for(lambda: "grade nobody" in (browser.run("document.body.innerText") or ""), 240)
+    finally:
+        browser.close()
+
+
+def test_a_killed_worker_loses_nothing_that_was_finished(tmp_path: Path) -> None:
+    with installation(tmp_path / "up") as running:
+        agent = slow_agent(tmp_path)
+        run = running.trigger(
+            "benchmark/full-benchmark", competition_ids=["digits", "diabetes"], agent=str(agent), run_group="killed"
+        )
+        records = running.store / "runs" / "killed"
+        grade, started = records / "digits" / "0" / "grade.json", tmp_path / "starts-diabetes"
+        until("one grade and one agent that waits", lambda: grade.exists() and started.exists(), 400)
+
+        # The machine dies, as far as Prefect can tell: the worker and its flow run's process at one blow.
+        worker = running.installation.services.running()["worker"]
+        pid = int(running.flow_run(run)["infrastructure_pid"])
+        for process in (worker, psutil.Process(pid)):
+            process.kill()
+        psutil.wait_procs([worker], timeout=30)
+        assert running.flow_run(run)["state_type"] == "RUNNING", "nobody told the server"
+
+        assert in_installation(running, "from flows import zombies; print(zombies.find())") == "[]\n", "too early"
+        running.up()
+        report = in_installation(
+            running,
+            "from datetime import UTC, datetime, timedelta\n"
+            "from flows import zombies\n"
+            "found = zombies.find(now=datetime.now(UTC) + timedelta(hours=1))\n"
+            "print(*(each.name for each in found)); print(*zombies.resolve(found).values())",
+        )
+        assert report.splitlines() == [f"{agent} on low, group killed", "resubmitted"]
+        until("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2)
+        (tmp_path / "go").touch()
+        state = running.ended(run)
+
+        assert state["type"] == "COMPLETED", running.log()
+        for name in ("digits", "diabetes"):
+            assert (tmp_path / f"starts-{name}").read_text() == "start\n", name
+        grades = pd.read_parquet(running.store / "tables" / "grades")
+        assert sorted(grades["competition_id"]) == ["diabetes", "digits"]
+        left = in_installation(
+            running,
+            "from prefect import get_client\n"
+            "with get_client(sync_client=True) as client:\n"
+            "    print(sum(limit.active_slots for limit in client.read_global_concurrency_limits()))",
+        )
+        assert left.strip() in ("0", "0.0"), "a slot leaked"
+
+
+def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:
+    bystander = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        with installation(tmp_path / "up") as running:
+            services = running.installation.services.running()
+            assert list(services) == ["server", "dask-scheduler", "dask-workers", "worker"]
+            family = [each for service in services.values() for each in (service, *service.children(recursive=True))]
+            # An id that now belongs to somebody else, as after a restart of the machine.
+            record = running.state / "processes.json"
+            record.write_text(json.dumps({**json.loads(record.read_text()), "old": [bystander.pid, 1.0]}))
+            assert running.down().strip() == "ended: worker, dask-workers, dask-scheduler, server"
+            _, alive = psutil.wait_procs(family, timeout=30)
+            assert alive == []
+            assert running.down().strip() == "ended: nothing was running"
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server of the test's own, on a socket and a port of this machine; gives its URL."""
+    binaries, port = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1], free_port()
+    # It refuses to run as root, and another user may not enter pytest's own folders.
+    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    data = Path(tempfile.mkdtemp(prefix="mlebench-pg-"))
+    if user:
+        shutil.chown(data, "postgres")
+    control = [*user, binaries / "pg_ctl", "-D", data, "-w", "-l", data / "server.log"]
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data}"
+    try:
+        subprocess.run([*user, binaries / "initdb", "-D", data, "-U", "prefect", "-A", "trust"], check=True, cwd="/")
+        subprocess.run([*control, "-o", options, "start"], check=True, cwd="/")
+        yield f"postgresql://prefect@127.0.0.1:{port}/postgres"
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, cwd="/")
+        shutil.rmtree(data)
+
+
+@pytest.mark.service("postgres")
+def test_the_server_on_postgresql(tmp_path: Path, postgres: str) -> None:
+    with installation(tmp_path / "up", MLEBENCH_DATABASE_URL=postgres) as running:
+        run = running.trigger("nightly/nightly-lite", split="demo", competition_ids=["diabetes"])
+        assert running.ended(run)["type"] == "COMPLETED", running.log()
+        assert not list((running.state / "prefect").glob("*.db")), "nothing is in SQLite"

@@ -1,0 +1,106 @@
+"""The whole pipeline with its root in a bucket; and on a cluster of processes that share nothing but that bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from competitions import registry
+from flows.full_benchmark import full_benchmark
+from flows.prepare import prepare
+from storage.cluster import DaskExecutor
+from storage.materialise import materialise
+from storage.prepared import committed_key
+from storage.settings import get_settings
+from storage.store import Store
+from tasks.progress import Event, listen
+from tests.s3.fixtures import Bucket
+from tests.storage.test_crash import scheduler_and_workers
+
+
+@pytest.fixture
+def store(s3: Bucket) -> Store:
+    return Store(s3.url)
+
+
+def test_prepare_run_and_grade_in_a_bucket(store: Store, s3: Bucket, tmp_path: Path) -> None:
+    ids = registry.list("demo")
+    outcomes = full_benchmark(ids, "dummy", "group", store.root)
+    assert {each.result for each in outcomes} == {"done"}
+    grades = pd.read_parquet(store.url("tables", "grades"))
+    assert sorted(grades["competition_id"]) == ids
+    assert set(grades["outcome"]) == {"valid"}
+    keys = s3.names()
+    assert "reports/group/report.html" in keys
+    assert {f"runs/group/{name}/0/submission.csv" for name in ids} <= set(keys)
+    assert not [key for key in keys if key.startswith("raw/") and key.endswith(".zip")], "not kept unless asked for"
+    copies = {
+        path.name for path in (tmp_path / "scratch" / "cache").iterdir() if path.is_dir() and "." not in path.name
+    }
+    assert len(copies) == 2 * len(ids), "public and private parts"
+
+    again = full_benchmark(ids, "dummy", "group", store.root)
+    assert {each.result for each in again} == {"reused"}
+
+
+def test_a_server_that_restarts_in_mid_prepare(store: Store, s3: Bucket) -> None:
+    back: list[threading.Thread] = []
+
+    def restart(event: Event) -> None:
+        if event.state == "split" and event.total and not back:
+            s3.stop()
+            back.append(threading.Thread(target=s3.start))
+            back[0].start()
+
+    end = listen(restart)
+    try:
+        (outcome,) = prepare(["digits"], store.root)
+    finally:
+        end()
+        for thread in back:
+            thread.join()
+    assert back, "the server did go away"
+    assert outcome.result == "done"
+    assert committed_key(store, "v1", "digits") is not None
+
+
+@pytest.fixture
+def nothing_shared(s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a scheduler with three workers that know the package, the bucket's server, and nothing else."""
+    with scheduler_and_workers(tmp_path, 3, s3.environment) as (address, _):
+        monkeypatch.setenv("MLEBENCH_DASK_ADDRESS", address)
+        get_settings.cache_clear()
+        yield address
+    get_settings.cache_clear()
+
+
+def test_workers_that_share_nothing_but_the_bucket(
+    store: Store, nothing_shared: str, digits_zip: Path, tmp_path: Path
+) -> None:
+    assert get_settings().dask_address == nothing_shared
+    (outcome, *_) = prepare(["digits", "diabetes"], store.root)
+    assert outcome.result == "done"
+    expected = registry.get("digits").prepare(digits_zip, tmp_path / "alone")
+    pd.testing.assert_frame_equal(pd.read_parquet(store.prepared("v1", "digits") + "/manifest.parquet"), expected)
+    marker = store.read_json(store.prepared("v1", "digits") + "/commit.json")
+    assert json.dumps(marker["files"]) == str(len(expected))
+
+
+def test_every_worker_takes_part(store: Store, nothing_shared: str) -> None:
+    pids = set(DaskExecutor(nothing_shared).map(_who, [0.5] * 9))
+    assert len(pids) == 3
+    assert os.getpid() not in pids
+    store.write(store.raw("digits"), registry.get("digits").bundle())
+    executor = DaskExecutor(nothing_shared)
+    assert len(materialise("digits", store.raw("digits"), store.prepared("v2", "digits"), executor=executor)) == 6
+
+
+def _who(seconds: float) -> int:
+    threading.Event().wait(seconds)  # long enough for each of the others to be given one
+    return os.getpid()

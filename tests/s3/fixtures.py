@@ -1,0 +1,112 @@
+"""`s3`: a bucket of its own on a server that can be taken away and brought back; each test runs on every server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.s3_server import S3Server, missing
+
+
+class Moto:
+    """moto's server in this process: its objects outlive the listening socket."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self._server: Any = None
+        self.environment = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+    def start_gateway(self) -> None:
+        from moto.server import ThreadedMotoServer
+
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
+        self._server.start()
+
+    def stop_gateway(self) -> None:
+        self._server.stop()
+        self._server = None
+
+
+class Bucket:
+    """A fresh bucket. `url` is the root for a store, `environment` what another process needs to reach it."""
+
+    def __init__(self, server: Moto | S3Server) -> None:
+        self.server, self.name = server, f"test-{uuid.uuid4().hex[:12]}"
+        self.url = f"s3://{self.name}/some/prefix"
+        self.environment = server.environment
+        self.client = self._client()
+        self.client.create_bucket(Bucket=self.name)
+
+    def _client(self) -> Any:
+        import boto3
+
+        names = ("endpoint_url", "aws_access_key_id", "aws_secret_access_key", "region_name")
+        return boto3.client("s3", **dict(zip(names, self.environment.values(), strict=True)))
+
+    def names(self) -> list[str]:
+        """Every object, sorted, without the prefix."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
+        return sorted(each["Key"].removeprefix("some/prefix/") for page in pages for each in page.get("Contents", ()))
+
+    def stop(self) -> None:
+        """The server goes away."""
+        self.server.stop_gateway()
+
+    def start(self) -> None:
+        """It comes back with everything it had."""
+        self.server.start_gateway()
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.server.port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise AssertionError("the server does not come back")
+
+
+@pytest.fixture(scope="session")
+def _moto() -> Iterator[Moto]:
+    server = Moto()
+    server.start_gateway()
+    yield server
+    server.stop_gateway()
+
+
+@pytest.fixture(scope="session")
+def _radosgw() -> Iterator[S3Server]:
+    assert missing() is None
+    folder = Path(tempfile.mkdtemp(prefix="mlebench-s3-"))
+    try:
+        with S3Server(folder) as server:
+            yield server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["moto", pytest.param("radosgw", marks=pytest.mark.service("s3"))])
+def s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A bucket on moto and on radosgw, with the environment that leads there."""
+    server = request.getfixturevalue(f"_{request.param}")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("NO_PROXY", ",".join(filter(None, ["127.0.0.1", os.environ.get("NO_PROXY")])))
+    from s3fs import S3FileSystem
+
+    S3FileSystem.clear_instance_cache()  # clients of an earlier test know another server's credentials
+    yield Bucket(server)
+    S3FileSystem.clear_instance_cache()

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox import control
+from sandbox.agents import BASE_IMAGE
+from sandbox.backend import RunHandle, RunResult, RunSpec
+from sandbox.docker import runs
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.engine import connect
+from sandbox.docker.network import remove
+
+ROOT = Path(__file__).parents[3]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.service("docker"))
+
+
+@pytest.fixture(scope="session")
+def base_image(request: pytest.FixtureRequest) -> str:
+    """The base image, built on Debian from debootstrap if nobody has built it."""
+    from sandbox.docker.build import build_base
+
+    known = subprocess.run(["docker", "image", "inspect", BASE_IMAGE], capture_output=True, check=False)
+    if known.returncode:
+        subprocess.run([ROOT / "deployments" / "base_image.sh", "mlebench-debian:bookworm"], check=True)
+        build_base(base="mlebench-debian:bookworm")
+    return BASE_IMAGE
+
+
+@pytest.fixture
+def unique() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+@pytest.fixture
+def docker_spec(make_spec: Callable[..., RunSpec], base_image: str, unique: str) -> Iterator[Callable[..., RunSpec]]:
+    """As `make_spec`, with a run id of its own; whatever is left of the runs goes at the end."""
+    made: list[RunSpec] = []
+
+    def make(script: str, *, run_id: str = "run", **rest: Any) -> RunSpec:
+        spec = make_spec(script, run_id=run_id, **{"cpus": 1, **rest})
+        made.append(dataclasses.replace(spec, run_id=f"{run_id}-{unique}"))
+        return made[-1]
+
+    yield make
+    for spec in made:
+        remove(connect(), spec.workdir)
+
+
+@pytest.fixture
+def docker_backend() -> Iterator[DockerBackend]:
+    with DockerBackend() as backend:
+        yield backend
+
+
+@dataclasses.dataclass
+class Run:
+    handle: RunHandle
+    result: RunResult
+    lines: list[str]
+
+    @property
+    def log(self) -> str:
+        return (self.result.logs / "agent.log").read_text(errors="replace")
+
+
+@pytest.fixture
+def run(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> Callable[..., Run]:
+    """Run an agent with this start.sh to its end and make sure that no container or network is left."""
+
+    def run(script: str, **limits: Any) -> Run:
+        lines: list[str] = []
+        handle = docker_backend.start(docker_spec(script, **limits))
+        result = docker_backend.wait(handle, lines.append)
+        assert left_of(handle.workdir) == []
+        return Run(handle, result, lines)
+
+    return run
+
+
+def left_of(workdir: Path) -> list[str]:
+    """Names of containers and networks of a run."""
+    client = connect()
+    label = {"label": f"{runs.WORKDIR}={workdir}"}
+    return [
+        each.name for each in (*client.containers.list(all=True, filters=label), *client.networks.list(filters=label))
+    ]
+
+
+class Waiting:
+    """A wait in another thread."""
+
+    def __init__(self, backend: DockerBackend, handle: RunHandle) -> None:
+        self.lines: list[str] = []
+        self.seen = threading.Condition()
+        self.results: list[RunResult | Exception] = []
+        self.thread = threading.Thread(target=self._wait, args=(backend, handle))
+        self.thread.start()
+
+    def _wait(self, backend: DockerBackend, handle: RunHandle) -> None:
+        try:
+            self.results.append(backend.wait(handle, self._line))
+        except Exception as error:
+            self.results.append(error)
+
+    def _line(self, line: str) -> None:
+        with self.seen:
+            self.lines.append(line)
+            self.seen.notify_all()
+
+    def until(self, line: str) -> None:
+        with self.seen:
+            assert self.seen.wait_for(lambda: line in self.lines, 60), f"no {line!r} in {self.lines}, {self.results}"
+
+    def result(self) -> RunResult:
+        self.thread.join(90)
+        [result] = self.results
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+
+@pytest.fixture
+def layout() -> Callable[[RunHandle], control.Layout]:
+    return lambda handle: control.Layout(handle.workdir)
+
+
+@pytest.fixture(autouse=True)
+def _not_the_operators_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("DOCKER_") and name != "DOCKER_HOST"]:
+        monkeypatch.delenv(name)

@@ -1,0 +1,268 @@
+"""An agent that means harm."""
+
+from __future__ import annotations
+
+import socket
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sandbox.backend import RunSpec
+from sandbox.docker import proxy
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.proxy import allowed
+from tests.sandbox.docker.conftest import Run, Waiting
+
+PYTHON = "exec python3 - <<'PYTHON'\n{}\nPYTHON\n"
+
+
+def python(code: str, **values: object) -> str:
+    code = textwrap.dedent(code)
+    for name, value in values.items():
+        code = code.replace(f"@{name}@", repr(value))
+    return PYTHON.format(code)
+
+
+@pytest.fixture
+def host_service() -> Iterator[int]:
+    """A service of this machine on all its addresses, as careless ones are."""
+    server = socket.create_server(("0.0.0.0", 0))
+    port = server.getsockname()[1]
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            connection.sendall(b"secret of the host")
+            connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield port
+    server.close()
+
+
+def test_answers_are_nowhere_in_the_container(run: Callable[..., Run], prepared: Path) -> None:
+    (prepared / "private" / "test.csv").write_text("id,label\nanswer-4711,7\n")
+    done = run(
+        python(
+            """
+            import os
+            found = files = 0
+            for root, folders, names in os.walk("/"):
+                if root == "/":
+                    folders[:] = [each for each in folders if each not in ("proc", "sys", "usr", "opt", "lib")]
+                for name in names:
+                    path = os.path.join(root, name)
+                    try:
+                        if os.path.isfile(path) and os.path.getsize(path) < 1 << 20:
+                            files += 1
+                            found += ("answer-" + "4711").encode() in open(path, "rb").read()
+                    except OSError:
+                        pass
+            print("searched" if files > 50 else "nothing to search", found)
+            for path in ("/home/data/../private/test.csv", @answers@, "/proc/1/root" + @answers@):
+                print(os.path.exists(path))
+            """,
+            answers=str(prepared / "private" / "test.csv"),
+        )
+    )
+    assert done.lines == ["searched 0", "False", "False", "False"]
+    mounts = run("cat /proc/self/mountinfo").log
+    assert "/prepared/public " in mounts
+    assert "/private" not in mounts
+
+
+def test_the_agent_has_no_rights(run: Callable[..., Run], prepared: Path) -> None:
+    done = run(
+        """
+        grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr '\\t' ' '
+        for path in /etc/x /usr/x /x /opt/venv/x /home/data/x /home/data/sample_submission.csv; do
+            (echo y >$path) 2>/dev/null && echo "wrote $path"
+        done
+        rm -rf /home/data /home/instructions.txt 2>/dev/null; mv /home/data /home/gone 2>/dev/null
+        ls /home/data/sample_submission.csv /home/instructions.txt
+        chmod u+s "$(command -v bash)" 2>/dev/null && echo setuid
+        mount -t tmpfs none /mnt 2>/dev/null && echo mounted
+        mknod /home/tmp/disk b 254 0 2>/dev/null && echo device
+        unshare -r true 2>/dev/null && echo namespace
+        ls -la /var/run/docker.sock /run/docker.sock 2>/dev/null && echo docker
+        ls /dev
+        """
+    )
+    for line in ("CapEff: 0000000000000000", "CapBnd: 0000000000000000", "NoNewPrivs: 1", "Seccomp: 2"):
+        assert line in done.lines
+    assert "wrote" not in done.log
+    for word in ("setuid", "mounted", "device", "namespace", "docker"):
+        assert word not in done.lines
+    assert "/home/data/sample_submission.csv" in done.lines
+    assert "/home/instructions.txt" in done.lines
+    assert not any(line.startswith(("sd", "vd", "nvme", "loop", "mem", "kmsg")) for line in done.lines)
+    assert sorted(path.name for path in (prepared / "public").iterdir()) == [
+        "description.md",
+        "images",
+        "sample_submission.csv",
+    ]
+
+
+def test_only_its_own_processes_are_seen(run: Callable[..., Run]) -> None:
+    done = run("ls /proc | grep -c '^[0-9]*$'")
+    assert int(done.lines[0]) < 12
+
+
+REACH = """
+    import socket, sys
+    def reach(host, port):
+        try:
+            with socket.create_connection((host, port), timeout=1.5) as connection:
+                return connection.recv(100).decode(errors="replace") or "connected"
+        except OSError as error:
+            return "no"
+    def find(name):
+        try:
+            return socket.getaddrinfo(name, 80)[0][4][0]
+        except OSError:
+            return "no"
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(32) as threads:
+        names = ["example.org", "host.docker.internal"]
+        found = [threads.submit(find, name) for name in names]
+        answers = threads.map(lambda target: reach(*target), @targets@)
+        for (host, port), answer in zip(@targets@, answers):
+            print(host, port, answer)
+        for name, answer in zip(names, found):
+            print(name, answer.result())
+"""
+
+
+def test_neither_internet_nor_host_are_reached(run: Callable[..., Run], host_service: int) -> None:
+    addresses = {
+        address.address
+        for each in psutil.net_if_addrs().values()
+        for address in each
+        if address.family == socket.AF_INET and not address.address.startswith("127.")
+    }
+    own = {f"172.{second}.0.1" for second in range(17, 32)} | {"192.168.0.1", "192.168.16.1"}
+    targets = [(address, host_service) for address in sorted(addresses | own)]
+    targets += [("1.1.1.1", 53), ("8.8.8.8", 443), ("169.254.169.254", 80), ("fe80::1%eth0", host_service)]
+    done = run(python(REACH, targets=targets), time_limit_seconds=120)
+    assert len(done.lines) == len(targets) + 2, done.log
+    assert [line for line in done.lines if not line.endswith(" no")] == []
+
+
+def test_runs_do_not_reach_each_other(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> None:
+    listens = docker_spec(
+        python(
+            """
+            import socket, time
+            server = socket.create_server(("0.0.0.0", 7777))
+            probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); probe.connect(("10.255.255.255", 1))
+            print("address", probe.getsockname()[0]); print("listening", flush=True)
+            time.sleep(60)
+            """
+        ),
+        run_id="first",
+    )
+    first = docker_backend.start(listens)
+    waiting = Waiting(docker_backend, first)
+    waiting.until("listening")
+    address = waiting.lines[0].split()[1]
+    name = f"mlebench-{listens.run_id}"
+    second = docker_spec(python(REACH, targets=[(address, 7777), (name, 7777), ("agent", 7777)]), run_id="second")
+    result = docker_backend.wait(docker_backend.start(second))
+    lines = (result.logs / "agent.log").read_text().splitlines()
+    assert [line for line in lines if not line.endswith(" no")] == []
+    docker_backend.stop(first)
+    waiting.result()
+
+
+def test_the_forwarder_is_all_there_is(run: Callable[..., Run]) -> None:
+    """Its three ports answer, and without a service behind them they say so."""
+    done = run(
+        python(
+            """
+            import urllib.request, urllib.error, socket
+            for port in (5000, 8000):
+                try:
+                    urllib.request.urlopen(f"http://services:{port}/health", timeout=5)
+                except urllib.error.HTTPError as error:
+                    print(port, error.code)
+            address = socket.gethostbyname("services")
+            open_ports = []
+            for port in [*range(1, 1024), 2375, 2376, 3128, 5000, 8000, 8080]:
+                with socket.socket() as s:
+                    s.settimeout(0.2)
+                    if s.connect_ex((address, port)) == 0:
+                        open_ports.append(port)
+            print(open_ports)
+            """
+        )
+    )
+    assert done.lines == ["5000 503", "8000 503", "[3128, 5000, 8000]"]
+
+
+@pytest.mark.parametrize(
+    ("host", "answer"),
+    [
+        ("example.com", True),
+        ("PyPI.org.", True),
+        ("files.example.org", True),
+        ("example.org", False),
+        ("evilexample.org", False),
+        ("example.com.evil.net", False),
+        ("", False),
+    ],
+)
+def test_the_list_of_hosts(host: str, answer: bool) -> None:
+    assert allowed(host, ["example.com", ".example.org"]) is answer
+
+
+ASK = """
+    import os, socket, urllib.request
+    with socket.create_connection(("services", 3128)) as proxy:
+        proxy.sendall(b"CONNECT allowed.example:443 HTTP/1.1\\r\\n\\r\\n")
+        answer = b"".join(iter(lambda: proxy.recv(1000), b"")).split(b"\\r\\n")
+        print(answer[0], answer[-1])
+    for line in (b"CONNECT other.example:443", b"CONNECT allowed.example:22", b"GET http://allowed.example/"):
+        with socket.create_connection(("services", 3128)) as proxy:
+            proxy.sendall(line + b" HTTP/1.1\\r\\n\\r\\n")
+            print(proxy.recv(1000).split(b"\\r\\n")[0])
+    print(os.environ["https_proxy"])
+"""
+
+
+def test_hosts_on_the_list_are_reached_through_the_proxy(
+    docker_spec: Callable[..., RunSpec], host_service: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proxy, "_connect", lambda _host, _port: socket.create_connection(("127.0.0.1", host_service)))
+    with DockerBackend(policy="allowlist", allowed_hosts=["allowed.example"]) as backend:
+        result = backend.wait(backend.start(docker_spec(python(ASK))))
+    assert (result.logs / "agent.log").read_text().splitlines() == [
+        "b'HTTP/1.1 200 Connection established' b'secret of the host'",
+        "b'HTTP/1.1 403 Forbidden'",
+        "b'HTTP/1.1 403 Forbidden'",
+        "b'HTTP/1.1 405 Method Not Allowed'",
+        "http://services:3128",
+    ]
+
+
+def test_a_listed_name_for_an_inner_address_is_refused() -> None:
+    with pytest.raises(OSError, match="inner address"):
+        proxy._connect("localhost", 443)
+
+
+def test_open_means_open(docker_spec: Callable[..., RunSpec], host_service: int) -> None:
+    code = """
+        import socket
+        gateway = next(line.split()[2] for line in open("/proc/net/route") if line.split()[1] == "00000000")
+        address = socket.inet_ntoa(bytes.fromhex(gateway)[::-1])
+        print(socket.create_connection((address, @port@), timeout=5).recv(100))
+    """
+    with DockerBackend(policy="open") as backend:
+        result = backend.wait(backend.start(docker_spec(python(code, port=host_service))))
+    assert (result.logs / "agent.log").read_text() == "b'secret of the host'\n"

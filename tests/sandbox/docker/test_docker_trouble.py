@@ -1,0 +1,204 @@
+"""What is missing or breaks, in one clear line; other runs unharmed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.agents import Agent, load_agent
+from sandbox.backend import RunSpec
+from sandbox.docker import watch
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.build import build_agent, build_base
+from sandbox.docker.check import check
+from sandbox.docker.containers import options
+from sandbox.docker.engine import EngineGone, connect
+from sandbox.docker.gpus import Gpus
+from sandbox.errors import BackendError, BuildError, PrivilegedAgentRefused
+from sandbox.isolation import Isolation
+from tests.sandbox.docker.conftest import Waiting, left_of
+
+ENGINE = "/var/run/docker.sock"
+
+
+def one_line(caught: pytest.ExceptionInfo[BackendError]) -> str:
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(EngineGone) as caught:
+        DockerBackend()
+    assert one_line(caught).startswith("no Docker engine answers (no such file or directory): start it")
+
+
+def test_an_unknown_runtime() -> None:
+    with pytest.raises(BackendError, match="knows no runtime 'nope' \\(it has runc\\)") as caught:
+        DockerBackend(runtime="nope")
+    one_line(caught)
+
+
+def test_a_known_runtime(docker_spec: Callable[..., RunSpec]) -> None:
+    with DockerBackend(runtime="runc") as backend:
+        assert backend.wait(backend.start(docker_spec("true"))).status == "completed"
+
+
+def test_a_missing_image(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
+) -> None:
+    spec = replace(docker_spec(""), agent=make_agent("true", image="mlebench-no-such-image"))
+    with pytest.raises(BackendError, match="image mlebench-no-such-image of agent 'made' is missing: mlebench build"):
+        docker_backend.start(spec)
+    assert left_of(spec.workdir) == []
+    with pytest.raises(BackendError, match="is missing"):
+        check(spec.agent, Isolation("docker"))
+
+
+def test_an_image_that_cannot_run_the_agent(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
+) -> None:
+    agent = make_agent("true")
+    (agent.folder / "Dockerfile").write_text("FROM scratch\nCOPY start.sh /\n")
+    build_agent(agent)
+    spec = replace(docker_spec(""), agent=agent)
+    with pytest.raises(BackendError) as caught:
+        docker_backend.start(spec)
+    assert "forwarder" in one_line(caught)
+    assert left_of(spec.workdir) == []
+    connect().images.remove(agent.image_name)
+
+
+def test_a_failing_build(make_agent: Callable[..., Agent], base_image: str) -> None:
+    agent = make_agent("true")
+    with pytest.raises(BuildError, match="has no Dockerfile: it runs in mlebench-base"):
+        build_agent(agent)
+    (agent.folder / "Dockerfile").write_text(f"FROM {base_image}\nRUN echo to no avail; exit 7\n")
+    lines: list[str] = []
+    with pytest.raises(BuildError, match=r"image mlebench-agent-made could not be built: .*exit code: 7") as caught:
+        build_agent(agent, on_line=lines.append)
+    one_line(caught)
+    assert any("to no avail" in line for line in lines)
+    with pytest.raises(BuildError, match="no list of packages 'none'"):
+        build_base(packages="none")
+
+
+def test_no_gpu(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> None:
+    if shutil.which("nvidia-smi"):
+        pytest.skip("this machine has GPUs")
+    with pytest.raises(BackendError, match=r"asks for 2 GPUs, and this machine has none"):
+        docker_backend.start(docker_spec("true", gpus=2))
+
+
+def test_gpus_belong_to_one_run_each() -> None:
+    gpus = Gpus(connect(), ["a", "b", "c"])
+    assert gpus.take("one", 2) == ["a", "b"]
+    assert gpus.take("one", 2) == ["a", "b"]
+    waiting = threading.Thread(target=gpus.take, args=("two", 2))
+    waiting.start()
+    waiting.join(0.3)
+    assert waiting.is_alive()
+    gpus.give_back("one")
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert gpus.take("three", 1) == ["c"]
+    with pytest.raises(BackendError, match="asks for 4 GPUs, and this machine has 3"):
+        gpus.take("four", 4)
+
+
+def test_privileged_agents_are_refused_unless_the_operator_insists(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent]
+) -> None:
+    spec = replace(docker_spec(""), agent=make_agent("id -u", privileged=True))
+    with pytest.raises(PrivilegedAgentRefused, match="--allow-privileged"):
+        docker_backend.start(spec)
+    assert not spec.workdir.exists()
+    # Whether such a container can run is the machine's affair; that it is asked for is ours.
+    made = options(
+        spec,
+        image=connect().images.get(spec.agent.image_name),
+        home=spec.workdir,
+        command=[],
+        policy="gateway",
+        labels={},
+        gpus=["a", "b"],
+        runtime=None,
+    )
+    assert made["privileged"] is True
+    assert made["device_requests"][0]["DeviceIDs"] == ["a", "b"]
+    check(spec.agent, Isolation("docker", allow_privileged=True))
+
+
+@pytest.fixture
+def relay(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The engine behind a socket of our own, and a function that breaks it off."""
+    path = tmp_path / "e.sock"
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen()
+    opened: list[socket.socket] = [server]
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := source.recv(65536):
+                target.sendall(chunk)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                engine = socket.socket(socket.AF_UNIX)
+                engine.connect(ENGINE)
+                opened.extend((client, engine))
+                for pair in ((client, engine), (engine, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    def close() -> None:
+        path.unlink(missing_ok=True)
+        for each in opened:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"unix://{path}", close
+    close()
+
+
+def test_the_engine_goes_away_in_mid_run(
+    relay: tuple[str, Callable[[], None]],
+    docker_backend: DockerBackend,
+    docker_spec: Callable[..., RunSpec],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "ENGINE_SECONDS", 1.0)
+    address, close = relay
+    import docker
+
+    unlucky = DockerBackend(client=docker.DockerClient(base_url=address, timeout=10))
+    spec, other = docker_spec("echo begun; sleep 60"), docker_spec("echo begun; sleep 5", run_id="other")
+    fine = Waiting(docker_backend, docker_backend.start(other))
+    waiting = Waiting(unlucky, unlucky.start(spec))
+    waiting.until("begun")
+    close()
+    with pytest.raises(EngineGone, match="the Docker engine does not answer") as caught:
+        waiting.result()
+    one_line(caught)
+    assert fine.result().status == "completed"
+    unlucky.close()
+
+
+def test_hosts_an_agent_wants_need_the_operators_word(make_agent: Callable[..., Agent], base_image: str) -> None:
+    agent = make_agent("true", hosts=["example.com"], network="allowlist")
+    with pytest.raises(BackendError, match=r"wants to reach pypi\.org: add to MLEBENCH_ALLOWED_HOSTS"):
+        check(agent, Isolation("docker", "allowlist"))
+    check(agent, Isolation("docker", "allowlist"), ["example.com"])
+    check(load_agent("dummy"), Isolation("docker"))

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from sandbox.gateway.policy import Budget, GatewayPolicy
+from sandbox.gateway.prices import list_prices
+from sandbox.services import RECORDS, RunServices
+from sandbox.serving import listen_tcp, run, serve
+from storage.providers import Provider
+from tests.sandbox.gateway.llm import KEY, ScriptedLLM
+
+
+@pytest.fixture
+def llm() -> Iterator[ScriptedLLM]:
+    """A provider on loopback."""
+    llm = ScriptedLLM()
+    listener = listen_tcp("127.0.0.1", None)
+    llm.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    served = serve(llm.app(), listener)
+    yield llm
+    run(served.stop())
+
+
+@dataclass
+class Gateway:
+    """An open gateway as an agent has it, and what the operator sees of it."""
+
+    services: RunServices
+    workdir: Path
+    http: httpx.Client
+
+    @property
+    def journal(self) -> list[dict[str, Any]]:
+        path = self.workdir / RECORDS / "gateway.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def chat(self, content: str = "Solve it.", model: str = "gpt-4o", **fields: Any) -> httpx.Response:
+        body = {"model": model, "messages": [{"role": "user", "content": content}], **fields}
+        return self.http.post("/v1/chat/completions", json=body)
+
+    def message(self, content: Any = "Solve it.", **fields: Any) -> httpx.Response:
+        body = {"model": "claude-3-5-sonnet-20240620", "max_tokens": 100}
+        body |= {"messages": [{"role": "user", "content": content}], **fields}
+        return self.http.post("/v1/messages", json=body, headers={"anthropic-version": "2023-06-01"})
+
+
+@pytest.fixture
+def gateway(llm: ScriptedLLM, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
+    """Open a gateway to the scripted provider; keyword arguments are of the policy, or of the budget."""
+    opened: list[Gateway] = []
+
+    def open_(*, workdir: str = "run", **fields: Any) -> Gateway:
+        budget = Budget(**{name: fields.pop(name) for name in ("requests", "tokens", "dollars") if name in fields})
+        key = SecretStr(KEY)
+        providers = {
+            "openai": Provider(base_url=f"{llm.url}/v1", api_key=key),
+            "anthropic": Provider(api="anthropic", base_url=llm.url, api_key=key),
+        }
+        policy = GatewayPolicy(**{"providers": providers, "prices": list_prices(), "budget": budget, **fields})
+        services = RunServices(tmp_path / workdir, gateway=policy)
+        services.__enter__()
+        env = services.env
+        headers = {"authorization": f"Bearer {env['OPENAI_API_KEY']}"}
+        http = httpx.Client(base_url=env["OPENAI_BASE_URL"].removesuffix("/v1"), headers=headers, timeout=30)
+        opened.append(Gateway(services, tmp_path / workdir, http))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.http.close()
+        each.services.close()

@@ -1,0 +1,137 @@
+"""A provider of language models with a script: speaks OpenAI's and Anthropic's API, streaming or not, and remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+KEY = "sk-proj-THE-REAL-KEY-of-the-operator-0123456789"
+WORDS = ["def", " solve", "():", " return", " 42"]
+OPENAI_USAGE = {
+    "prompt_tokens": 1000,
+    "completion_tokens": 50,
+    "total_tokens": 1050,
+    "prompt_tokens_details": {"cached_tokens": 400},
+}
+RESPONSES_USAGE = {"input_tokens": 1000, "output_tokens": 50, "input_tokens_details": {"cached_tokens": 400}}
+ANTHROPIC_USAGE = {
+    "input_tokens": 500,
+    "cache_creation_input_tokens": 100,
+    "cache_read_input_tokens": 400,
+    "output_tokens": 50,
+}
+
+
+@dataclass
+class Seen:
+    """A request as it arrived."""
+
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class ScriptedLLM:
+    """The provider; its script is its fields."""
+
+    url: str = ""
+    requests: list[Seen] = field(default_factory=list)
+    fail: tuple[int, Any] | None = None
+    redirect: str | None = None
+    hang: bool = False
+    pause: float = 0.0
+    """Between two events of a stream."""
+    report_usage: bool = True
+    finished_streams: int = 0
+    under_way: int = 0
+    most_under_way: int = 0
+
+    def app(self) -> Starlette:
+        names = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages")
+        names += ("/v1/messages/count_tokens", "/v1/models", "/v1/models/{model}")
+        return Starlette(routes=[Route(name, self._answer, methods=["GET", "POST"]) for name in names])
+
+    async def _answer(self, request: Request) -> Response:
+        content = await request.body()
+        body = json.loads(content) if content else None
+        self.requests.append(Seen(request.url.path, request.url.query, dict(request.headers), body))
+        if self.redirect:
+            return Response(status_code=307, headers={"location": self.redirect})
+        if self.hang:
+            await asyncio.sleep(60)
+        if self.fail:
+            status, problem = self.fail
+            headers = {"retry-after": "7", "openai-organization": "the-operator"}
+            return JSONResponse(problem, status, headers)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            return await self._succeed(request, body)
+        finally:
+            self.under_way -= 1
+
+    async def _succeed(self, request: Request, body: Any) -> Response:
+        path = request.url.path
+        headers = {"x-request-id": "req-1", "openai-organization": "the-operator", "set-cookie": "a=b"}
+        if path.startswith("/v1/models"):
+            return JSONResponse({"object": "list", "data": [{"id": "gpt-4o", "object": "model"}]}, headers=headers)
+        if path.endswith("count_tokens"):
+            return JSONResponse({"input_tokens": 12})
+        if not body.get("stream"):
+            await asyncio.sleep(self.pause)
+            return JSONResponse(self._whole(path, body), headers=headers)
+        events = {"/v1/messages": self._anthropic, "/v1/responses": self._responses}.get(path, self._chat)
+        return StreamingResponse(self._paced(events(body)), media_type="text/event-stream", headers=headers)
+
+    def _whole(self, path: str, body: Any) -> Any:
+        usage = {"usage": OPENAI_USAGE} if self.report_usage else {}
+        text = "".join(WORDS)
+        if path == "/v1/messages":
+            content = [{"type": "text", "text": text}]
+            return {"id": "m", "type": "message", "role": "assistant", "content": content, "usage": ANTHROPIC_USAGE}
+        if path == "/v1/responses":
+            return {"id": "r", "object": "response", "output": [], "usage": RESPONSES_USAGE}
+        if path == "/v1/embeddings":
+            usage = {"usage": {"prompt_tokens": 8, "total_tokens": 8}}
+            return {"object": "list", "data": [{"embedding": [0.1, 0.2], "index": 0}], "model": body["model"], **usage}
+        message = {"role": "assistant", "content": text}
+        return {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message}], **usage}
+
+    async def _paced(self, events: list[bytes]) -> AsyncIterator[bytes]:
+        for event in events:
+            yield event
+            await asyncio.sleep(self.pause)
+        self.finished_streams += 1
+
+    def _chat(self, body: Any) -> list[bytes]:
+        events: list[Any] = [{"choices": [{"index": 0, "delta": {"content": word}}], "usage": None} for word in WORDS]
+        if self.report_usage and (body.get("stream_options") or {}).get("include_usage"):
+            events.append({"choices": [], "usage": OPENAI_USAGE})
+        return [*(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events), b"data: [DONE]\n\n"]
+
+    def _responses(self, _body: Any) -> list[bytes]:
+        events: list[Any] = [{"type": "response.output_text.delta", "delta": word} for word in WORDS]
+        events.append({"type": "response.completed", "response": {"id": "r", "usage": RESPONSES_USAGE}})
+        return [_named(event) for event in events]
+
+    def _anthropic(self, _body: Any) -> list[bytes]:
+        start = {**ANTHROPIC_USAGE, "output_tokens": 1}
+        events: list[Any] = [{"type": "message_start", "message": {"id": "m", "usage": start}}]
+        events += [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": word}} for word in WORDS]
+        events.append({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 50}})
+        events.append({"type": "message_stop"})
+        return [_named(event) for event in events]
+
+
+def _named(event: Any) -> bytes:
+    return b"event: " + event["type"].encode() + b"\ndata: " + json.dumps(event).encode() + b"\n\n"

@@ -1,0 +1,176 @@
+"""Requests reach the provider with its key, answers come back as they are, and tokens and money are written down."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from sandbox.gateway.prices import list_prices, price_of
+from tests.sandbox.gateway.llm import KEY, WORDS
+
+# 600 tokens at 2.50, 400 from the cache at 1.25, 50 at 10 dollars a million
+CHAT_COST = (600 * 2.5 + 400 * 1.25 + 50 * 10) / 1e6
+# 500 at 3, 100 written to the cache at 3.75, 400 read from it at 0.30, 50 at 15
+MESSAGE_COST = (500 * 3 + 100 * 3.75 + 400 * 0.3 + 50 * 15) / 1e6
+
+
+def text_of(stream: str) -> str:
+    """The text in a stream of either API."""
+    text = ""
+    for line in stream.splitlines():
+        if line.startswith("data: {"):
+            event = json.loads(line[6:])
+            delta = event["choices"][0]["delta"] if event.get("choices") else event.get("delta", {})
+            text += delta if isinstance(delta, str) else delta.get("content") or delta.get("text") or ""
+    return text
+
+
+def test_chat(gateway, llm) -> None:
+    gate = gateway()
+    response = gate.chat(temperature=0.25)
+    assert response.status_code == 200
+    assert response.json()["choices"][0]["message"]["content"] == "".join(WORDS)
+    (seen,) = llm.requests
+    assert seen.headers["authorization"] == f"Bearer {KEY}"
+    assert seen.body == {
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "content": "Solve it."}],
+        "temperature": 0.25,
+    }
+    (record,) = gate.journal
+    assert record["input_tokens"] == 1000
+    assert record["output_tokens"] == 50
+    assert record["cached_tokens"] == 400
+    assert record["cost_usd"] == pytest.approx(CHAT_COST)
+    assert record["latency_seconds"] >= 0
+    assert {name: record[name] for name in ("model", "status", "http_status", "estimated", "provider")} == {
+        "model": "gpt-4o",
+        "status": "ok",
+        "http_status": 200,
+        "estimated": False,
+        "provider": "openai",
+    }
+    assert gate.services.counts() == {
+        "validation_calls": 0,
+        "gateway_requests": 1,
+        "gateway_tokens": 1050,
+        "gateway_cost_usd": pytest.approx(CHAT_COST),
+    }
+
+
+def test_messages(gateway, llm) -> None:
+    gate = gateway()
+    response = gate.message()
+    assert response.json()["content"][0]["text"] == "".join(WORDS)
+    (seen,) = llm.requests
+    assert seen.headers["x-api-key"] == KEY
+    assert "authorization" not in seen.headers
+    assert seen.headers["anthropic-version"] == "2023-06-01"
+    (record,) = gate.journal
+    assert (record["input_tokens"], record["output_tokens"]) == (1000, 50)
+    assert record["cost_usd"] == pytest.approx(MESSAGE_COST)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "tokens"),
+    [
+        ("/v1/responses", {"input": "Solve it."}, 1050),
+        ("/v1/completions", {"prompt": "def solve"}, 1050),
+        ("/v1/embeddings", {"input": ["one", "two"]}, 8),
+    ],
+)
+def test_the_other_paths(gateway, path: str, fields, tokens: int) -> None:
+    gate = gateway()
+    response = gate.http.post(path, json={"model": "gpt-4o", **fields})
+    assert response.status_code == 200
+    assert gate.services.counts()["gateway_tokens"] == tokens
+
+
+def test_models_and_counting_tokens_cost_nothing(gateway, llm) -> None:
+    gate = gateway(dollars=1.0)
+    assert gate.http.get("/v1/models").json()["data"][0]["id"] == "gpt-4o"
+    assert gate.http.get("/v1/models/gpt-4o").status_code == 200
+    assert gate.http.get("/v1/models", headers={"anthropic-version": "2023-06-01"}).status_code == 200
+    assert llm.requests[-1].headers["x-api-key"] == KEY
+    body = {"model": "claude-unknown", "messages": []}
+    assert gate.http.post("/v1/messages/count_tokens", json=body).json() == {"input_tokens": 12}
+    counts = gate.services.counts()
+    assert (counts["gateway_requests"], counts["gateway_tokens"], counts["gateway_cost_usd"]) == (4, 0, 0)
+
+
+@pytest.mark.parametrize("asked", [None, {"include_usage": True}, {"include_usage": False}])
+def test_chat_streams_and_reports_its_usage_to_whom_asked(gateway, llm, asked) -> None:
+    gate = gateway()
+    response = gate.chat(stream=True, **({"stream_options": asked} if asked else {}))
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert text_of(response.text) == "".join(WORDS)
+    assert response.text.endswith("data: [DONE]\n\n")
+    assert "\n\n\n" not in response.text
+    assert ('"choices": []' in response.text) == bool(asked and asked["include_usage"])
+    assert llm.requests[0].body["stream_options"] == {"include_usage": True}
+    assert gate.journal[0]["cost_usd"] == pytest.approx(CHAT_COST)
+    assert not gate.journal[0]["estimated"]
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
+def test_other_streams(gateway, path: str) -> None:
+    gate = gateway()
+    body = {"model": "gpt-4o", "stream": True, "input": "Solve it.", "messages": []}
+    response = gate.http.post(path, json=body)
+    assert text_of(response.text) == "".join(WORDS)
+    (record,) = gate.journal
+    assert (record["input_tokens"], record["output_tokens"], record["estimated"]) == (1000, 50, False)
+
+
+def test_a_stream_comes_as_it_is_written(gateway, llm) -> None:
+    llm.pause = 0.2
+    gate = gateway()
+    arrived = 0
+    body = {"model": "gpt-4o", "messages": [], "stream": True}
+    with gate.http.stream("POST", "/v1/chat/completions", json=body) as response:
+        for _ in response.iter_lines():
+            arrived += 1
+            if arrived == 1:
+                assert llm.finished_streams == 0
+    assert llm.finished_streams == 1
+
+
+def test_without_reported_usage_it_is_estimated(gateway, llm) -> None:
+    llm.report_usage = False
+    gate = gateway()
+    gate.chat("x" * 4000)
+    gate.chat("x" * 4000, stream=True)
+    for record in gate.journal:
+        assert record["estimated"]
+        assert 1000 <= record["input_tokens"] < 1100
+        assert record["output_tokens"] > 0
+
+
+def test_hanging_up_saves_nothing(gateway, llm) -> None:
+    llm.pause = 0.1
+    gate = gateway()
+    body = {"model": "gpt-4o", "messages": [], "stream": True}
+    with gate.http.stream("POST", "/v1/chat/completions", json=body) as response:
+        next(response.iter_raw())
+    gate.http.close()
+    for _ in range(100):
+        if gate.journal:
+            break
+        time.sleep(0.05)
+    assert gate.journal[0]["cost_usd"] == pytest.approx(CHAT_COST)
+
+
+def test_prices_are_those_of_the_name_without_its_date() -> None:
+    prices = list_prices()
+    assert price_of(prices, "gpt-4o-2024-08-06") is prices["gpt-4o"]
+    assert price_of(prices, "claude-3-5-sonnet-20240620") is prices["claude-3-5-sonnet"]
+    assert price_of(prices, "gpt-4o-audio") is None
+
+
+def test_a_model_without_a_price_costs_an_unknown_amount(gateway) -> None:
+    gate = gateway()
+    gate.chat(model="somebody/llama-3-70b")
+    assert gate.journal[0]["cost_usd"] is None
+    assert gate.journal[0]["input_tokens"] == 1000

@@ -1,0 +1,97 @@
+"""Variants of an agent, its arguments, its secrets, and the commands that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.cli import main
+from sandbox.agents import Agent, load_agent, variants_of
+from sandbox.errors import AgentError
+from sandbox.secrets import resolve
+
+VARIANTS = {
+    "dev": {"kwargs": {"steps": 8}, "limits": {"time_limit_seconds": 60}},
+    "large": {"extends": "dev", "kwargs": {"model": "large"}},
+    "loop": {"extends": "again"},
+    "again": {"extends": "loop"},
+}
+
+
+@pytest.fixture
+def folder(make_agent: Callable[..., Agent]) -> Path:
+    return make_agent("true", kwargs={"steps": 500, "fast": True}, limits={"cpus": 2}, variants=VARIANTS).folder
+
+
+def test_a_variant_is_laid_over_what_it_extends(folder: Path) -> None:
+    plain, large = load_agent(folder), load_agent(f"{folder}@large")
+    assert plain.kwargs == {"steps": 500, "fast": True}
+    assert large.kwargs == {"steps": 8, "fast": True, "model": "large"}
+    assert (large.limits.cpus, large.limits.time_limit_seconds) == (2, 60)
+    assert (plain.full_name, large.full_name, large.name) == ("made", "made@large", "made")
+    assert plain.fingerprint() != large.fingerprint() != load_agent(f"{folder}@dev").fingerprint()
+    assert variants_of(plain) == list(VARIANTS) or set(variants_of(plain)) == set(VARIANTS)
+
+
+def test_names_with_a_slash_or_an_at_sign(folder: Path) -> None:
+    assert load_agent("made/dev", [folder.parent]) == load_agent("made@dev", [folder.parent])
+    assert load_agent("aide/dev").kwargs["agent.steps"] == 8
+
+
+@pytest.mark.parametrize(
+    ("variant", "part"),
+    [("devv", "no variant 'devv': did you mean dev?"), ("zzz", "known variants: "), ("loop", "loop extends again")],
+)
+def test_a_wrong_variant_is_one_clear_line(folder: Path, variant: str, part: str) -> None:
+    with pytest.raises(AgentError) as caught:
+        load_agent(f"{folder}@{variant}")
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_arguments_in_both_styles(make_agent: Callable[..., Agent]) -> None:
+    assert make_agent("true", kwargs={"steps": 5, "fast": True}).arguments() == ["--fast", "true", "--steps", "5"]
+    omegaconf = make_agent("true", kwargs={"agent.steps": 5, "a": "b c"}, kwargs_type="omegaconf")
+    assert omegaconf.arguments() == ["a=b c", "agent.steps=5"]
+
+
+@pytest.mark.parametrize(("agent", "name", "steps"), [("aide", "agent.steps", 500), ("openhands", "steps", 500)])
+def test_published_limits(agent: str, name: str, steps: int) -> None:
+    assert load_agent(agent).kwargs[name] == steps
+    assert load_agent(agent).limits.time_limit_seconds == 24 * 3600
+    assert load_agent("mlab").kwargs["agent-max-steps"] == 2000
+
+
+def test_secrets_come_by_the_operators_word_only() -> None:
+    env = {"A": "x-${{ secrets.MINE }}-${{secrets.MINE}}", "B": "plain", "OPENAI_API_KEY": "${{ secrets.KEY }}"}
+    operator = {"MINE": "m", "KEY": "real"}
+    resolved = resolve("a", env, allowed=["MINE"], operator=operator, provided=["OPENAI_API_KEY"])
+    assert resolved == {"A": "x-m-m", "B": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("${{ secrets.KEY }}", "MLEBENCH_AGENT_SECRETS"),
+        ("${{ secrets.UNSET }}", "set UNSET in your environment"),
+        ("${{ env.KEY }}", "something else than secrets.NAME"),
+    ],
+)
+def test_secrets_that_are_not_given(text: str, part: str) -> None:
+    with pytest.raises(AgentError) as caught:
+        resolve("a", {"X": text}, allowed=["UNSET"], operator={"KEY": "real"})
+    assert part in str(caught.value)
+    assert "real" not in str(caught.value)
+
+
+def test_the_commands_show_agents(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agents"]) == 0
+    listed = capsys.readouterr().out
+    assert "dummy  [trusted]" in listed
+    assert "aide@dev" in listed
+    assert main(["agents", "aide@dev"]) == 0
+    assert "agent.steps=8" in capsys.readouterr().out
+    assert main(["agents", "nobody"]) == 1
+    assert main(["build", "aide", "--build-arg", "x"]) == 2

@@ -1,0 +1,182 @@
+"""An agent validates, asks a language model, and submits: end to end with the process backend and real servers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions import registry
+from sandbox import serving
+from sandbox.limits import Limits
+from storage.materialise import materialise
+from storage.settings import get_settings
+from storage.store import Store
+from storage.tables import read_table
+from tasks.agent_run import agent_run
+from tasks.aggregate import write_tables
+from tasks.backends import stop_all
+from tests.sandbox.gateway.llm import KEY, ScriptedLLM
+
+AGENT = """\
+#!/bin/bash
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv" > "$LOGS_DIR/valid.json"
+echo a,b > "$TMPDIR/bad.csv"
+sh "$VALIDATE_SCRIPT" "$TMPDIR/bad.csv" > "$LOGS_DIR/invalid.json"
+env > "$LOGS_DIR/environment"
+cat > "$CODE_DIR/ask.py" <<'END'
+import json, os, sys, urllib.error, urllib.request
+
+base, key, model, path = sys.argv[1:]
+body = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "Predict."}]}
+request = urllib.request.Request(base + path, json.dumps(body).encode(), {"x-api-key": key})
+try:
+    print(urllib.request.urlopen(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code, json.load(error)["error"]["message"])
+END
+ask="$MLEBENCH_PYTHON $CODE_DIR/ask.py"
+$ask "$OPENAI_BASE_URL" "$OPENAI_API_KEY" gpt-4o /chat/completions >> "$LOGS_DIR/answers"
+$ask "$ANTHROPIC_BASE_URL" "$ANTHROPIC_API_KEY" claude-3-5-sonnet /v1/messages >> "$LOGS_DIR/answers"
+$ask "$OPENAI_BASE_URL" "$OPENAI_API_KEY" gpt-4o /chat/completions >> "$LOGS_DIR/answers"
+"""
+
+
+@pytest.fixture
+def llm() -> Iterator[ScriptedLLM]:
+    llm = ScriptedLLM()
+    listener = serving.listen_tcp("127.0.0.1", None)
+    llm.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    served = serving.serve(llm.app(), listener)
+    yield llm
+    serving.run(served.stop())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store with the competition diabetes, prepared."""
+    store = Store(str(tmp_path / "store"))
+    raw = tmp_path / "diabetes.zip"
+    raw.write_bytes(registry.get("diabetes").bundle())
+    materialise("diabetes", str(raw), store.prepared("v1", "diabetes"), key="prepared")
+    return store
+
+
+@pytest.fixture
+def attempt(
+    tmp_path: Path, llm: ScriptedLLM, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Let an agent with this start.sh run on diabetes; returns the run's record."""
+    settings = {"SCRATCH": str(tmp_path / "scratch"), "AGENT_DIRS": json.dumps([str(tmp_path / "agents")])}
+    settings |= {"LLM_REQUESTS": "2", "LLM_TRANSCRIPTS": "true"}
+    for name, api, path in (("OPENAI", "openai", "/v1"), ("CLAUDE", "anthropic", "")):
+        provider = f"PROVIDERS__{name}__"
+        settings |= {f"{provider}API": api, f"{provider}BASE_URL": llm.url + path, f"{provider}API_KEY": KEY}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"MLEBENCH_{name}", value)
+    get_settings.cache_clear()
+    folder = tmp_path / "agents" / "asking"
+    folder.mkdir(parents=True)
+    (folder / "agent.yaml").write_text("description: Asks.\ntrusted: true\n")
+
+    def attempt(script: str) -> dict[str, Any]:
+        (folder / "start.sh").write_text(script)
+        limits = Limits(time_limit_seconds=120, grace_seconds=1)
+        agent_run.fn("diabetes", 0, "group", "asking", store.root, "v1", limits, key="key")
+        record: dict[str, Any] = store.read_json(store.run("group", "diabetes", 0) + "/run.json")
+        return record
+
+    yield attempt
+    stop_all()
+    get_settings.cache_clear()
+
+
+def test_an_agent_validates_asks_and_submits(attempt, store: Store, llm: ScriptedLLM, tmp_path: Path) -> None:
+    record = attempt(AGENT)
+    assert record["status"] == "completed"
+    assert record["submission_exists"]
+    assert record["validation_calls"] == 2
+    assert record["gateway_requests"] == 2
+    assert record["gateway_tokens"] == 2100
+    assert record["gateway_cost_usd"] > 0
+
+    run = store.local("runs", "group", "diabetes", 0)
+    assert run is not None
+    assert json.loads((run / "logs" / "valid.json").read_text()) == {"result": "Submission is valid."}
+    invalid = json.loads((run / "logs" / "invalid.json").read_text())["result"]
+    assert invalid.startswith("Submission invalid! ")
+    assert (run / "logs" / "answers").read_text().splitlines() == [
+        "200",
+        "200",
+        "429 the budget of this run, 2 requests to language models, is used up",
+    ]
+    verdicts = [json.loads(line)["verdict"] for line in (run / "validation.jsonl").read_text().splitlines()]
+    assert verdicts == ["valid", "invalid"]
+    assert len((run / "transcripts.jsonl").read_text().splitlines()) == 2
+    for path in run.rglob("*"):  # the agent's environment among them
+        assert path.is_dir() or KEY not in path.read_text()
+    assert [seen.path for seen in llm.requests] == ["/v1/chat/completions", "/v1/messages"]
+    assert not list((tmp_path / "scratch" / "runs").glob("*/records"))
+
+    write_tables(store, "group")
+    usage = read_table(store, "usage")
+    assert usage["model"].tolist() == ["gpt-4o", "claude-3-5-sonnet"]
+    assert set(usage["run_id"]) == {record["run_id"]}
+    assert usage["input_tokens"].tolist() == [1000, 1000]
+    assert usage["cost_usd"].sum() == pytest.approx(record["gateway_cost_usd"])
+    assert {"competition_id", "seed", "output_tokens", "latency_seconds", "started_at", "status"} <= set(usage)
+    assert read_table(store, "runs")["validation_calls"].tolist() == [2]
+
+
+LOST = """
+import sys
+from sandbox.limits import Limits
+from tasks.agent_run import agent_run
+limits = Limits(time_limit_seconds=120, grace_seconds=1)
+print("begins", flush=True)
+agent_run.fn("diabetes", 0, "group", "asking", sys.argv[1], "v1", limits, key="key")
+"""
+
+PATIENT = """\
+#!/bin/bash
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv"
+touch "$LOGS_DIR/before"
+until sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv" > "$LOGS_DIR/after" 2>> "$LOGS_DIR/refused"; do
+    sleep 0.2
+done
+curl --silent --fail -H "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models" > "$LOGS_DIR/models"
+"""
+
+
+def test_services_are_back_when_a_killed_orchestrator_is(attempt, store: Store, tmp_path: Path) -> None:
+    """The agent goes on meanwhile, and finds both services where they were."""
+    folder = tmp_path / "agents" / "asking"
+    # It asks the second time only when the orchestrator is dead.
+    waiting = PATIENT.replace("until sh", f'until [ -e "{tmp_path}/dead" ]; do sleep 0.1; done\nuntil sh', 1)
+    (folder / "start.sh").write_text(waiting)
+    command = [sys.executable, "-c", LOST, store.root]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as orchestrator:
+        give_up = time.monotonic() + 60
+        while not list((tmp_path / "scratch" / "runs").glob("*/home/logs/before")):
+            assert orchestrator.poll() is None, orchestrator.stderr.read()
+            assert time.monotonic() < give_up
+            time.sleep(0.1)
+        orchestrator.kill()
+    (tmp_path / "dead").touch()
+    time.sleep(1.0)
+    record = attempt(waiting)
+    logs = store.local("runs", "group", "diabetes", 0, "logs")
+    assert logs is not None
+    assert (record["status"], record["validation_calls"], record["gateway_requests"]) == ("completed", 2, 1)
+    assert (logs / "refused").read_text()
+    assert json.loads((logs / "after").read_text()) == {"result": "Submission is valid."}
+    assert "gpt-4o" in (logs / "models").read_text()
