@@ -25,7 +25,7 @@ from competitions import csv_text
 from competitions.download import Download
 from competitions.preparation import Content
 
-WINDOW = 320 << 20  # bytes put in order at a time; the scratch file is read once for each
+WINDOW = 192 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20
 _AHEAD = 2  # blocks waiting to be formatted
 

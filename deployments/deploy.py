@@ -21,8 +21,7 @@ NIGHTLY = "0 2 * * *"  # UTC; done before people come to work
 def deployments() -> list[RunnerDeployment]:
     """All deployments, in the order in which a newcomer would meet them.
 
-    None retries as a whole: their tasks retry what can pass, and what remains failed would fail again. A flow run
-    whose worker died is resubmitted, see `flows.zombies`, and goes on from what is in the store.
+    None retries as a whole: their tasks retry what can pass, and what remains failed would fail again.
     """
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 

@@ -25,6 +25,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sandbox.processes import die_with_parent
@@ -55,6 +56,8 @@ class S3Server:
         self.key, self.secret = secrets.token_hex(10), secrets.token_hex(20)
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._gateway: subprocess.Popen[bytes] | None = None
+        # To the kernel the parent of a process is the thread that started it: this one lives as long as the server.
+        self._starter = ThreadPoolExecutor(1)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -168,6 +171,7 @@ rgw thread pool size = 64
             process.kill()
             process.wait()
         self._daemons.clear()
+        self._starter.shutdown()
 
     def _answers(self) -> bool:
         with contextlib.suppress(urllib.error.HTTPError):  # any HTTP answer is one
@@ -179,14 +183,15 @@ rgw thread pool size = 64
 
     def _spawn(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{program}.out").open("ab") as out:
-            return subprocess.Popen(
+            return self._starter.submit(
+                subprocess.Popen,
                 [program, "-c", str(self.folder / "ceph.conf"), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,  # Ctrl-C in the terminal is for us, who then end them in order
                 preexec_fn=die_with_parent,  # a killed test run must leave no daemons behind
-            )
+            ).result()
 
     def _run(self, program: str, *arguments: str | Path) -> str:
         command = [program, *map(str, arguments), "-c", str(self.folder / "ceph.conf")]

@@ -60,8 +60,6 @@ class Installation:
             # Else the pages ask the default port, whichever server gave them out.
             "PREFECT_UI_API_URL": f"{self.url}/api",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-            # The shortest that Prefect allows: a worker that died is noticed after three of them.
-            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         }
 
     def up(self) -> None:

@@ -65,7 +65,8 @@ def evaluate(
         elif chain[-1].state.result() == "failed":
             outcomes[row] = Outcome(row, "failed", "grading failed by an error of ours; see the task run's log")
     report = aggregate(run_group, place.root)
-    create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}")
-    markdown = place.top.fs.cat_file(place.top.path(place.relative(report.replace(".html", ".md")))).decode()
-    create_markdown_artifact(markdown, key="summary")
+    if report is not None:
+        create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}")
+        markdown = place.top.fs.cat_file(place.top.path(place.relative(report.replace(".html", ".md")))).decode()
+        create_markdown_artifact(markdown, key="summary")
     return finish("runs", [outcomes[row] for row in sorted(outcomes)])

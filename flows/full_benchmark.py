@@ -46,7 +46,7 @@ def full_benchmark(
         runs = evaluate(ready, agent, run_group, store, seeds, edition, time_limit_seconds, isolation) if ready else []
     except PartlyFailed as error:
         runs = error.outcomes
-    outcomes = [*(each for each in prepared if each.result == "failed"), *runs]
+    outcomes = [*prepared, *runs]
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
     return outcomes

@@ -1,4 +1,4 @@
-"""The whole installation for real: started by `up`, used over its API, a worker killed in mid-run, ended by `down`."""
+"""The whole installation for real: started by `up`, used over its API and its UI, ended by `down`."""
 
 from __future__ import annotations
 
@@ -16,36 +16,10 @@ import psutil
 import pytest
 
 from deployments.services import free_port
-from tests.deployments.installation import ROOT, Running, installation, until
+from tests.deployments.installation import Running, installation
 from tests.grading.test_page import Browser
 
 pytestmark = pytest.mark.timeout(600)
-
-
-def in_installation(running: Running, code: str) -> str:
-    """What Python code prints that talks to the installation's server."""
-    env = {**running.env, **running.installation.environment()}
-    result = subprocess.run(
-        [sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, timeout=240
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def slow_agent(notes: Path) -> Path:
-    """An agent that counts its starts by competition in `notes`; on diabetes it then waits for a file `go` there."""
-    folder = notes / "slow"
-    folder.mkdir()
-    (folder / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
-    (folder / "start.sh").write_text(
-        f"""#!/bin/bash
-echo start >> {notes}/starts-$COMPETITION_ID
-cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
-[ $COMPETITION_ID = diabetes ] || exit 0
-while [ ! -e {notes}/go ]; do sleep 0.1; done
-"""
-    )
-    return folder
 
 
 def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running) -> None:
@@ -119,52 +93,6 @@ def test_the_ui_shows_the_runs(running: Running, tmp_path: Path) -> None:
         browser.wait_for(lambda: "grade nobody" in (browser.run("document.body.innerText") or ""), 240)
     finally:
         browser.close()
-
-
-def test_a_killed_worker_loses_nothing_that_was_finished(tmp_path: Path) -> None:
-    with installation(tmp_path / "up") as running:
-        agent = slow_agent(tmp_path)
-        run = running.trigger(
-            "benchmark/full-benchmark", competition_ids=["digits", "diabetes"], agent=str(agent), run_group="killed"
-        )
-        records = running.store / "runs" / "killed"
-        grade, started = records / "digits" / "0" / "grade.json", tmp_path / "starts-diabetes"
-        until("one grade and one agent that waits", lambda: grade.exists() and started.exists(), 400)
-
-        # The machine dies, as far as Prefect can tell: the worker and its flow run's process at one blow.
-        worker = running.installation.services.running()["worker"]
-        pid = int(running.flow_run(run)["infrastructure_pid"])
-        for process in (worker, psutil.Process(pid)):
-            process.kill()
-        psutil.wait_procs([worker], timeout=30)
-        assert running.flow_run(run)["state_type"] == "RUNNING", "nobody told the server"
-
-        assert in_installation(running, "from flows import zombies; print(zombies.find())") == "[]\n", "too early"
-        running.up()
-        report = in_installation(
-            running,
-            "from datetime import UTC, datetime, timedelta\n"
-            "from flows import zombies\n"
-            "found = zombies.find(now=datetime.now(UTC) + timedelta(hours=1))\n"
-            "print(*(each.name for each in found)); print(*zombies.resolve(found).values())",
-        )
-        assert report.splitlines() == [f"{agent} on low, group killed", "resubmitted"]
-        until("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2)
-        (tmp_path / "go").touch()
-        state = running.ended(run)
-
-        assert state["type"] == "COMPLETED", running.log()
-        for name in ("digits", "diabetes"):
-            assert (tmp_path / f"starts-{name}").read_text() == "start\n", name
-        grades = pd.read_parquet(running.store / "tables" / "grades")
-        assert sorted(grades["competition_id"]) == ["diabetes", "digits"]
-        left = in_installation(
-            running,
-            "from prefect import get_client\n"
-            "with get_client(sync_client=True) as client:\n"
-            "    print(sum(limit.active_slots for limit in client.read_global_concurrency_limits()))",
-        )
-        assert left.strip() in ("0", "0.0"), "a slot leaked"
 
 
 def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:

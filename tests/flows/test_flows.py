@@ -27,7 +27,7 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     ids = ["diabetes", "digits"]
     outcomes = full_benchmark(ids, "dummy", "group", store.root, seeds=2)
     rows = [f"{name} seed {seed}" for name in ids for seed in (0, 1)]
-    assert results(outcomes) == dict.fromkeys(rows, "done")
+    assert results(outcomes) == dict.fromkeys([*ids, *rows], "done")
 
     grades = pd.read_parquet(f"{store.local()}/tables/grades")
     assert sorted(zip(grades["competition_id"], grades["seed"], strict=True)) == [(i, s) for i in ids for s in (0, 1)]
@@ -44,7 +44,8 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     pd.testing.assert_frame_equal(read_table(store, "grades"), grades.assign(run_group="group"))
 
     more = full_benchmark(ids, "dummy", "group", store.root, seeds=3)
-    assert results(more) == {**dict.fromkeys(rows, "reused"), "diabetes seed 2": "done", "digits seed 2": "done"}
+    new = {"diabetes seed 2": "done", "digits seed 2": "done"}
+    assert results(more) == {**dict.fromkeys([*ids, *rows], "reused"), **new}
 
 
 def test_what_the_prefect_ui_shows(store: Store) -> None:
@@ -68,9 +69,22 @@ def test_one_failure_stops_nothing_else(store: Store, tmp_path: Path) -> None:
     with pytest.raises(PartlyFailed) as caught:
         full_benchmark(["diabetes", "leaf-classification"], "dummy", "partly", store.root, raw_dir=str(downloads))
     outcomes = {each.what: each for each in caught.value.outcomes}
-    assert results(outcomes.values()) == {"leaf-classification": "failed", "diabetes seed 0": "done"}
+    assert results(outcomes.values()) == {
+        "diabetes": "done",
+        "leaf-classification": "failed",
+        "diabetes seed 0": "done",
+    }
     assert "not a complete zip archive" in outcomes["leaf-classification"].message
     assert read_table(store, "grades")["competition_id"].tolist() == ["diabetes"]
+
+
+def test_a_group_without_a_single_run_says_why(store: Store, tmp_path: Path) -> None:
+    agent = make_agent(tmp_path / "big", "true")
+    definition = tmp_path / "big" / "agent.yaml"
+    definition.write_text(definition.read_text().replace("trusted: true", "trusted: false"))
+    with pytest.raises(PartlyFailed, match="not marked as trusted") as caught:
+        full_benchmark(["diabetes"], agent, "refused", store.root)
+    assert results(caught.value.outcomes) == {"diabetes": "done", "diabetes seed 0": "failed"}
 
 
 def test_a_damaged_dataset_is_prepared_again(store: Store) -> None:
@@ -122,9 +136,9 @@ def test_whatever_an_agent_does_is_a_result(
 
 def test_another_agent_code_is_another_run(store: Store, tmp_path: Path) -> None:
     agent = make_agent(tmp_path / "mine", "cp $SAMPLE_SUBMISSION $SUBMISSION_DIR/submission.csv")
-    assert results(full_benchmark(["diabetes"], agent, "g", store.root)) == {"diabetes seed 0": "done"}
+    assert results(full_benchmark(["diabetes"], agent, "g", store.root))["diabetes seed 0"] == "done"
     (tmp_path / "mine" / "start.sh").write_text("#!/bin/bash\nexit 1\n")
-    assert results(full_benchmark(["diabetes"], agent, "g", store.root)) == {"diabetes seed 0": "done"}
+    assert results(full_benchmark(["diabetes"], agent, "g", store.root))["diabetes seed 0"] == "done"
     assert read_table(store, "grades")["outcome"].tolist() == ["missing"], "what the old code left is gone"
 
 
