@@ -30,7 +30,7 @@ from sandbox.process import ProcessBackend
 agent, data, workdir, end = sys.argv[1:]
 backend = ProcessBackend()
 limits = Limits(time_limit_seconds=60, grace_seconds=0.5)
-handle = backend.start(RunSpec("run", "competition", 3, load_agent(agent), Path(data), Path(workdir), limits))
+handle = backend.start(RunSpec("run", "competition", 3, load_agent(agent, [agent]), Path(data), Path(workdir), limits))
 if end == "return":
     sys.exit()
 if end == "raise":

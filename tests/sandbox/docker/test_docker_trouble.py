@@ -198,7 +198,7 @@ def test_the_engine_goes_away_in_mid_run(
 
 def test_hosts_an_agent_wants_need_the_operators_word(make_agent: Callable[..., Agent], base_image: str) -> None:
     agent = make_agent("true", hosts=["example.com"], network="allowlist")
-    with pytest.raises(BackendError, match=r"wants to reach pypi\.org: add to MLEBENCH_ALLOWED_HOSTS"):
+    with pytest.raises(BackendError, match=r"wants to reach example\.com: add to MLEBENCH_ALLOWED_HOSTS"):
         check(agent, Isolation("docker", "allowlist"))
     check(agent, Isolation("docker", "allowlist"), ["example.com"])
     check(load_agent("dummy"), Isolation("docker"))
