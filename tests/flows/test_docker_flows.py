@@ -45,7 +45,7 @@ def test_the_demo_in_containers(store: Store, capsys: pytest.CaptureFixture[str]
     assert "Network" in (store.local("reports", "demo") / "report.html").read_text()
     capsys.readouterr()
     assert main([*arguments, "--store", store.root]) == 0
-    assert "3 reused" in capsys.readouterr().out
+    assert "6 reused" in capsys.readouterr().out  # three preparations and three runs
 
 
 def test_the_agent_asks_whether_its_submission_is_valid(
