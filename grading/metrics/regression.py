@@ -59,9 +59,10 @@ def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike
     -0.346574
     """
     y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    means = pd.Series(np.abs(y - p)).groupby(np.asarray(groups)).mean()
-    with np.errstate(divide="ignore"):
-        return float(np.mean(np.log(np.maximum(means.to_numpy(), floor))))
+    errors = pd.Series(np.abs(y - p)).groupby(np.asarray(groups))
+    with np.errstate(divide="ignore", over="ignore"):
+        means = [np.mean(group.to_numpy()) for _, group in errors]  # pandas' own mean is NaN where the sum overflows
+        return float(np.mean(np.log(np.maximum(means, floor))))
 
 
 def laplace_log_likelihood(truth: ArrayLike, predicted: ArrayLike, confidence: ArrayLike) -> float:
@@ -82,7 +83,7 @@ def laplace_log_likelihood(truth: ArrayLike, predicted: ArrayLike, confidence: A
 
 
 def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Pearson's correlation, in [-1, 1]; NaN if either side is constant or holds NaN or infinity.
+    """Pearson's correlation, in [-1, 1]; NaN if either side is constant, holds NaN or infinity, or has no finite mean.
 
     >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 9)
     1.0
@@ -90,8 +91,9 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     x, y = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     if (x == x[0]).all() or (y == y[0]).all() or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
-    x, y = x - x.mean(), y - y.mean()
-    return float(np.clip((x / norm(x)) @ (y / norm(y)), -1, 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        x, y = x - x.mean(), y - y.mean()
+        return float(np.clip((x / norm(x, check_finite=False)) @ (y / norm(y, check_finite=False)), -1, 1))
 
 
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:

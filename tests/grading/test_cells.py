@@ -108,8 +108,6 @@ class TestIntegers:
             (("1", "-2"), [1, -2]),
             (("1.9", "-0.5"), [1, 0]),
             (("True", "False"), [1, 0]),
-            (("1e300", "0.5"), [int(1e300), 0]),
-            (("9" * 30, "7"), [int("9" * 30), 7]),
         ],
     )
     def test_are_cut_towards_zero(self, cells, values):
@@ -118,7 +116,7 @@ class TestIntegers:
     def test_text_goes_through_int(self):
         assert integers(pd.DataFrame({"c": [" 7 ", "+1", "1_0", "007"]}), "c").tolist() == [7, 1, 10, 7]
 
-    @pytest.mark.parametrize("cell", ["", "inf", "oak", "12 7"])
+    @pytest.mark.parametrize("cell", ["", "inf", "oak", "12 7", "1e300", "-9" + 18 * "9", "9" * 30, str(2**63)])
     def test_rejected(self, cell):
         rejects(integers, column("1", cell), "c", hint="`c`")
 

@@ -16,8 +16,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> floa
     require_rows(submission, len(answers))
     require_same_ids(submission, answers, on="eeg_id")
     others = [name for name in submission.columns if name not in {"eeg_id", *VOTES}]
-    require_numeric(submission, *VOTES, booleans=False)
-    require_numeric(submission, *others)
+    require_numeric(submission, *VOTES, *others, booleans=False)
     # Rows of one recording keep their order; the published sort is unstable, so that its order depends on the machine.
     submission, answers = (frame.sort_values("eeg_id", kind="stable") for frame in (submission, answers))
     values = numbers(submission, VOTES + others, low=0, high=1, missing=edition == "v1")

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 
 from grading import InvalidSubmission
@@ -9,7 +10,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> floa
     """Share of wrong first guesses."""
     submission, answers = align(submission, answers, on="id", columns=["predicted"])
     try:
-        guesses = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in submission["predicted"].tolist()]
-    except (ValueError, IndexError, AttributeError) as error:  # no number, blank text, a float or an empty cell
+        firsts = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in submission["predicted"].tolist()]
+        guesses = np.array(firsts, dtype=np.int64)
+    except (ValueError, IndexError, AttributeError, OverflowError) as error:  # blank, float, huge ...
         raise InvalidSubmission("Every row of `predicted` must begin with a category id, a whole number.") from error
     return 1 - accuracy(answers["predicted"], guesses)

@@ -18,6 +18,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> floa
     submission, answers = align(submission, answers, on="id", columns=[column])
     if edition == "v2":
         scores = numbers(submission, column)
+    elif any(isinstance(cell, str) for cell in submission[column]):  # even of digits, where a number exceeds 64 bits
+        raise InvalidSubmission(f"`{column}` must hold numbers in every row.")
     else:  # the ranking of the predictions is lost, and an empty cell counts as not toxic
         scores = numbers(submission, column, missing=True, infinite=True) >= 0.5
     return bias_auc(answers["toxicity"] >= 0.5, scores, answers[IDENTITIES] >= 0.5)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from grading import InvalidSubmission
-from grading.cells import numbers
+from grading.cells import numbers, require_numeric
 from grading.checks import align, require_columns, require_rows
 from grading.metrics.geo import haversine
 
@@ -13,6 +13,7 @@ EPOCH = ["tripId", "UnixTimeMillis"]
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     require_columns(submission, *EPOCH, *POSITION)
     require_rows(submission, len(answers))
+    require_numeric(submission, *POSITION)
     lenient = edition == "v1"  # v1 pairs the rows of a trip by position; a gap or an infinity makes the score NaN
     if not lenient:
         submission, answers = align(with_epoch(submission), with_epoch(answers), "epoch")

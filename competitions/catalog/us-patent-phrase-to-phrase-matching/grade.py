@@ -2,13 +2,14 @@ import math
 
 import pandas as pd
 
-from grading.cells import numbers
+from grading.cells import numbers, require_numeric
 from grading.checks import align
 from grading.metrics.regression import pearson
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
     submission, answers = align(submission, answers, "id", ["score"])
+    require_numeric(submission, "score")
     if edition == "v1":  # NaN for a constant prediction, a gap or an infinity
         return pearson(answers["score"], numbers(submission, "score", missing=True, infinite=True))
     correlation = pearson(answers["score"], numbers(submission, "score"))

@@ -57,6 +57,13 @@ def test_correlation_of_huge_numbers():
     assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("predicted", [[1e308, 1e308, 1e308, 0.5], [1e308, 0.0, -1e308, -1.5e308]])
+def test_correlation_of_numbers_that_overflow(predicted):
+    truth = [0.0, 1.0, 2.0, 4.0]
+    assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], nan_ok=True)
+
+
 def test_mean_columnwise_rmse():
     rng = np.random.default_rng(0)
     truth, predicted = rng.random((50, 3)), rng.random((50, 3))
@@ -75,6 +82,7 @@ def test_group_mean_log_mae():
     logs = [math.log(sk.mean_absolute_error(truth[groups == g], predicted[groups == g])) for g in np.unique(groups)]
     assert group_mean_log_mae(truth, predicted, groups) == pytest.approx(np.mean(logs), rel=1e-12)
     assert group_mean_log_mae(truth, truth, groups) == -np.inf
+    assert group_mean_log_mae([1.0, 2.0], [1e308, 1e308], ["a", "a"]) == np.inf
     assert group_mean_log_mae(truth, truth, groups, 1e-9) == pytest.approx(np.log(1e-9))
     assert group_mean_log_mae(pd.Series(truth), predicted, pd.Series(groups)) == pytest.approx(np.mean(logs), rel=1e-12)
 
