@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from competitions.csv_text import text
+
 
 def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
     """A download with labels.csv and images.zip, which holds `count` pictures of 1 to 9 KB; returns their bytes.
@@ -32,16 +34,21 @@ def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
 
 
 def folders_of_files(path: Path, folders: int, files: int, seed: int = 0) -> int:
-    """A download that is a directory: `folders` folders of `files` files of 4 to 40 KB, and labels.csv."""
+    """A download that is a directory: `folders` folders of `files` files of 128 to 512 KB, and labels.csv.
+
+    So large are the slices of CT and MR scans, which come one folder a patient.
+    """
     generator = random.Random(seed)
+    noise = memoryview(generator.randbytes(64 << 20))
     total = 0
     for folder in range(folders):
         place = path / "scans" / f"{folder:05d}"
         place.mkdir(parents=True)
         for number in range(files):
-            content = generator.randbytes(generator.randint(4_000, 40_000))
-            total += len(content)
-            (place / f"{number}.dcm").write_bytes(content)
+            size = generator.randint(128 << 10, 512 << 10)
+            start = generator.randrange(len(noise) - size)
+            total += size
+            (place / f"{number}.dcm").write_bytes(noise[start : start + size])
     labels = pd.DataFrame({"id": [f"{n:05d}" for n in range(folders)], "label": np.arange(folders) % 7})
     labels.to_csv(path / "labels.csv", index=False)
     return total
@@ -69,7 +76,7 @@ def large_table(path: Path, size: int, seed: int = 0) -> int:
                     "word": words[generator.integers(0, len(words), rows)],
                 }
             )
-            block = frame.to_csv(index=False, header=written == 0).encode()
+            block = text(frame, {"index": False, "header": written == 0})
             file.write(block)
             written += len(block)
     return written

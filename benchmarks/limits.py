@@ -10,6 +10,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from benchmarks.folders import fresh
+
 _SIZE = 256 << 20
 _FILES = 5_000
 
@@ -18,12 +20,12 @@ def limits(work: Path) -> dict[str, float]:
     """MB/s of copying memory, writing to the disk, reading its cache, hashing; files/s of creating and linking."""
     block = os.urandom(1 << 20)
     path = work / "limit"
-    folder = work / "limits"
-    folder.mkdir()
+    folder = fresh("limits-", work)
     (folder / "0").write_bytes(block[:8192])
     megabytes = _SIZE / 1e6
     found = {
-        "memcpy MB/s": megabytes / _seconds(lambda: [bytearray(block) for _ in range(_SIZE >> 20)]),
+        "memcpy MB/s": megabytes / _seconds(lambda: _copy(bytearray(len(block)), block)),
+        "new memory MB/s": megabytes / _seconds(lambda: bytes(_SIZE).count(1)),
         "write MB/s": megabytes / _seconds(lambda: _write(path, block)),
         "write and sync MB/s": megabytes / _seconds(lambda: _write(path, block, sync=True)),
         "read MB/s": megabytes / _seconds(lambda: _read(path)),
@@ -33,10 +35,12 @@ def limits(work: Path) -> dict[str, float]:
         "link files/s": _FILES / _seconds(lambda: _link_all(folder)),
     }
     path.unlink()
-    for each in folder.iterdir():
-        each.unlink()
-    folder.rmdir()
     return found
+
+
+def _copy(target: bytearray, block: bytes) -> None:
+    for _ in range(_SIZE >> 20):
+        target[:] = block
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
 
-_INTERVAL = 0.1  # seconds between two samples
+_INTERVAL = 0.1  # seconds between two samples, at least
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Case:
 
 def measure(work: Callable[[], Any]) -> Sample:
     """Run `work` once. Memory is sampled by a process of its own, which does not count itself."""
+    os.sync()  # nobody pays for what an earlier run left to be written to the disk
     command = [sys.executable, __file__, str(os.getpid())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sampler:
         assert sampler.stdout is not None
@@ -66,25 +67,21 @@ def measure(work: Callable[[], Any]) -> Sample:
     return Sample(seconds, cpu, float(peak) / 1e6, value)
 
 
-def best(work: Callable[[], Any], times: int, before: Callable[[], Any] = lambda: None) -> Sample:
-    """The quickest of several runs, with the highest peak of memory of all; `before` each one is not measured."""
-    samples = []
-    for _ in range(times):
-        before()
-        samples.append(measure(work))
-    quickest = min(samples, key=lambda sample: sample.seconds)
-    return Sample(quickest.seconds, quickest.cpu, max(sample.peak_mb for sample in samples), quickest.value)
+def quickest(samples: list[Sample]) -> Sample:
+    """The quickest of several runs (whatever else the machine does can only add), with the highest peak of all."""
+    first = min(samples, key=lambda sample: sample.seconds)
+    return replace(first, peak_mb=max(sample.peak_mb for sample in samples))
 
 
-def compare(
-    ours: Callable[[], Any], baseline: Callable[[], Any], times: int, before: Callable[[], Any] = lambda: None
-) -> tuple[Sample, Sample]:
+def best(work: Callable[[], Any], times: int) -> Sample:
+    """The quickest of several runs."""
+    return quickest([measure(work) for _ in range(times)])
+
+
+def compare(ours: Callable[[], Any], baseline: Callable[[], Any], times: int) -> tuple[Sample, Sample]:
     """The quickest of `times` runs of each, taken in turns, so that a disturbance of the machine meets both."""
-    pairs = [(best(baseline, 1, before), best(ours, 1, before)) for _ in range(times)]
-    theirs = min((pair[0] for pair in pairs), key=lambda sample: sample.seconds)
-    own = min((pair[1] for pair in pairs), key=lambda sample: sample.seconds)
-    peak = max(pair[1].peak_mb for pair in pairs)
-    return Sample(own.seconds, own.cpu, peak, own.value), theirs
+    pairs = [(measure(baseline), measure(ours)) for _ in range(times)]
+    return quickest([own for _, own in pairs]), quickest([theirs for theirs, _ in pairs])
 
 
 def _cpu(sampler: int) -> float:
@@ -112,9 +109,13 @@ def _sample(pid: int) -> None:
     tree = psutil.Process(pid)
     peak = 0
     print("ready", flush=True)
-    while not select.select([sys.stdin], [], [], _INTERVAL)[0]:
+    pause = _INTERVAL
+    while not select.select([sys.stdin], [], [], pause)[0]:
+        start = time.perf_counter()
         processes = [each for each in tree.children(recursive=True) if each.pid != os.getpid()]
         peak = max(peak, sum(map(_memory, [tree, *processes])))
+        # Counting the pages of large processes takes a core, and holds up those that ask for memory meanwhile.
+        pause = max(_INTERVAL, 10 * (time.perf_counter() - start))
     print(peak)
 
 

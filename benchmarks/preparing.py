@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import baseline, competition, data
+from benchmarks.folders import fresh
 from benchmarks.measure import Case, compare
 from storage.cluster import DaskExecutor
 from storage.materialise import materialise
@@ -20,9 +20,8 @@ class Different(Exception):
 
 def cases(names: list[str], work: Path, full: bool, address: str) -> Iterator[Case]:
     """Run the named cases below `work` on the Dask scheduler at `address`."""
-    pictures = work / "pictures" / "pictures.zip"
+    pictures = fresh("pictures-", work) / "pictures.zip"
     if {"a", "b"} & set(names):
-        pictures.parent.mkdir(parents=True)
         size = data.pictures_in_a_nested_zip(pictures, 20_000)
         if "a" in names:
             yield _case(
@@ -32,25 +31,22 @@ def cases(names: list[str], work: Path, full: bool, address: str) -> Iterator[Ca
         if "b" in names:
             yield _case(
                 "b", "the same into two zips", 8, "bench-zips", pictures,
-                lambda out: baseline.pictures(pictures, out, zipped=True), work, size, address, 2,
+                lambda out: baseline.pictures(pictures, out, zipped=True), work, size, address, 1,
             )  # fmt: skip
-        shutil.rmtree(pictures.parent)
     if "c" in names:
-        table = work / "table.zip"
-        size = data.large_table(table, 10**9 if full else 2 * 10**8)
+        table = fresh("table-", work) / "table.zip"
+        size = data.large_table(table, 10**9 if full else 15 * 10**7)
         yield _case(
             "c", f"a table of {size / 1e6:.0f} MB", 1.8, "bench-table", table,
             lambda out: baseline.table(table, out), work, size, address, 1 if full else 2,
         )  # fmt: skip
-        table.unlink()
     if "d" in names:
-        folders = work / "folders"
-        size = data.folders_of_files(folders, 2_000, 40 if full else 10)
+        folders = fresh("folders-", work)
+        size = data.folders_of_files(folders, 2_000, 10 if full else 3)
         yield _case(
             "d", "2,000 directories copied as trees", 10, "bench-folders", folders,
-            lambda out: baseline.folders(folders, out), work, size, address, 3,
+            lambda out: baseline.folders(folders, out), work, size, address, 1 if full else 2,
         )  # fmt: skip
-        shutil.rmtree(folders)
 
 
 def _case(
@@ -65,29 +61,25 @@ def _case(
     address: str,
     times: int,
 ) -> Case:
-    ours, theirs = work / "ours", work / "theirs"
+    """Measure one case: both ways `times` times, in turns, each run into a folder of its own."""
     folder = competition.make(work / "competitions", competition_id)
+    used: dict[str, Path] = {}
 
-    def clean() -> None:
-        for out in (ours, theirs):
-            shutil.rmtree(out, ignore_errors=True)
-
-    def clean_ours() -> None:
-        shutil.rmtree(ours, ignore_errors=True)
+    def out(kind: str) -> Path:
+        used[kind] = fresh(f"{name}-{kind}-", work)
+        return used[kind]
 
     def prepare() -> int:
         manifest = materialise(
-            competition_id, str(raw), str(ours), folder=folder, key="k", executor=DaskExecutor(address)
+            competition_id, str(raw), str(out("ours")), folder=folder, key="k", executor=DaskExecutor(address)
         )
         return len(manifest)
 
     def straight() -> dict[str, str]:
-        clean()
-        return straightforward(theirs)
+        return straightforward(out("theirs"))
 
-    own, plain = compare(prepare, straight, times, clean_ours)
-    _check(ours, theirs)
-    clean()
+    own, plain = compare(prepare, straight, times)
+    _check(used["ours"], used["theirs"])
     return Case(name, about, plain.seconds / own.seconds, target, own, plain, size, own.value)
 
 

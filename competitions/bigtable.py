@@ -10,26 +10,31 @@ Memory: 4 bytes a row, 8 for each row asked for, and about three times `WINDOW` 
 from __future__ import annotations
 
 import io
+import os
 import tempfile
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from competitions import csv_text
+from competitions import csv_blocks, csv_text
+from competitions.csv_types import Types, inference_rows
 from competitions.download import Download
 from competitions.preparation import Content
 
 WINDOW = 192 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20
-_AHEAD = 2  # blocks waiting to be formatted
+_WORKERS = min(os.cpu_count() or 1, 8)
+_AHEAD = 256 << 20  # bytes of text waiting to be formatted
 
 Rows = NDArray[np.int64]
+T = TypeVar("T")
 
 
 class BigTable:
@@ -44,45 +49,68 @@ class BigTable:
         empty = download.read_csv(name, **{**self._options, "nrows": 0})
         self.columns: list[str] = list(empty.columns)
         self._header = _csv(empty, header=True)
-        self._block_rows = _inference_rows(len(self.columns))
-        types = _Types()
-        while not self._format(types, list(keep)):
-            pass  # a second and last time, now knowing the types of all blocks
+        self._block_rows = inference_rows(len(self.columns))
+        plan = csv_blocks.Plan.of(self.columns, self._options)
+        types = Types()
+        settled = False
+        while not settled:  # a second time only if a later block changed a column's type: then earlier rows are wrong
+            try:
+                settled = self._format(types, list(keep), plan)
+            except csv_blocks.Unusual:
+                plan, types = None, Types()
 
-    def _format(self, types: _Types, keep: list[str]) -> bool:
-        """Fill the scratch file; False if a later block changed a column's type, so that earlier rows are wrong."""
+    def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> bool:
+        """Fill the scratch file; False if a block after the first had new types."""
         self._scratch = tempfile.TemporaryFile(prefix="mlebench-table-")  # noqa: SIM115  # lives as long as the table
         self._block_starts = [0]
         lengths: list[NDArray[np.int32]] = []
         kept: list[pd.DataFrame] = []
         settled = True
-
-        def keep_text(text: bytes) -> None:
-            lengths.append(np.diff(_row_ends(text), prepend=0).astype(np.int32))
-            self._scratch.write(text)
-            self._block_starts.append(self._block_starts[-1] + len(text))
-
-        with ThreadPoolExecutor(1) as pool:  # a block is formatted while the next one is parsed
-            waiting: deque[Future[bytes]] = deque()
-            for number, block in enumerate(self._blocks()):
-                settled &= not types.learn(block) or number == 0
-                block = types.cast(block)
-                kept.append(block[keep])
-                waiting.append(pool.submit(_csv, block))
-                if len(waiting) > _AHEAD:
-                    keep_text(waiting.popleft().result())
-            for future in waiting:
-                keep_text(future.result())
+        known = types.copy()
+        for block in self._formatted(known, keep, plan):
+            settled &= not types.learn(block.example) or not lengths
+            kept.append(block.kept)
+            lengths.append(block.lengths)
+            self._scratch.write(block.text)
+            self._block_starts.append(self._block_starts[-1] + len(block.text))
         self._lengths = np.concatenate(lengths)
         self.kept = pd.concat(kept, ignore_index=True)
         return settled
 
-    def _blocks(self) -> Iterator[pd.DataFrame]:
-        with (
-            self._download.open_file(self._name) as file,
-            pd.read_csv(file, chunksize=self._block_rows, **self._options) as blocks,
-        ):
+    def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
+        """The blocks of the file in order; a few are parsed and formatted at one time."""
+        with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
+            waiting: deque[Future[_Block]] = deque()
+            blocks: Iterator[Any] = csv_blocks.cut(file, self._block_rows) if plan else self._frames(file)
+            work: Any = partial(self._parsed, plan) if plan else _block_of
+            try:
+                for block in blocks:
+                    waiting.append(pool.submit(work, block, types, keep))
+                    ahead = _WORKERS if not plan else min(_WORKERS, _AHEAD // len(block) + 1)
+                    while len(waiting) > ahead:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
+        with pd.read_csv(file, chunksize=self._block_rows, **self._options) as blocks:
             yield from blocks
+
+    def _parsed(self, plan: csv_blocks.Plan, text: bytes, types: Types, keep: list[str]) -> _Block:
+        columns = csv_blocks.parse(text, plan)
+        if columns is not None and not types.mixed:
+            formatted = csv_text.text_of_arrays(list(columns.values()))
+            if formatted is not None:
+                example = csv_blocks.frame({name: column[:1] for name, column in columns.items()})
+                kept = csv_blocks.frame({name: columns[name] for name in keep})
+                return _Block(example, kept, formatted, _lengths(formatted))
+        if columns is not None:
+            return _block_of(csv_blocks.frame(columns), types, keep)
+        options = {**self._options, "header": None, "names": self.columns}
+        return _block_of(pd.read_csv(io.BytesIO(text), **options), types, keep)
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -101,14 +129,7 @@ class BigTable:
 
         Cells are text, exactly as formatted (missing ones NaN), so that writing them gives the same bytes again.
         """
-        for part, text in self._windows(rows):
-            ends = np.cumsum(self._lengths[part], dtype=np.int64)
-            start = 0
-            for cut in [*np.searchsorted(ends, np.arange(_PIECE, len(text), _PIECE)), len(ends) - 1]:
-                stop = int(ends[cut])
-                if stop > start:
-                    yield self._read(text[start:stop])
-                start = stop
+        return self._each(rows, self._read)
 
     def _read(self, text: memoryview) -> pd.DataFrame:
         return pd.read_csv(
@@ -127,80 +148,82 @@ class BigTable:
 
     def _pieces(self, rows: Rows) -> Iterator[bytes]:
         yield self._header
-        for _, text in self._windows(rows):
-            for start in range(0, len(text), _PIECE):
-                yield bytes(text[start : start + _PIECE])
+        yield from self._each(rows, bytes)
 
-    def _windows(self, rows: Rows) -> Iterator[tuple[Rows, memoryview]]:
-        ends = np.cumsum(self._lengths[rows], dtype=np.int64)
-        total = int(ends[-1]) if len(ends) else 0
-        cuts = np.searchsorted(ends, np.arange(WINDOW, total, WINDOW))
-        for part in np.split(rows, cuts):
-            if len(part):
-                yield part, self._gather(part)
+    def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
+        """The text of the rows in pieces of bounded size, each handed to `finish`; a few are made at one time."""
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            for part in _split(rows, self._lengths[rows], WINDOW):
+                found, places = self._gathered(part, pool)
+                waiting: deque[Future[T]] = deque()
+                for piece in _split(places, self._lengths[part], _PIECE):
+                    waiting.append(pool.submit(_finished, found, piece, finish))
+                    if len(waiting) > _WORKERS:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
 
-    def _gather(self, rows: Rows) -> memoryview:
-        """The text of the rows, one after the other: the scratch file is read from front to back, then put in order."""
-        order = np.argsort(rows, kind="stable")
+    def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
+        """The text of the rows, in ascending order, and where that of each of `rows` is among them.
+
+        So the scratch file is read from front to back, and each part of it once.
+        """
+        order = np.argsort(rows)
         ascending = rows[order]
-        block_numbers, firsts = np.unique(ascending // self._block_rows, return_index=True)
-        found = pa.concat_arrays(
-            self._block(int(number)).take(pa.array(wanted - number * self._block_rows))
-            for number, wanted in zip(block_numbers, np.split(ascending, firsts[1:]), strict=True)
-        )
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
-        return _joined(found.take(pa.array(places)))
+        bounds = np.searchsorted(ascending, np.arange(len(self._block_starts)) * self._block_rows)
+        numbers = np.flatnonzero(np.diff(bounds))
+        self._scratch.flush()
+        taken = pool.map(lambda number: self._taken(number, ascending[bounds[number] : bounds[number + 1]]), numbers)
+        return pa.concat_arrays(list(taken)), places
 
-    def _block(self, number: int) -> pa.LargeBinaryArray:
+    def _taken(self, number: int, rows: Rows) -> pa.LargeBinaryArray:
+        """Rows of one block, in ascending order."""
         start, stop = self._block_starts[number : number + 2]
-        self._scratch.seek(start)
-        text = self._scratch.read(stop - start)
-        lengths = self._lengths[number * self._block_rows : (number + 1) * self._block_rows]
+        text = os.pread(self._scratch.fileno(), stop - start, start)
+        first = number * self._block_rows
+        lengths = self._lengths[first : first + self._block_rows]
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers)
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
 
 
-class _Types:
-    """What the types of all blocks together make of a column, as pandas joins the blocks it infers types in."""
-
-    def __init__(self) -> None:
-        self._examples: dict[str, dict[Any, pd.Series]] = defaultdict(dict)
-
-    def learn(self, block: pd.DataFrame) -> bool:
-        """True if a column has a type in `block` that it had in no earlier one."""
-        new = {name: values[:1] for name, values in block.items() if values.dtype not in self._examples[str(name)]}
-        for name, example in new.items():
-            self._examples[str(name)][example.dtype] = example
-        return bool(new)
-
-    def cast(self, block: pd.DataFrame) -> pd.DataFrame:
-        """`block` with the types that its columns have in the whole table."""
-        mixed = {name: list(found.values()) for name, found in self._examples.items() if len(found) > 1}
-        columns = {name: pd.concat([block[name], *found]).iloc[: len(block)] for name, found in mixed.items()}
-        return block.assign(**columns)
+def _split(values: Rows, lengths: NDArray[np.int32], size: int) -> Iterator[Rows]:
+    """Consecutive parts of `values`, the lengths in each adding up to about `size`."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    for part in np.split(values, np.searchsorted(ends, np.arange(size, total, size))):
+        if len(part):
+            yield part
 
 
-def _inference_rows(columns: int) -> int:
-    """Rows that pandas' parser infers types over before it goes on (``low_memory``, the default)."""
-    limit = 2**20 // columns
-    rows = 1
-    while rows * 2 < limit:
-        rows *= 2
-    return rows
+def _finished(found: pa.LargeBinaryArray, places: Rows, finish: Callable[[memoryview], T]) -> T:
+    return finish(_joined(found.take(pa.array(places))))
+
+
+class _Block(NamedTuple):
+    """A block of rows, formatted: a row with its types, the kept columns, the text, the length of each row in it."""
+
+    example: pd.DataFrame
+    kept: pd.DataFrame
+    text: bytes
+    lengths: NDArray[np.int32]
+
+
+def _block_of(frame: pd.DataFrame, types: Types, keep: list[str]) -> _Block:
+    cast = types.cast(frame)
+    text = _csv(cast)
+    return _Block(frame.iloc[:1], cast[keep], text, _lengths(text))
 
 
 def _csv(frame: pd.DataFrame, *, header: bool = False) -> bytes:
     return csv_text.text(frame, {"index": False, "header": header})
 
 
-def _row_ends(text: bytes) -> NDArray[np.int64]:
-    """Where each row of a CSV ends: after the line ends with an even number of quotes before them."""
-    characters = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(characters == ord("\n"))
-    quotes = np.flatnonzero(characters == ord('"'))
-    return ends[np.searchsorted(quotes, ends) % 2 == 0] + 1
+def _lengths(text: bytes) -> NDArray[np.int32]:
+    """The length of each row of a CSV."""
+    return np.diff(csv_blocks.row_ends(text), prepend=0).astype(np.int32)
 
 
 def _joined(rows: pa.LargeBinaryArray) -> memoryview:

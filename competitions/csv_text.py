@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,6 @@ def text(frame: pd.DataFrame, options: dict[str, Any]) -> bytes:
 def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
     """The same by Arrow; None if that is not known to be equal."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     separator = options.get("sep", ",")
     if options.keys() - _KNOWN or options.get("index", True) or separator not in (",", "\t"):
@@ -81,12 +80,42 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
         if column is None:
             return None
         columns.append(column)
+    body = _rows(columns, separator)
+    if body is None:
+        return None
+    head = frame.iloc[:0].to_csv(**options) if options.get("header", True) else ""
+    return str(head).encode("utf-8", "surrogatepass") + body
+
+
+def text_of_arrays(columns: Sequence[pa.Array]) -> bytes | None:
+    """The rows of two or more columns of int64, double or string as `text` writes them, nulls as missing values.
+
+    None if that is not known to be equal.
+    """
+    import pyarrow as pa
+
+    strings = []
+    for column in columns:
+        if pa.types.is_floating(column.type):
+            string = _floats(column.to_numpy(zero_copy_only=False))
+        elif pa.types.is_string(column.type):
+            string = _quoted(column, ",")
+        else:
+            string = column.cast(pa.string())
+        if string is None:
+            return None
+        strings.append(string)
+    return _rows(strings, ",")
+
+
+def _rows(columns: Sequence[pa.Array], separator: str) -> bytes | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     rows = pc.binary_join_element_wise(*columns, separator, null_handling="replace", null_replacement="")
     if isinstance(rows, pa.ChunkedArray):
         return None
-    body = _bytes(pc.binary_join_element_wise(rows, pa.scalar("", rows.type), "\n"))
-    head = frame.iloc[:0].to_csv(**options) if options.get("header", True) else ""
-    return str(head).encode("utf-8", "surrogatepass") + body
+    return _bytes(pc.binary_join_element_wise(rows, pa.scalar("", rows.type), "\n"))
 
 
 def _column(column: pd.Series, separator: str) -> pa.Array | None:
@@ -130,13 +159,16 @@ def _floats(values: Any) -> pa.Array:
 def _texts(values: Any, separator: str) -> pa.Array | None:
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pd.api.types.infer_dtype(values, skipna=True) not in ("string", "empty"):
         return None
     strings = pa.array(values, type=pa.string(), from_pandas=True)
-    if isinstance(strings, pa.ChunkedArray):
-        return None
+    return None if isinstance(strings, pa.ChunkedArray) else _quoted(strings, separator)
+
+
+def _quoted(strings: pa.StringArray, separator: str) -> pa.Array | None:
+    import pyarrow.compute as pc
+
     characters = _bytes(strings)
     if b"\r" in characters or b"\0" in characters:
         return None  # which of these Python quotes depends on its version

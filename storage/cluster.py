@@ -6,6 +6,8 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import pickle
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -74,6 +76,11 @@ def _connect(address: str) -> Any:
         ) from error
 
 
+def _call(packed: bytes) -> Any:
+    function, *arguments = pickle.loads(packed)
+    return function(*arguments)
+
+
 class DaskExecutor:
     """Runs functions of this package over values on a Dask scheduler."""
 
@@ -90,8 +97,14 @@ class DaskExecutor:
             return
         client = _connect(self.address)
         try:
-            # Writing a file is done for its effect: equal arguments must not be taken for equal results.
-            futures = [client.submit(function, value, *fixed, pure=False, retries=2) for value in values]
+            # Writing a file is done for its effect: equal arguments must not be taken for equal results. As bytes, for
+            # Dask would search every list in a value for futures, which takes longer than the work on small files.
+            calls = [pickle.dumps((function, value, *fixed)) for value in values]
+            keys = [f"{function.__name__}-{uuid.uuid4()}" for _ in calls]
+            futures = [
+                client.submit(_call, call, key=key, pure=False, retries=2)
+                for call, key in zip(calls, keys, strict=True)
+            ]
             try:
                 for future in as_completed(futures, loop=client.loop):
                     yield future.result()

@@ -110,19 +110,22 @@ def _copy(tasks: list[Task], view: Download, destination: Destination) -> Iterat
 def _link(tasks: list[Task], container: DirectoryContainer, destination: Destination) -> Iterator[Done]:
     root = str(container.root)
     for task in tasks:
-        member = _member(task)
+        part, path, operation, md5 = task
+        member: Member = operation.member  # type: ignore[union-attr]
         source = f"{root}/{member.name}"
-        written = destination.link(task.name, source, task.md5, member.size)
+        written = destination.link(f"{part}/{path}", source, md5, member.size)
         if written is None:
             with open(source, "rb") as file:  # noqa: PTH123
-                written = destination.copy(task.name, file, task.md5)
-        yield _row(task, written)
+                written = destination.copy(task.name, file, md5)
+        yield Done(part, path, *written, str(member))
 
 
 def _put(tasks: list[Task], container: ZipContainer, destination: Destination) -> Iterator[Done]:
     if destination.local:
-        for task in tasks:
-            yield _row(task, destination.put(task.name, container.read(_member(task).name), task.md5))
+        for part, path, operation, md5 in tasks:  # of tiny files, what is done for each is what takes the time
+            member: Member = operation.member  # type: ignore[union-attr]
+            written = destination.put(f"{part}/{path}", container.read(member.name), md5)
+            yield Done(part, path, *written, str(member))
         return
     with ThreadPoolExecutor(_UPLOADS) as pool:
         for start in range(0, len(tasks), _UPLOADS):

@@ -47,13 +47,13 @@ def cut(tasks: Iterable[Task]) -> list[list[Task]]:
     current: list[Task] = []
     size = 0
     archive: str | None = None
-    for task in sorted(
-        tasks, key=lambda task: task.operation.member.archive if isinstance(task.operation, Copy) else ""
-    ):
-        source = task.operation.member.archive if isinstance(task.operation, Copy) else None
-        whole = source is not None and source.endswith((".7z", ".gz", ".tgz"))
+    whole = False
+    for task in sorted(tasks, key=lambda task: _archive(task) or ""):
+        source = _archive(task)
+        if source != archive:
+            whole = source is not None and source.endswith((".7z", ".gz", ".tgz"))
         cost = size_of(task) + _FILE_COST
-        full = size + cost > _CHUNK_BYTES or len(current) >= _CHUNK_FILES or not isinstance(task.operation, Copy)
+        full = size + cost > _CHUNK_BYTES or len(current) >= _CHUNK_FILES or source is None
         if current and (source != archive or (full and not whole)):
             chunks.append(current)
             current, size = [], 0
@@ -63,11 +63,17 @@ def cut(tasks: Iterable[Task]) -> list[list[Task]]:
     return [*chunks, current] if current else chunks
 
 
+def _archive(task: Task) -> str | None:
+    """The archive that a copy is made from ("" for the download itself), None for other operations."""
+    operation = task.operation
+    return operation.member.archive if type(operation) is Copy else None
+
+
 def size_of(task: Task) -> int:
     """Bytes that carrying out the task reads, 0 where that is not known."""
+    if type(task.operation) is Copy:  # most are
+        return task.operation.member.size
     match task.operation:
-        case Copy(member):
-            return member.size
         case Archive(entries=entries):
             return sum(getattr(entry, "size", 0) for _, entry in entries)
         case _:

@@ -12,10 +12,11 @@ import io
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import IO, Any
+from functools import cache
+from typing import IO, Any, NamedTuple
 
 from competitions.errors import UserError
+from storage.links import give_name
 
 BLOCK = 1 << 20
 
@@ -24,8 +25,7 @@ class StoreError(UserError):
     """The store cannot be reached or written."""
 
 
-@dataclass
-class Written:
+class Written(NamedTuple):
     """What is known of a file after writing it. `hash` is BLAKE3; `md5` only where it was asked for."""
 
     bytes: int
@@ -37,10 +37,8 @@ class HashingWriter(io.RawIOBase):
     """Passes bytes on while hashing and counting them; cannot seek, so what is hashed is what is stored."""
 
     def __init__(self, sink: IO[bytes], md5: bool = False) -> None:
-        import blake3
-
         self._sink = sink
-        self._blake3 = blake3.blake3()
+        self._blake3 = _blake3()()
         self._md5 = hashlib.md5() if md5 else None
         self.count = 0
 
@@ -82,8 +80,8 @@ class Destination:
 
     def make_folder(self, path: str) -> None:
         """Create the folder of `path` (remembered, so that thousands of files cost one call)."""
-        folder = os.path.dirname(path)  # noqa: PTH120  # fsspec paths are strings
-        if self.local and folder not in self._folders:
+        folder = path[: path.rindex("/")]
+        if folder not in self._folders and self.local:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
             self._folders.add(folder)
 
@@ -146,7 +144,7 @@ class Destination:
         return _known(data, md5)
 
     def link(self, name: str, source: str, md5: bool = False, size: int = BLOCK) -> Written | None:
-        """A hard link to a plain local file, read once for its hash; None where links are not possible.
+        """A plain local file under another name, read once for its hash; None where its bytes must be copied.
 
         `size` is how many bytes to expect.
         """
@@ -154,13 +152,7 @@ class Destination:
             return None
         path = self.path(name)
         self.make_folder(path)
-        try:
-            try:
-                os.link(source, path)
-            except FileExistsError:
-                os.unlink(path)  # noqa: PTH108
-                os.link(source, path)
-        except OSError:
+        if not give_name(source, path):
             return None
         descriptor = os.open(source, os.O_RDONLY)
         try:
@@ -193,9 +185,14 @@ def _create(path: str, data: bytes) -> bool:
 
 
 def _known(data: bytes, md5: bool) -> Written:
-    from blake3 import blake3
+    return Written(len(data), _blake3()(data).hexdigest(), hashlib.md5(data).hexdigest() if md5 else None)
 
-    return Written(len(data), blake3(data).hexdigest(), hashlib.md5(data).hexdigest() if md5 else None)
+
+@cache
+def _blake3() -> Any:
+    from blake3 import blake3  # asked for once a file: looking it up each time would show
+
+    return blake3
 
 
 class _Nowhere(io.BytesIO):

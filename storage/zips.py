@@ -1,4 +1,8 @@
-"""Writing zip archives front to back."""
+"""Writing zip archives front to back.
+
+An archive is written by one worker, several of them side by side. Cutting one into segments would gain little: members
+that are taken over as they are cost a read, a check and a write, which is what the disk is bound by.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,231 @@
+"""Plain CSV in blocks of rows, cut out of the stream and read by Arrow, without holding the interpreter's lock.
+
+What comes out is what ``pandas.read_csv`` makes of a block of the same rows: the same types, the same missing values,
+the same floats. Columns that are surely whole numbers, floats or text are recognised here; a block with any other is
+left to pandas, and so is a whole file that is written in an unusual way (`Unusual`).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import csv
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+_PIECE = 8 << 20
+_NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+# What pandas takes for missing, as documented for `read_csv`. "" is found by its length.
+_MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
+_MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
+_NUMERIC = np.zeros(256, dtype=bool)
+_NUMERIC[list(b"0123456789.-+eE")] = True
+_FRACTIONAL = np.zeros(256, dtype=bool)
+_FRACTIONAL[list(b".eE")] = True
+_DIGITS = 18  # whole numbers of at most so many digits fit 64 bits
+_LONGEST = 100  # characters of a float
+_WITNESSES = 50  # values looked at to see that a column is text
+
+
+class Unusual(Exception):
+    """The file is written in a way that only pandas' parser is known to understand."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to read: the names of the columns, those that are text by order, whether "NA" and its like are missing."""
+
+    columns: tuple[str, ...]
+    texts: AbstractSet[str]
+    missing: bool
+
+    @classmethod
+    def of(cls, columns: Sequence[str], options: Mapping[str, Any]) -> Plan | None:
+        """The plan for these options of ``read_csv``; None if they, or the columns, call for pandas."""
+        texts = options.get("dtype", {})
+        if options.keys() - {"float_precision", "dtype", "keep_default_na"} or len(columns) < 2:
+            return None
+        if options.get("float_precision") != "round_trip" or not isinstance(texts, dict):
+            return None
+        if any(kind is not str for kind in texts.values()) or not texts.keys() <= set(columns):
+            return None
+        if texts and any(name.rpartition(".")[2].isdecimal() for name in columns):
+            return None  # a name that occurs twice
+        return cls(tuple(columns), frozenset(texts), bool(options.get("keep_default_na", True)))
+
+
+def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
+    """The text of a CSV without its header, in blocks of `rows` rows (the last one may have fewer).
+
+    Raises `Unusual` if the end is within quotes, or a row is empty or begins with a blank: pandas skips some of these.
+    """
+    waiting, found, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
+    while True:
+        piece = stream.read(_PIECE)
+        if not piece and waiting and waiting[-1] != _NEWLINE:
+            piece = b"\n"
+        ends = row_ends(piece, quotes) + len(waiting)
+        quotes += piece.count(b'"')
+        waiting += piece
+        found = np.concatenate([found, ends])
+        while len(found) > header and (len(found) - header >= rows or not piece):
+            start = int(found[0]) if header else 0
+            block = found[header : header + rows]
+            _require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
+            stop = int(block[-1])
+            yield bytes(memoryview(waiting)[start:stop])
+            del waiting[:stop]
+            found, header = found[header + len(block) :] - stop, False
+        if not piece:
+            break
+    if quotes % 2 or header:
+        raise Unusual("it has no rows, or ends within quotes")
+
+
+def _require_plain_rows(text: bytearray, starts: NDArray[np.int64]) -> None:
+    first = np.frombuffer(text, np.uint8)[starts]
+    if np.isin(first, np.frombuffer(b"\n\r \t", np.uint8)).any():
+        raise Unusual("rows that are empty or begin with a blank")
+
+
+def row_ends(text: bytes, quotes: int = 0) -> NDArray[np.int64]:
+    """Where each row of a CSV ends: after the line ends with an even number of quotes before them.
+
+    `quotes` is how many quotes came before the text.
+    """
+    characters = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(characters == _NEWLINE)
+    places = np.flatnonzero(characters == _QUOTE) if b'"' in text else np.zeros(0, np.int64)
+    return ends[(np.searchsorted(places, ends) + quotes) % 2 == 0] + 1
+
+
+def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
+    """The columns of a block as arrays of int64, double or string; None if pandas must tell what they are.
+
+    Raises `Unusual` if already the rows and fields may be others for pandas.
+    """
+    _require_plain_quotes(text)
+    names = [f"{number}" for number in range(len(plan.columns))]
+    try:
+        table = csv.read_csv(
+            io.BytesIO(text),
+            csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
+            csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        )
+    except pa.ArrowException as error:
+        raise Unusual(str(error)) from error
+    found = {}
+    for name, values in zip(plan.columns, table.columns, strict=True):
+        column = _column(values.combine_chunks(), name in plan.texts, plan.missing)
+        if column is None:
+            return None
+        found[name] = column
+    return found
+
+
+def _require_plain_quotes(text: bytes) -> None:
+    """Raises `Unusual` unless quotes enclose whole fields, and carriage returns outside of them end lines."""
+    characters = np.frombuffer(text, np.uint8)
+    quotes = np.zeros(0, np.int64)
+    if b"\0" in text:
+        raise Unusual("null characters")
+    if b'"' in text:
+        quotes = np.flatnonzero(characters == _QUOTE)
+        opening, closing = quotes[::2], quotes[1::2]
+        before = characters[opening - 1]
+        before[opening == 0] = _NEWLINE
+        after = characters[np.minimum(closing + 1, len(characters) - 1)]
+        marks = np.frombuffer(b'\n",', np.uint8)
+        if not (np.isin(before, marks).all() and np.isin(after, np.append(marks, np.uint8(_RETURN))).all()):
+            raise Unusual("quotes within fields")
+    if b"\r" in text:
+        returns = np.flatnonzero(characters == _RETURN)
+        returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
+        if not (characters[np.minimum(returns + 1, len(characters) - 1)] == _NEWLINE).all():
+            raise Unusual("lines that end with a carriage return")
+
+
+def _column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:
+    lengths = pc.binary_length(strings).to_numpy()
+    numbers = None if is_text else _numbers(strings, lengths == 0, missing)
+    if numbers is not None:
+        return numbers
+    if missing:
+        absent = pc.or_(pa.array(lengths == 0), pc.is_in(strings, pa.array(_MISSING)))
+        strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
+    if is_text:
+        return strings
+    if strings.null_count == len(strings):
+        return pa.nulls(len(strings), pa.float64())
+    if strings.null_count:
+        numbers = _numbers(pc.fill_null(strings, ""), absent.to_numpy(zero_copy_only=False), missing)
+        if numbers is not None:
+            return numbers
+    return strings if _surely_text(strings) else None
+
+
+def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) -> pa.Array | None:
+    """As whole numbers or floats, None if they may be something else."""
+    characters = _characters(strings)
+    gaps = bool(absent.any())
+    if not len(characters) or not _NUMERIC[characters].all() or (gaps and not missing):
+        return None
+    whole = not _FRACTIONAL[characters].any()
+    longest = pc.max(pc.binary_length(strings)).as_py()
+    if longest > (_DIGITS if whole else _LONGEST):
+        return None
+    if gaps:
+        strings = pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), strings)
+    try:
+        if whole and not gaps:
+            return strings.cast(pa.int64())
+        floats = strings.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    # Among floats, pandas has a way of its own with whole numbers beyond 64 bits, and with what no float can hold.
+    large = longest > _DIGITS and pc.max(pc.abs(floats)).as_py() >= 10.0 ** (_DIGITS - 1)
+    return None if large else floats
+
+
+def _surely_text(strings: pa.StringArray) -> bool:
+    """Whether one of the first values is neither a number nor a truth value, whoever reads it."""
+    for value in strings.drop_null()[:_WITNESSES].to_pylist():
+        try:
+            float(value)
+        except ValueError:
+            if value.strip().lower() not in ("true", "false"):
+                return True
+    return False
+
+
+def _characters(strings: pa.StringArray) -> NDArray[np.uint8]:
+    _, offsets, data = strings.buffers()
+    if data is None:
+        return np.zeros(0, np.uint8)
+    ends = np.frombuffer(offsets, np.int32)[strings.offset : strings.offset + len(strings) + 1]
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+
+
+def frame(columns: Mapping[str, pa.Array]) -> pd.DataFrame:
+    """Columns as pandas would have read them."""
+    return pd.DataFrame({name: series(column) for name, column in columns.items()})
+
+
+def series(column: pa.Array) -> pd.Series:
+    """A column as pandas would have read it: missing text is NaN."""
+    if not pa.types.is_string(column.type):
+        return pd.Series(column.to_numpy(zero_copy_only=False))
+    values = column.to_numpy(zero_copy_only=False)
+    if column.null_count:
+        values[column.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return pd.Series(values, dtype=object)

@@ -1,0 +1,38 @@
+"""The measurements: alternating, the quickest counts, memory is the highest; results are files that were compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import preparing
+from benchmarks.folders import fresh
+from benchmarks.measure import Sample, compare, quickest
+
+
+def test_the_quickest_run_counts_with_the_highest_peak() -> None:
+    found = quickest([Sample(2.0, 1.0, 50.0, "slow"), Sample(1.0, 0.5, 10.0, "quick")])
+    assert found == Sample(1.0, 0.5, 50.0, "quick")
+
+
+def test_both_ways_run_in_turns() -> None:
+    order: list[str] = []
+    own, theirs = compare(lambda: order.append("ours"), lambda: order.append("theirs"), 2)
+    assert order == ["theirs", "ours"] * 2
+    assert min(own.seconds, theirs.seconds) > 0
+
+
+def test_each_folder_is_new(tmp_path: Path) -> None:
+    first, second = fresh("a-", tmp_path), fresh("a-", tmp_path)
+    assert first != second
+    assert [*first.iterdir(), *second.iterdir()] == []
+
+
+def test_other_bytes_make_the_times_worthless(tmp_path: Path) -> None:
+    for name, content in (("ours", "1"), ("theirs", "2")):
+        (tmp_path / name / "public").mkdir(parents=True)
+        (tmp_path / name / "public" / "a.csv").write_text(content)
+    (tmp_path / "ours" / "public" / "description.md").write_text("")
+    with pytest.raises(preparing.Different, match="differs"):
+        preparing._check(tmp_path / "ours", tmp_path / "theirs")
