@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 STORE ?= store
 PORT ?= 4200
+STATE ?= .mlebench
+DASK_WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help demo test check format bench up down clean
@@ -38,7 +40,7 @@ test: $(VENV)/installed-dev
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy competitions grading storage sandbox tasks flows
+	@$(BIN)/mypy competitions grading storage sandbox tasks flows deployments
 
 format: $(VENV)/installed-dev
 	@$(BIN)/ruff check --fix .
@@ -48,10 +50,10 @@ bench: $(VENV)/installed-dev
 	@$(BIN)/python -m benchmarks
 
 up: $(VENV)/installed
-	@$(BIN)/python -m deployments.up --port $(PORT)
+	@$(BIN)/python -m deployments.up --state $(STATE) --port $(PORT) --dask-workers $(DASK_WORKERS)
 
 down: $(VENV)/installed
-	@$(BIN)/python -m deployments.up --down
+	@$(BIN)/python -m deployments.up --state $(STATE) --down
 
 clean:
 	rm -rf $(VENV) $(STORE)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from benchmarks.measure import Sample, best
 from competitions import registry
 from grading.isolation import IsolatedGrader
 from grading.tables import read_submission
 
 _ID = "diabetes"
 _COUNT = 1000
+_TIMES = 3
 
 
 def main() -> None:
@@ -27,19 +29,20 @@ def main() -> None:
             path.write_bytes(sample)
         answers = competition.answers(work / "prepared")
         competition.score(paths[0], answers)  # imports
-        print(f"{_COUNT} submissions of {_ID}, {len(sample):,} bytes each")
+        print(f"{_COUNT} submissions of {_ID}, {len(sample):,} bytes each; quickest of {_TIMES}")
         _show("reading only", lambda: [read_submission(path) for path in paths])
-        _show("reading and scoring in this process", lambda: [competition.score(path, answers) for path in paths])
+        plain = _show("reading and scoring in this process", lambda: [competition.score(p, answers) for p in paths])
         for workers in (1, 2):
             with IsolatedGrader(competition, work / "prepared", workers=workers) as grader:
-                _show(f"start of the isolated grader ({workers} workers)", lambda grader=grader: grader.grade(paths[0]))
-                _show(f"isolated, {workers} workers", lambda grader=grader: list(grader.grade_all(paths)))
+                start = _show(f"start of the isolated grader, {workers} workers", partial(grader.grade, paths[0]), 1)
+                own = _show(f"isolated, {workers} workers", lambda g=grader: list(g.grade_all(paths)))
+            print(f"{'':40} CPU {own.cpu / plain.cpu:.1f} times that of this process; {start.cpu:.1f} s once to start")
 
 
-def _show(what: str, function: Callable[[], object]) -> None:
-    start = time.perf_counter()
-    function()
-    print(f"{what:40} {time.perf_counter() - start:6.2f} s")
+def _show(what: str, function: Callable[[], object], times: int = _TIMES) -> Sample:
+    found = best(function, times)
+    print(f"{what:40} {found.seconds:6.2f} s  (CPU {found.cpu:.2f} s)")
+    return found
 
 
 if __name__ == "__main__":

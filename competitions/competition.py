@@ -65,6 +65,14 @@ class Competition(BaseModel):
         """What the agent reads, Markdown."""
         return (self.folder / "description.md").read_text("utf-8")
 
+    @cached_property
+    def obfuscated_description(self) -> str:
+        """The same task without what it could be recognised by. Raises `UserError` if nobody wrote it."""
+        path = self.folder / "description_obfuscated.md"
+        if not path.is_file():
+            raise UserError(f"{self.id} has no obfuscated description: write {path}")
+        return path.read_text("utf-8")
+
     def params(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The parameters of `prepare`, with `overrides` laid over. Raises `UserError` for an unknown name."""
         unknown = sorted(set(overrides or {}) - set(self.facts.params))
@@ -121,12 +129,24 @@ class Competition(BaseModel):
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
         """As `grade`, with the answers already parsed."""
+        return self.score_table(self.read_submission(submission), answers, edition)
+
+    def read_submission(self, submission: Path) -> Any:
+        """The parsed CSV `submission`, usually a data frame. Raises `grading.InvalidSubmission` if it is no table."""
         from grading.tables import read_submission
 
+        return getattr(self._module("grade"), "read_submission", read_submission)(submission)
+
+    def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
+        """The unrounded score of a submission that `read_submission` read. Raises `grading.InvalidSubmission`."""
         self._check_edition(edition)
-        module = self._module("grade")
-        table = getattr(module, "read_submission", read_submission)(submission)
-        return float(module.grade(table, answers, edition))
+        return float(self._module("grade").grade(submission, answers, edition))
+
+    def load_grader(self) -> None:
+        """Import all that grading needs, so that processes forked from now on have it."""
+        import grading.tables  # noqa: F401
+
+        self._module("grade")
 
     def bundle(self) -> bytes:
         """The download archive of a competition whose source is `bundled`, made by its bundle.py."""

@@ -103,6 +103,10 @@ class KnownIssue(_Facts):
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Short name, unique within the competition.")
     affects: list[Literal["prepare", "grade", "description"]] = Field(min_length=1, description="Which part shows it.")
     about: str = Field(description="What is odd, and what it means for scores.")
+    leaks: list[str] = Field(
+        default_factory=list,
+        description="Columns or files that reveal answers, as code that uses them would name them.",
+    )
     v1: Literal["kept"] = Field(default="kept", description="Edition v1 always keeps it.")
     v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 mends it.")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A stand-in for python:3.11-slim where no image registry can be reached: Debian with its own Python, from debootstrap.
+# A stand-in for python:3.12-slim where no image registry can be reached: Debian with its own Python, from debootstrap.
 #
 #     deployments/base_image.sh [TAG]      then: mlebench build base --base TAG
 #

@@ -2,20 +2,25 @@
 
     python -m deployments.deploy [--pool NAME] [--paused]
 
-registers them with the Prefect server of PREFECT_API_URL. Doing it again changes what has changed and adds nothing.
+registers them with the Prefect server of PREFECT_API_URL, and the automation that starts `recovery`. Doing it again
+changes what has changed and adds nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
+    from prefect.events.schemas.automations import AutomationCore
 
 POOL = "mlebench"
 NIGHTLY = "0 2 * * *"  # UTC; done before people come to work
+WATCH = "mlebench: a flow run has fallen silent"
 
 
 def deployments() -> list[RunnerDeployment]:
@@ -26,6 +31,7 @@ def deployments() -> list[RunnerDeployment]:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 
     from flows.nightly import nightly
+    from flows.recovery import recovery
     from flows.unattended import benchmark, grading, preparation
 
     # One process limits its own agents and downloads (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS); two flow runs at one time
@@ -42,6 +48,8 @@ def deployments() -> list[RunnerDeployment]:
         ),
         _deployment(preparation, "prepare", ["data"], pair),
         _deployment(grading, "grade", ["grading"], pair),
+        # No limit: were it to die itself, its slot would keep the next one from resolving it.
+        _deployment(recovery, "recover", ["maintenance"], None),
     ]
 
 
@@ -67,13 +75,60 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
 
     with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
         client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
-    names = []
+    found: dict[str, Any] = {}
     for each in deployments():
         each.work_pool_name = pool
         each.paused = paused
-        each.apply()
-        names.append(f"{each.flow_name}/{each.name}")
-    return names
+        found[f"{each.flow_name}/{each.name}"] = each.apply()
+    _watch(found["recovery/recover"])
+    return list(found)
+
+
+def automation(recover: UUID) -> AutomationCore:
+    """Starts the deployment `recover` when a flow run of a deployment gives no sign of life any more."""
+    from prefect.events.actions import RunDeployment
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, ResourceSpecification
+    from prefect.settings import get_current_settings
+
+    from flows.zombies import BEATS, HEARTBEAT
+
+    beat = get_current_settings().flows.heartbeat_frequency or 180
+    trigger = EventTrigger(
+        match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
+        # A flow run of nobody's deployment cannot be submitted again: `mlebench doctor --fix` is for those.
+        match_related=ResourceSpecification({"prefect.resource.role": "deployment"}),
+        for_each={"prefect.resource.id"},
+        after={HEARTBEAT, "prefect.flow-run.Pending"},
+        expect={"prefect.flow-run.*"},  # the next sign, or that it ended
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=BEATS * beat),
+    )
+    return AutomationCore(
+        name=WATCH,
+        description="Its process or machine died: mark it as crashed, free its slots, submit it again.",
+        trigger=trigger,
+        actions=[RunDeployment(source="selected", deployment_id=recover, parameters=None, job_variables=None)],
+    )
+
+
+def _watch(recover: UUID) -> None:
+    """Register the automation, or bring it up to date."""
+    from prefect import get_client
+
+    wanted = automation(recover)
+    with get_client(sync_client=True) as client:
+        known = client.read_automations_by_name(WATCH)
+        # One that is updated forgets the flow runs that it watches; those that died just now would stay unnoticed.
+        if any(_content(each) == _content(wanted) for each in known):
+            return
+        for each in known:
+            client.delete_automation(each.id)
+        client.create_automation(wanted)
+
+
+def _content(found: AutomationCore) -> Any:
+    return found.model_dump(mode="json", include={"trigger": True, "actions": True}, exclude={"trigger": {"id"}})
 
 
 def main(arguments: list[str] | None = None) -> int:

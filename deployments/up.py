@@ -60,6 +60,8 @@ class Installation:
             # Else the pages ask the default port, whichever server gave them out.
             "PREFECT_UI_API_URL": f"{self.url}/api",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            # The shortest that Prefect takes: a flow run whose process died is found after three.
+            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         }
 
     def up(self) -> None:
@@ -87,6 +89,8 @@ class Installation:
         command = [sys.executable, "-m", "prefect", "server", "start", "--host", _HOST, "--port", str(self.port)]
         database = os.environ.get("MLEBENCH_DATABASE_URL")
         env = dict(self.environment())
+        # Kept in memory, leases of concurrency slots would die with the server, and flow runs with them.
+        env["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
         if database:
             env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
         self.services.start("server", command, env, lambda: bool(_get(f"{self.url}/api/health")))

@@ -107,7 +107,8 @@ def board(title: str) -> Iterator[None]:
 
     def line(event: Event) -> None:
         if state.take(event) or event.state in _FINAL:
-            print(f"{event.row}: {event.state} {event.detail}".rstrip(), file=sys.stderr, flush=True)  # noqa: T201
+            text = f"{event.row}: {event.state} {event.detail}".rstrip()
+            print(f"{text}\n", end="", file=sys.stderr, flush=True)  # noqa: T201  # in one piece: threads write lines
 
     end = listen(line)
     try:

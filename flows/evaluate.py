@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from prefect import flow
-from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
 from competitions.editions import Edition
+from flows.integrity import integrity
+from flows.naming import run_name
 from flows.outcome import Outcome, finish, outcome_of
+from flows.story import show_group
 from sandbox.agents import load_agent
 from sandbox.isolation import PROCESSES, Isolation
 from storage.settings import get_settings
 from storage.store import Store, check_run_group
-from tasks.agent_run import agent_run, finished_run, run_key, run_row
+from tasks.agent_run import RUN, agent_run, finished_run, run_key, run_row
 from tasks.aggregate import aggregate
 from tasks.grade import finished_grade, grade, grade_key, prepared_key_of
 from tasks.progress import tell
 
 
-@flow(name="evaluate", flow_run_name="evaluate {agent} as {run_group}")
+@flow(name="evaluate", flow_run_name=lambda: f"evaluate {run_name()}")
 def evaluate(
     competition_ids: list[str],
     agent: str,
@@ -27,11 +29,15 @@ def evaluate(
     edition: Edition = "v1",
     time_limit_seconds: float | None = None,
     isolation: Isolation = PROCESSES,
+    obfuscated: bool = False,
+    examine: bool = False,
 ) -> list[Outcome]:
     """Run an agent on prepared competitions with seeds 0, 1, ..., grade what it leaves, and report on the group.
 
     Runs and grades that the store has already under the same content key are reused. Raises `PartlyFailed` at the end
     if a run could not be made or graded; an agent that crashes or runs out of time is a result, not a failure.
+    With `obfuscated`, agents are not told which competition they work on; with `examine`, what they leave is looked
+    through for plagiarism and broken rules.
     """
     check_run_group(run_group)
     place = Store(store)
@@ -42,14 +48,13 @@ def evaluate(
         prepared_key = prepared_key_of(place, edition, name)
         for seed in range(seeds):
             row = run_row(run_group, name, seed)
-            key = run_key(agent, limits, seed, edition, prepared_key, run_group, isolation)
+            key = run_key(agent, limits, seed, edition, prepared_key, run_group, isolation, obfuscated)
             graded = grade_key(name, key, edition)
             chain = []
             if finished_run(place, run_group, name, seed, key) is None:
                 tell(row, "queued")
-                chain.append(
-                    agent_run.submit(name, seed, run_group, agent, place.root, edition, limits, key, isolation)
-                )
+                what = (name, seed, run_group, agent, place.root, edition, limits, key, isolation, obfuscated)
+                chain.append(agent_run.submit(*what))
             elif finished_grade(place, run_group, name, seed, graded) is not None:
                 outcomes[row] = Outcome(row, "reused", "run and graded already")
                 tell(row, "reused", "run and graded already")
@@ -64,9 +69,8 @@ def evaluate(
             tell(row, "failed", outcomes[row].message)
         elif chain[-1].state.result() == "failed":
             outcomes[row] = Outcome(row, "failed", "grading failed by an error of ours; see the task run's log")
+    if examine and place.glob(f"runs/{run_group}/*/*/{RUN}"):
+        outcomes |= {each.what: each for each in integrity(run_group, place.root)}
     report = aggregate(run_group, place.root)
-    if report is not None:
-        create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}")
-        markdown = place.top.fs.cat_file(place.top.path(place.relative(report.replace(".html", ".md")))).decode()
-        create_markdown_artifact(markdown, key="summary")
+    show_group(place, run_group, report)
     return finish("runs", [outcomes[row] for row in sorted(outcomes)])

@@ -14,12 +14,13 @@ from prefect import flow
 
 from competitions.editions import Edition
 from flows.evaluate import evaluate
+from flows.naming import run_name
 from flows.outcome import Outcome, PartlyFailed
 from flows.prepare import prepare
 from sandbox.isolation import PROCESSES, Isolation
 
 
-@flow(name="full-benchmark", flow_run_name="{agent} as {run_group}")
+@flow(name="full-benchmark", flow_run_name=run_name)
 def full_benchmark(
     competition_ids: list[str],
     agent: str,
@@ -32,6 +33,8 @@ def full_benchmark(
     skip_verification: bool = False,
     time_limit_seconds: float | None = None,
     isolation: Isolation = PROCESSES,
+    obfuscated: bool = False,
+    examine: bool = False,
 ) -> list[Outcome]:
     """Prepare what is not prepared, run the agent on all that could be, grade and report.
 
@@ -43,7 +46,8 @@ def full_benchmark(
         prepared = error.outcomes
     ready = [each.what for each in prepared if each.result != "failed"]
     try:
-        runs = evaluate(ready, agent, run_group, store, seeds, edition, time_limit_seconds, isolation) if ready else []
+        how = (seeds, edition, time_limit_seconds, isolation, obfuscated, examine)
+        runs = evaluate(ready, agent, run_group, store, *how) if ready else []
     except PartlyFailed as error:
         runs = error.outcomes
     outcomes = [*prepared, *runs]

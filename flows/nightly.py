@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from prefect import flow, get_client, runtime
 from prefect.artifacts import create_markdown_artifact
+from pydantic import Field
 
 from competitions.editions import Edition
 from competitions.errors import UserError
 from flows.full_benchmark import full_benchmark
-from flows.unattended import Split, chosen_ids, chosen_store, name_of
+from flows.naming import agent_name, chosen_name, parameters
+from flows.unattended import Seeds, Split, chosen_ids, chosen_store, name_of
 from storage.store import Store, check_run_group
 from storage.tables import read_table
 
@@ -26,12 +28,31 @@ class ScoresMoved(UserError):
     """The scores are not those of the last nightly."""
 
 
-@flow(name="nightly", flow_run_name="nightly {agent} on {split}", timeout_seconds=LONGEST)
+def _prefix(split: str, agent: str, edition: str) -> str:
+    return f"nightly-{split}-{agent.replace('@', '-')}-{edition}"
+
+
+def _group(prefix: str) -> str:
+    """Named after the flow run's creation: resubmitted after a crash, it goes on with the same group."""
+    with get_client(sync_client=True) as client:
+        created = client.read_flow_run(runtime.flow_run.id).created
+    assert created is not None
+    return check_run_group(f"{prefix}-{created:%Y%m%dT%H%M%S%f}Z")
+
+
+def _name() -> str:
+    given = parameters()
+    agent = agent_name(given["agent"])
+    group = _group(_prefix(given["split"], agent, given["edition"]))
+    return f"nightly: {agent} on {chosen_name()}, group {group}"
+
+
+@flow(name="nightly", flow_run_name=_name, timeout_seconds=LONGEST)
 def nightly(
     split: Split = "low",
     agent: str = "dummy",
-    seeds: int = 1,
-    tolerance: float = 0.0,
+    seeds: Seeds = 1,
+    tolerance: Annotated[float, Field(ge=0)] = 0.0,
     competition_ids: list[str] | None = None,
     edition: Edition = "v1",
     store: str | None = None,
@@ -55,12 +76,8 @@ def nightly(
         skip_verification: Do not compare with the published checksums.
     """
     place = chosen_store(store)
-    prefix = f"nightly-{split}-{name_of(agent)}-{edition}"
-    # Named after the flow run's creation: resubmitted after a crash, it goes on with the same group.
-    with get_client(sync_client=True) as client:
-        created = client.read_flow_run(runtime.flow_run.id).created
-    assert created is not None
-    group = check_run_group(f"{prefix}-{created:%Y%m%dT%H%M%S%f}Z")
+    prefix = _prefix(split, name_of(agent), edition)
+    group = _group(prefix)
     before = last_group(place, prefix, group)
     ids = chosen_ids(split, competition_ids)
     full_benchmark.fn(ids, agent, group, place.root, seeds, edition, raw_dir, skip_verification=skip_verification)

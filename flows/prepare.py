@@ -8,6 +8,7 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 
 from competitions.editions import Edition
+from flows.naming import parameters, selection_name
 from flows.outcome import Outcome, finish, outcome_of
 from storage.cluster import cluster
 from storage.prepared import is_prepared
@@ -19,7 +20,12 @@ from tasks.progress import tell
 from tasks.split import split
 
 
-@flow(name="prepare", flow_run_name="prepare {edition} in {store}")
+def _name() -> str:
+    given = parameters()
+    return f"prepare {selection_name(given['competition_ids'])} {given['edition']}"
+
+
+@flow(name="prepare", flow_run_name=_name)
 def prepare(
     competition_ids: list[str],
     store: str,

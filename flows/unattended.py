@@ -6,26 +6,32 @@ instead of a URL. The descriptions below are what the Prefect UI shows beside ea
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from prefect import flow, runtime
-from prefect.artifacts import create_link_artifact
+from pydantic import Field
 
 from competitions import registry
 from competitions.editions import Edition
 from competitions.errors import UserError
 from flows.full_benchmark import full_benchmark
+from flows.naming import agent_name, chosen_name, parameters
 from flows.outcome import Outcome, finish, outcome_of
 from flows.prepare import prepare
+from flows.story import show_group
+from grading.medals import Leaderboard
 from sandbox.agents import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
 from storage.settings import get_settings
+from storage.sources.kaggle.figures import chosen_thresholds
 from storage.store import Store, check_run_group
 from tasks.agent_run import RUN, run_row
 from tasks.aggregate import aggregate
 from tasks.grade import finished_grade, grade, grade_key
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
+Seeds = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(ge=1)]
 
 
 def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
@@ -43,15 +49,25 @@ def name_of(agent: str) -> str:
     return load_agent(agent, get_settings().agent_dirs).full_name.replace("@", "-")
 
 
-@flow(name="benchmark", flow_run_name="{agent} on {split}, group {run_group}")
+def _group() -> str:
+    """The run group; without a name one of this flow run, the same when it is resubmitted, so that it goes on."""
+    given = parameters()
+    return given["run_group"] or f"{agent_name(given['agent']).replace('@', '-')}-{str(runtime.flow_run.id)[:8]}"
+
+
+def _benchmark_name() -> str:
+    return f"{agent_name(parameters()['agent'])} on {chosen_name()}, group {_group()}"
+
+
+@flow(name="benchmark", flow_run_name=_benchmark_name)
 def benchmark(
     split: Split = "low",
     agent: str = "baseline",
-    seeds: int = 1,
+    seeds: Seeds = 1,
     run_group: str | None = None,
     competition_ids: list[str] | None = None,
     edition: Edition = "v1",
-    time_limit_seconds: float | None = None,
+    time_limit_seconds: Seconds | None = None,
     backend: BackendName = "process",
     network: Network = "gateway",
     store: str | None = None,
@@ -78,9 +94,8 @@ def benchmark(
         skip_verification: Do not compare with the published checksums.
     """
     place = chosen_store(store)
-    # The flow run's id stays when it is resubmitted, so that it goes on with the same group.
-    own = f"{name_of(agent)}-{str(runtime.flow_run.id)[:8]}"
-    group = check_run_group(run_group or own)
+    name_of(agent)  # one that does not exist is to fail now rather than after hours of preparing
+    group = check_run_group(_group())
     ids = chosen_ids(split, competition_ids)
     isolation = Isolation(backend, network)
     return full_benchmark.fn(
@@ -97,7 +112,7 @@ def benchmark(
     )
 
 
-@flow(name="preparation", flow_run_name="prepare {split} {edition}")
+@flow(name="preparation", flow_run_name=lambda: f"prepare {chosen_name()} {parameters()['edition']}")
 def preparation(
     split: Split = "low",
     competition_ids: list[str] | None = None,
@@ -123,11 +138,12 @@ def preparation(
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")
-def grading(run_group: str, store: str | None = None) -> list[Outcome]:
+def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | None = None) -> list[Outcome]:
     """Grade the finished runs of a group that are not graded yet by the graders as they are now, and report anew.
 
     Args:
         run_group: Name of the set of runs, as `mlebench ls` shows it.
+        leaderboard: Medal thresholds: the competitions' own, or of leaderboards fetched with `mlebench leaderboard`.
         store: Root URL of everything. Default: MLEBENCH_STORE of the worker.
     """
     place = chosen_store(store)
@@ -135,16 +151,23 @@ def grading(run_group: str, store: str | None = None) -> list[Outcome]:
     for url in place.glob(f"runs/{check_run_group(run_group)}/*/*/{RUN}"):
         run = place.read_json(url) or {}
         name, seed, edition = run["competition_id"], run["seed"], run["edition"]
-        row, key = run_row(run_group, name, seed), grade_key(name, run["key"], edition)
+        row = run_row(run_group, name, seed)
+        try:
+            board = chosen_thresholds(place, registry.get(name).facts, leaderboard).leaderboard
+        except UserError as error:
+            outcomes[row] = Outcome(row, "failed", str(error))
+            continue
+        key = grade_key(name, run["key"], edition, board)
         if finished_grade(place, run_group, name, seed, key) is not None:
             outcomes[row] = Outcome(row, "reused", "graded already")
         else:
-            chains[row] = [grade.submit(name, seed, run_group, place.root, edition, key, return_state=False)]
+            chains[row] = [
+                grade.submit(name, seed, run_group, place.root, edition, key, leaderboard, return_state=False)
+            ]
     if not outcomes and not chains:
         raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
     for row, chain in chains.items():
         outcomes[row] = outcome_of(row, chain)
     report = aggregate(run_group, place.root)
-    if report is not None:
-        create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}")
+    show_group(place, run_group, report)
     return finish("runs", [outcomes[row] for row in sorted(outcomes)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -18,6 +18,7 @@ from grading.statistics import bootstrap_interval, mean, standard_error, t_inter
 Incomplete = Literal["exclude", "fail"]
 By = Literal["complexity", "category"]
 Uncertainty = Literal["t", "bootstrap"]
+Facts = Mapping[str, Mapping[str, str]]  # competition -> its complexity and category
 
 RATES = (
     "any_medal",
@@ -99,6 +100,7 @@ def aggregate(
     runs: pd.DataFrame | None = None,
     *,
     expected: Mapping[str, str] | None = None,
+    facts: Facts | None = None,
     incomplete: Incomplete = "exclude",
     by: By = "complexity",
     interval: Uncertainty = "t",
@@ -107,8 +109,9 @@ def aggregate(
 
     A seed is incomplete in a split when a competition of the split has no grade for it, or one whose outcome is
     "failed". The competitions of a split are those in `expected` (competition -> split), else those that the series
-    itself ran: in its grades and, where given, in the table `runs`, which also makes seeds known of which nothing
-    was graded. `incomplete` "exclude" leaves such a seed out of that split, "fail" counts what is ungraded as failed.
+    itself ran: in its grades and, where given, in the table `runs`, which also makes seeds and competitions known of
+    which nothing was graded; `facts` says to which split and category such a competition belongs. `incomplete`
+    "exclude" leaves such a seed out of that split, "fail" counts what is ungraded as failed.
     Split "all" is low, medium and high together (with `by` "category": every competition).
     `interval` "t" is Student's over seeds: how far another set of seeds would lie. "bootstrap" resamples competitions
     with the counted seeds averaged: how far another choice of competitions would.
@@ -119,14 +122,16 @@ def aggregate(
     if interval not in ("t", "bootstrap"):
         raise ValueError(f"interval must be 't' or 'bootstrap', got {interval!r}")
     table = latest_grades(grades)
+    # What one series did not have graded, another one may.
+    known: dict[Any, Any] = {**(facts or {}), **{row["competition_id"]: row for row in table.to_dict("records")}}
     rates: list[dict[str, Any]] = []
     by_seed: list[dict[str, Any]] = []
     gaps: list[dict[str, Any]] = []
     for key, group in table.groupby(SERIES, sort=True, dropna=False):
         series = dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True))
-        ran = None if runs is None or runs.empty else runs[(runs[SERIES] == pd.Series(series)).all(axis=1)]
+        ran = _runs_of(series, runs)
         seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=_seed_order)
-        for split, competitions in _splits(group, ran, expected, by).items():
+        for split, competitions in _splits(group, ran, expected, known, by).items():
             label = {**series, "split": split}
             cells, unknown = _cells(group, competitions, seeds)
             gaps += [{**label, **gap, "treatment": _TREATMENTS[incomplete]} for gap in unknown]
@@ -170,16 +175,27 @@ def aggregate(
 _TREATMENTS: dict[Incomplete, str] = {"exclude": "seed excluded", "fail": "counted as failure"}
 
 
+def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The runs behind a series: those of its edition, or all of the group's where it was only graded as that."""
+    if runs is None or runs.empty:
+        return None
+    own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
+    same = own[own["edition"] == series["edition"]]
+    return own if same.empty else same
+
+
 def _splits(
-    group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, by: By
+    group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, facts: Facts, by: By
 ) -> dict[str, list[str]]:
     """The competitions of each split that has any, in the order in which people name the splits."""
     if expected is not None:
-        where = dict(expected)
+        unknown = {c: facts.get(c, {}).get(by, "unknown") for c in expected}
+        where = dict(expected) if by == "complexity" else {**unknown, **_stated(group, by, expected)}
     else:
-        where = dict(zip(group["competition_id"], group[by], strict=True))
-        # A run whose grading left no row still counts as a competition of the group; its split is then unknown.
-        where |= {c: "unknown" for c in (() if ran is None else ran["competition_id"]) if c not in where}
+        where = _stated(group, by)
+        # A run whose grading left no row still counts as a competition of the group.
+        names = () if ran is None else ran["competition_id"]
+        where |= {c: facts.get(c, {}).get(by, "unknown") for c in names if c not in where}
     found = {split: sorted(c for c, s in where.items() if s == split) for split in sorted(set(where.values()))}
     if by == "category":
         return {**found, "all": sorted(where)} if where else {}
@@ -187,6 +203,12 @@ def _splits(
     found = {**found, **({"all": everything} if everything else {})}
     known = {split: found[split] for split in SPLITS if split in found}
     return {**known, **found}
+
+
+def _stated(group: pd.DataFrame, by: By, of: Container[str] | None = None) -> dict[str, str]:
+    """What the grades say of their competitions."""
+    pairs = zip(group["competition_id"], group[by], strict=True)
+    return {competition: split for competition, split in pairs if of is None or competition in of}
 
 
 def _cells(

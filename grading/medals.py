@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from competitions.facts import CompetitionFacts
 
 Medal = Literal["gold", "silver", "bronze"]
+Leaderboard = Literal["stored", "refreshed"]
+
+STORED: Leaderboard = "stored"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Thresholds:
     teams: int
     lower_is_better: bool
     human: bool = True  # False: the leaderboard is made of trained models, not of human teams
+    leaderboard: str = STORED  # where they come from: competition.yaml, or a leaderboard that was fetched since
 
     @classmethod
     def of(cls, facts: CompetitionFacts) -> Thresholds:

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    field_serializer,
+    model_serializer,
+)
 
-from grading.medals import Thresholds, above_median, medal_for
+from grading.medals import STORED, Thresholds, above_median, medal_for
 
 Outcome = Literal["valid", "invalid", "missing", "failed"]
 
@@ -31,7 +38,8 @@ class CompetitionReport(_Published):
     """One graded submission, as `mlebench grade` publishes it.
 
     `score` is rounded to 5 decimals, and medals are decided on the rounded score. It is null without a score and
-    also for the score NaN (JSON has no NaN): `valid_submission` tells the two apart.
+    also for the score NaN (JSON has no NaN): `valid_submission` tells the two apart. `leaderboard` says where the
+    thresholds come from; it is no published field, and in JSON only where they are not those of competition.yaml.
     """
 
     competition_id: str
@@ -50,6 +58,14 @@ class CompetitionReport(_Published):
     is_lower_better: bool
     created_at: datetime
     submission_path: str
+    leaderboard: str = STORED
+
+    @model_serializer(mode="wrap")
+    def _published_fields(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        content: dict[str, Any] = handler(self)
+        if info.mode == "json" and self.leaderboard == STORED:
+            del content["leaderboard"]
+        return content
 
     @field_serializer(
         "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold", when_used="json"
@@ -135,6 +151,7 @@ def competition_report(
         is_lower_better=thresholds.lower_is_better,
         created_at=created_at or datetime.now(UTC),
         submission_path=submission_path,
+        leaderboard=thresholds.leaderboard,
     )
 
 

@@ -34,6 +34,19 @@ Attachment = Literal["new", "running", "finished"]
 
 
 @dataclass(frozen=True)
+class Allowance:
+    """What a run may ask of the services beside it, to be told to the agent; ``None`` means no limit."""
+
+    language_models: bool = False
+    """Whether there is a gateway; the next three are its."""
+    llm_requests: int | None = None
+    llm_tokens: int | None = None
+    llm_dollars: float | None = None
+    validation_calls: int | None = None
+    validation_calls_per_minute: int | None = None
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """All a backend needs to run an agent once."""
 
@@ -55,6 +68,10 @@ class RunSpec:
     """Path of the sample submission relative to ``data``, where known; the agent sees it as SAMPLE_SUBMISSION."""
     validation_url: str | None = None
     """Base URL of the validation service as the agent reaches it; gives the agent ``validate_submission.sh``."""
+    description: str | None = None
+    """What the agent reads in place of ``data/description.md``; it is then not told the competition's id either."""
+    allowance: Allowance = Allowance()
+    """What it may ask of the validation service and of language models."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What else to find the run by, such as its group and store; containers carry it."""
 

@@ -66,6 +66,11 @@ class Layout:
         """What the agent left, once it is over."""
         return self.workdir / "collected"
 
+    @property
+    def snapshots(self) -> Path:
+        """Earlier submissions, ``SECONDS.csv`` by time since the start."""
+        return self.workdir / "snapshots"
+
 
 @dataclass(frozen=True)
 class Task:

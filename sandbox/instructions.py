@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from sandbox.backend import RunSpec
+from sandbox.backend import Allowance, RunSpec
 from sandbox.units import duration, size
 
 TEXT = """\
@@ -44,7 +44,7 @@ RULES
 
 WITH_SERVICE = """\
 sh {home}/validate_submission.sh {submission}/submission.csv
-  says whether the file is valid, or what is wrong with it. It never says how good it is. Ask as often as you need."""
+  says whether the file is valid, or what is wrong with it. It never says how good it is. {allowed}"""
 
 WITHOUT_SERVICE = """\
 Compare it with the sample submission: same columns, same ids, no empty cells, numbers where numbers are expected.
@@ -54,9 +54,11 @@ Compare it with the sample submission: same columns, same ids, no empty cells, n
 def instructions(spec: RunSpec, home: PurePath) -> str:
     """The instructions for one run, with the paths as the agent sees them."""
     submission = home / "submission"
-    check = WITH_SERVICE.format(home=home, submission=submission) if spec.validation_url else WITHOUT_SERVICE
+    check = WITHOUT_SERVICE
+    if spec.validation_url:
+        check = WITH_SERVICE.format(home=home, submission=submission, allowed=_validations(spec.allowance))
     return TEXT.format(
-        competition=spec.competition_id,
+        competition=spec.competition_id if spec.description is None else "Which one it is does not matter here.",
         data=home / "data",
         sample=f"\n  A sample submission: {home / 'data' / spec.sample_submission}" if spec.sample_submission else "",
         submission=submission,
@@ -83,4 +85,28 @@ def _limits(spec: RunSpec) -> list[str]:
     if limits.cpus:
         lines.append(f"CPU cores: {limits.cpus}.")
     lines.append(f"A submission may have {size(limits.submission_bytes)}.")
+    if spec.allowance.language_models:
+        lines.append(_language_models(spec.allowance))
     return lines
+
+
+def _validations(allowance: Allowance) -> str:
+    if allowance.validation_calls is None:
+        return "Ask as often as you need."
+    at_once = f", {allowance.validation_calls_per_minute} a minute" if allowance.validation_calls_per_minute else ""
+    return f"You may ask {allowance.validation_calls:,} times{at_once}."
+
+
+def _language_models(allowance: Allowance) -> str:
+    amounts = [
+        f"{amount:,} {unit}"
+        for amount, unit in (
+            (allowance.llm_requests, "requests"),
+            (allowance.llm_tokens, "tokens (input and output together)"),
+            (allowance.llm_dollars, "US dollars"),
+        )
+        if amount is not None
+    ]
+    if not amounts:
+        return "Language models: as many requests as you need."
+    return f"Language models: at most {', '.join(amounts)} for the whole run; after that every request is refused."

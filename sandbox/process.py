@@ -8,35 +8,27 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import hashlib
 import os
-import select
 import subprocess
 import sys
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from signal import SIGKILL, SIGTERM
 from types import TracebackType
 from typing import Self, cast
 
-from sandbox import control, processes
+from sandbox import control, processes, supervised
 from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, Status
 from sandbox.errors import BackendError, RunLost, UntrustedAgentRefused
 from sandbox.files import remove_tree
 from sandbox.follow import Follower
-from sandbox.limits import CANCEL_SECONDS
+from sandbox.supervised import LOOK_SECONDS, START_SECONDS
 from sandbox.world import environment, lay_out, start_command
-
-START_SECONDS = 60.0
-"""For a supervisor to come up, or another orchestrator to finish starting the same run."""
-LOOK_SECONDS = 0.25
-"""How often a wait looks for new output."""
 
 
 class ProcessBackend:
@@ -93,9 +85,9 @@ class ProcessBackend:
         layout = control.Layout(handle.workdir)
         follower = Follower(layout.log, handle.log_offset, on_log)
         with contextlib.closing(follower):
-            while _alive(layout):
+            while supervised.alive(layout):
                 follower.forward()
-                _sleep(layout, LOOK_SECONDS)
+                supervised.sleep(layout, LOOK_SECONDS)
             follower.forward(last=True)
         self._forget(layout)
         outcome = control.read(layout.outcome, control.Outcome)
@@ -111,16 +103,17 @@ class ProcessBackend:
             submission=layout.collected / "submission.csv" if outcome.has_submission else None,
             logs=layout.collected / "logs",
             code=layout.collected / "code",
+            snapshots=layout.snapshots,
         )
 
     def stop(self, handle: RunHandle) -> None:
         """End the run and everything it started; see ``Backend.stop``."""
-        _stop(control.Layout(handle.workdir))
+        supervised.stop(control.Layout(handle.workdir))
 
     def discard(self, handle: RunHandle) -> None:
         """Remove all the run left on this machine; see ``Backend.discard``."""
         layout = control.Layout(handle.workdir)
-        _stop(layout)
+        supervised.stop(layout)
         self._forget(layout)
         remove_tree(layout.workdir)
 
@@ -133,9 +126,9 @@ class ProcessBackend:
         if os.getpid() != self._owner:  # a forked copy of the orchestrator owns no runs
             return
         for layout in layouts:  # all at once, as each may take its grace period
-            _ask_to_stop(layout)
+            supervised.ask_to_stop(layout)
         for layout in layouts:
-            _stop(layout)
+            supervised.stop(layout)
 
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
         give_up = time.monotonic() + START_SECONDS
@@ -146,14 +139,14 @@ class ProcessBackend:
                 raise BackendError(
                     f"{layout.workdir} belongs to run {task.run_id}: give every run a work directory of its own"
                 )
-            with _lock(layout) as lock:
+            with supervised.lock(layout) as lock:
                 if lock is not None:
                     return self._begin_or_find(spec, layout, task, lock)
-            if _find(layout) and task:
+            if supervised.find(layout) and task:
                 if task.identity == identity:
                     self._open_run(layout, task.cores or [])
                     return _handle(spec, layout, "running")
-                _stop(layout)  # the agent has been changed meanwhile
+                supervised.stop(layout)  # the agent has been changed meanwhile
             if time.monotonic() > give_up:
                 raise BackendError(
                     f"another process has been starting run {spec.run_id} for {START_SECONDS:g} seconds: "
@@ -168,7 +161,7 @@ class ProcessBackend:
             return _handle(spec, layout, "finished")
         if task and not outcome:
             processes.end_marked(task.marker)
-        for leftover in (layout.control, layout.collected, layout.home):
+        for leftover in (layout.control, layout.collected, layout.home, layout.snapshots):
             remove_tree(leftover)
         layout.control.mkdir()
         try:
@@ -180,7 +173,7 @@ class ProcessBackend:
         try:
             self._launch(spec, layout, cores, lock)
         except BaseException:
-            _ask_to_stop(layout)
+            supervised.ask_to_stop(layout)
             raise
         return _handle(spec, layout, "new")
 
@@ -219,7 +212,7 @@ class ProcessBackend:
         while control.read(layout.supervisor, control.Supervisor) is None:
             if child.poll() is not None or time.monotonic() > give_up:
                 self._forget(layout)
-                raise BackendError(f"run {spec.run_id} was not started: {_last_words(layout)}")
+                raise BackendError(f"run {spec.run_id} was not started: {supervised.last_words(layout)}")
             time.sleep(0.01)
 
     def _choose_cores(self, count: int | None) -> list[int]:
@@ -251,7 +244,7 @@ class ProcessBackend:
             processes.end_marked(task.marker)
         if not layout.stop.exists():
             raise RunLost(
-                f"the supervisor of run {handle.run_id} ended without an outcome ({_last_words(layout)}): "
+                f"the supervisor of run {handle.run_id} ended without an outcome ({supervised.last_words(layout)}): "
                 "start the run again"
             )
         for folder in (layout.collected / "logs", layout.collected / "code"):
@@ -289,84 +282,3 @@ def _handle(spec: RunSpec, layout: control.Layout, attachment: Attachment) -> Ru
         log=layout.log,
         log_offset=offset,
     )
-
-
-@contextlib.contextmanager
-def _lock(layout: control.Layout, mode: int = fcntl.LOCK_EX) -> Iterator[int | None]:
-    """The run's lock as an open descriptor, which a supervisor inherits; ``None`` when another process has it."""
-    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _alive(layout: control.Layout) -> bool:
-    """Whether the run is being started or supervised, by whichever orchestrator."""
-    try:
-        with _lock(layout, fcntl.LOCK_SH) as lock:
-            return lock is None
-    except FileNotFoundError:  # discarded
-        return False
-
-
-def _find(layout: control.Layout) -> int | None:
-    """Process id of the living supervisor."""
-    supervisor = control.read(layout.supervisor, control.Supervisor)
-    return supervisor.pid if supervisor and processes.born(supervisor.pid) == supervisor.born else None
-
-
-def _sleep(layout: control.Layout, seconds: float) -> None:
-    """Sleep, but no longer than the supervisor lives."""
-    pid = _find(layout)
-    if pid is None or not hasattr(os, "pidfd_open"):
-        time.sleep(min(seconds, 0.05) if pid is None else seconds)
-        return
-    try:
-        descriptor = os.pidfd_open(pid)
-    except OSError:
-        return
-    try:
-        select.select([descriptor], [], [], seconds)
-    finally:
-        os.close(descriptor)
-
-
-def _ask_to_stop(layout: control.Layout) -> None:
-    if not _alive(layout):
-        return
-    with contextlib.suppress(FileNotFoundError):
-        layout.stop.touch()
-    pid = _find(layout)
-    if pid:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, SIGTERM)
-
-
-def _stop(layout: control.Layout) -> None:
-    """Ask the supervisor to end its run, and end both by force if it cannot."""
-    _ask_to_stop(layout)
-    give_up = time.monotonic() + CANCEL_SECONDS + processes.END_SECONDS + START_SECONDS
-    while _alive(layout):
-        if time.monotonic() > give_up:
-            pid, task = _find(layout), control.read(layout.task, control.Task)
-            if pid:
-                os.kill(pid, SIGKILL)
-            if task:
-                processes.end_marked(task.marker)
-            return
-        _sleep(layout, LOOK_SECONDS)
-
-
-def _last_words(layout: control.Layout) -> str:
-    """The last line a supervisor that failed wrote."""
-    try:
-        lines = layout.supervisor_log.read_text(errors="replace").split("\n")
-    except OSError:
-        lines = []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it was killed")

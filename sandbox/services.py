@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from sandbox.backend import Allowance
 from sandbox.errors import BackendError
 
 if TYPE_CHECKING:
@@ -128,6 +129,20 @@ class RunServices:
         if self._gateway is not None:
             self._gateway.ledger.begin_anew()
 
+    @property
+    def allowance(self) -> Allowance:
+        """What the agent is to be told of its limits."""
+        limits = self._limits if self._check is not None else None
+        budget = self._policy.budget if self._policy is not None else None
+        return Allowance(
+            language_models=self._policy is not None,
+            llm_requests=budget.requests if budget else None,
+            llm_tokens=budget.tokens if budget else None,
+            llm_dollars=budget.dollars if budget else None,
+            validation_calls=limits.calls if limits else None,
+            validation_calls_per_minute=limits.calls_per_minute if limits else None,
+        )
+
     def files(self) -> dict[str, Path]:
         """What the services wrote down, by name."""
         return {name: self._folder / name for name in JOURNALS if (self._folder / name).is_file()}
@@ -135,11 +150,12 @@ class RunServices:
     def counts(self) -> dict[str, Any]:
         """What the run used of them, for its record."""
         spent = self._gateway.ledger.ever if self._gateway else None
+        cost = spent.cost if spent else 0.0
         return {
             "validation_calls": self._validation.calls if self._validation else 0,
             "gateway_requests": spent.requests if spent else 0,
             "gateway_tokens": spent.tokens if spent else 0,
-            "gateway_cost_usd": round(spent.dollars, 6) if spent else 0.0,
+            "gateway_cost_usd": None if cost is None else round(cost, 6),
         }
 
     def _open(self) -> None:

@@ -7,6 +7,10 @@ import hashlib
 import os
 import stat
 from pathlib import Path
+from typing import Self
+
+from sandbox.control import Layout
+from sandbox.limits import Limits
 
 CHUNK = 1024**2
 
@@ -34,6 +38,17 @@ class Snapshots:
         self._last = _hash(kept[-1]) if kept else ""
         self._seen: tuple[int, ...] | None = None
         self._taken: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, layout: Layout, limits: Limits) -> Self:
+        """Those of a run."""
+        return cls(
+            layout.home,
+            layout.snapshots,
+            count=limits.snapshots,
+            size=limits.snapshot_bytes,
+            single=limits.submission_bytes,
+        )
 
     def look(self, seconds: float, *, last: bool = False) -> bool:
         """Take a version if there is a new one; returns whether.

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import selectors
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -23,68 +20,15 @@ from types import FrameType
 from sandbox import control, processes
 from sandbox.collect import collect
 from sandbox.errors import BackendError
-from sandbox.files import bytes_on_disk, remove_tree
+from sandbox.files import remove_tree
+from sandbox.forking import start_agent
 from sandbox.limits import CANCEL_SECONDS, MIB, Limits
 from sandbox.output import CappedLog
+from sandbox.snapshots import Snapshots
 from sandbox.units import duration, size
+from sandbox.watching import DiskUse, Ending, Interval
 
 CHUNK = MIB
-NICENESS = 5
-
-
-@dataclass
-class Interval:
-    """When to look at something again: so that looking takes a small share of the time, however long one look takes."""
-
-    shortest: float
-    share: float = 0.01
-    due: float = 0.0
-
-    @contextlib.contextmanager
-    def look(self) -> Iterator[None]:
-        """Do it now, and choose the next time by how long it takes."""
-        began = time.monotonic()
-        yield
-        now = time.monotonic()
-        self.due = now + max(self.shortest, (now - began) / self.share)
-
-    def is_due(self) -> bool:
-        """Whether it is time."""
-        return time.monotonic() >= self.due
-
-
-class DiskUse:
-    """What a run has added to its home, in bytes on disk."""
-
-    def __init__(self, home: Path) -> None:
-        """Measure what is there before the agent runs."""
-        # The data apart: they may be millions of files, so they are looked at rarely; nothing should change there
-        # anyway.
-        self._measures = (lambda: bytes_on_disk(home, frozenset({"data"}))), (lambda: bytes_on_disk(home / "data"))
-        self._intervals = Interval(0.25), Interval(0.25)
-        self._before = [measure() for measure in self._measures]
-        self._now = list(self._before)
-
-    def added(self, *, fresh: bool = False) -> int:
-        """Bytes added, as of the last look; it is looked again where that is due, everywhere if ``fresh``."""
-        for index, interval in enumerate(self._intervals):
-            if fresh or interval.is_due():
-                with interval.look():
-                    self._now[index] = self._measures[index]()
-        return sum(self._now) - sum(self._before)
-
-    @property
-    def due(self) -> float:
-        """When to look again."""
-        return min(interval.due for interval in self._intervals)
-
-
-@dataclass
-class Ending:
-    """Why a run is over before its end, for status and message."""
-
-    status: str
-    message: str
 
 
 class Supervision:
@@ -98,28 +42,32 @@ class Supervision:
         self.ending: Ending | None = None
         self.exit_code: int | None = None
         self.agent_pid = 0
+        self._began = 0.0
         self._adopts_orphans = processes.adopt_orphans()
         self.family = processes.Family(complete=self._adopts_orphans)
         self.log = CappedLog(layout.log, self.limits.log_bytes)
         self._stopped = False
         self._look = Interval(0.1)
         self._disk = DiskUse(layout.home) if self.limits.disk_bytes else None
+        self._snap = Interval(0.5, share=0.05)
+        self._snapshots = Snapshots.of(layout, self.limits)
 
     def run(self) -> control.Outcome:
         """Run the agent to its end; every process of it is gone then."""
         signal.signal(signal.SIGTERM, self._on_stop)
-        started_at, began = datetime.now(UTC), time.monotonic()
-        output = self._start()
+        started_at, self._began = datetime.now(UTC), time.monotonic()
+        self.agent_pid, output = start_agent(self.task, self.layout.home, self.limits)
         me = os.getpid()
         control.write(self.layout.supervisor, control.Supervisor(me, processes.born(me) or 0.0, started_at.isoformat()))
         try:
-            self._watch(output, began + self.limits.time_limit_seconds)
+            self._watch(output, self._began + self.limits.time_limit_seconds)
         finally:
             ended_itself = self.exit_code is not None and self.ending is None
             survivors = self.family.end(self._reap)
             if not self._adopts_orphans:
                 survivors += processes.end_marked(self.task.marker)
-        seconds, finished_at = time.monotonic() - began, datetime.now(UTC)
+        seconds, finished_at = time.monotonic() - self._began, datetime.now(UTC)
+        self._snapshots.look(seconds, last=True)
         self._read(output, at_most=16 * CHUNK)
         self.log.close()
         if ended_itself and self.exit_code:
@@ -141,46 +89,6 @@ class Supervision:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopped = True
-
-    def _start(self) -> int:
-        """Start the agent; the reading end of a pipe with its output."""
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        supervisor = os.getpid()
-        self.agent_pid = os.fork()
-        if self.agent_pid == 0:
-            try:
-                self._become_agent(writing, supervisor)
-            except BaseException as error:  # whatever happens in the child must not return into the supervisor
-                os.write(2, f"cannot start the agent: {error}\n".encode())
-            os._exit(127)
-        os.close(writing)
-        return reading
-
-    def _become_agent(self, output: int, supervisor: int) -> None:
-        os.setsid()
-        null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((null, 0), (output, 1), (output, 2)):
-            os.dup2(source, target)
-        processes.die_with_parent()
-        if os.getppid() != supervisor:
-            os._exit(127)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
-        os.umask(0o022)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if self.limits.disk_bytes:
-            with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already
-                resource.setrlimit(resource.RLIMIT_FSIZE, (self.limits.disk_bytes, self.limits.disk_bytes))
-        with contextlib.suppress(OSError):
-            os.nice(NICENESS)
-        if self.task.cores:
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(0, self.task.cores)
-        with contextlib.suppress(OSError):  # if the machine runs out of memory, the agent shall go, not what watches it
-            Path("/proc/self/oom_score_adj").write_text("800")
-        os.chdir(self.layout.home)
-        os.execve(self.task.command[0], self.task.command, self.task.env)  # noqa: S606 - the agent is what we are for
 
     def _watch(self, output: int, deadline: float) -> None:
         """Until the agent has ended, by itself or, at a limit, after its grace period."""
@@ -208,7 +116,10 @@ class Supervision:
             if over := self._over_limit():
                 self.ending = self.ending or over
                 return
-            due = min(deadline, self._look.due, self._disk.due if self._disk else deadline)
+            if self._snap.is_due():
+                with self._snap.look():
+                    self._snapshots.look(time.monotonic() - self._began)
+            due = min(deadline, self._look.due, self._snap.due, self._disk.due if self._disk else deadline)
             for key, _ in selector.select(max(due - time.monotonic(), 0)):
                 if key.fd == wake:
                     with contextlib.suppress(BlockingIOError):

@@ -7,8 +7,10 @@ if [ ! -f "$file" ]; then
     exit 1
 fi
 if command -v curl >/dev/null 2>&1; then
-    curl --silent --show-error --max-time 3600 --noproxy '*' -F 'file=@-;filename=submission.csv' "$url" <"$file" || exit 1
-    echo
+    answer=$(curl --silent --show-error --max-time 3600 --noproxy '*' \
+        -F 'file=@-;filename=submission.csv' "$url" <"$file") || exit 1
+    [ -n "$answer" ] || { echo "The validation service is away: try again in a minute." >&2; exit 1; }
+    echo "$answer"
     exit 0
 fi
 exec "${MLEBENCH_PYTHON:-python3}" - "$file" "$url" <<'EOF_PYTHON'
@@ -34,5 +36,6 @@ headers = {
     "Content-Length": str(len(head) + os.path.getsize(path) + len(tail)),
 }
 connection.request("POST", url.path, form(), headers)
-print(connection.getresponse().read().decode())
+answer = connection.getresponse().read().decode()
+print(answer or sys.exit("The validation service is away: try again in a minute."))
 EOF_PYTHON

@@ -25,6 +25,7 @@ THREADS = (
     "VECLIB_MAXIMUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
+DESCRIPTION = "description.md"
 VALIDATE = Path(__file__).with_name("validate_submission.sh")
 
 
@@ -59,6 +60,8 @@ def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_
         copy_data(spec.data, home / "data", may_link=spec.agent.trusted)
     else:
         (home / "data").mkdir()
+    if spec.description is not None:
+        _replace_description(spec.description, home, with_data=with_data)
     seen_as = seen_as or home
     (home / "instructions.txt").write_text(instructions(spec, seen_as), encoding="utf-8")
     if spec.validation_url:
@@ -66,6 +69,25 @@ def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_
         text = VALIDATE.read_text(encoding="utf-8").replace("@URL@", spec.validation_url.rstrip("/"))
         script.write_text(text, encoding="utf-8")
         script.chmod(0o755)
+
+
+def descriptions(data: Path) -> list[str]:
+    """Names of the files in the data that describe the competition: ours, and the original one where it was fetched."""
+    return sorted({DESCRIPTION, *(path.name for path in data.glob("description*.md"))})
+
+
+def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
+    """Put the text where the data describe the competition; where data are mounted, beside them, to be mounted too."""
+    if not with_data:
+        (home / DESCRIPTION).write_text(text, encoding="utf-8")
+        return
+    folder = home / "data"
+    folder.chmod(0o755)
+    for name in descriptions(folder):
+        (folder / name).unlink(missing_ok=True)  # it may be a link to the prepared data
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o444)
+    folder.chmod(0o555)
 
 
 def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, threads: int) -> dict[str, str]:
@@ -97,7 +119,7 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         "CODE_DIR": str(home / "code"),
         "AGENT_DIR": str(home / "agent"),
         "INSTRUCTIONS_FILE": str(home / "instructions.txt"),
-        "COMPETITION_ID": spec.competition_id,
+        "COMPETITION_ID": spec.competition_id if spec.description is None else "competition",
         "SEED": str(spec.seed),
         "TIME_LIMIT_SECONDS": f"{spec.limits.time_limit_seconds:g}",
         "MLEBENCH_PYTHON": python,
@@ -106,6 +128,9 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         world["SAMPLE_SUBMISSION"] = str(home / "data" / spec.sample_submission)
     if spec.validation_url:
         world["VALIDATE_SCRIPT"] = str(home / "validate_submission.sh")
+    for name in ("llm_requests", "llm_tokens", "llm_dollars"):
+        if (limit := getattr(spec.allowance, name)) is not None:
+            world[f"{name}_limit".upper()] = f"{limit:g}" if isinstance(limit, float) else str(limit)
     return {**chosen, **world}
 
 

@@ -87,6 +87,13 @@ class Settings(BaseSettings):
     validation_calls: int = Field(default=2000, ge=0, description="Validations a run may ask for; 0: no service.")
     validation_calls_per_minute: int = Field(default=20, gt=0, description="Validations of a run in a minute.")
 
+    ledger_key: SecretStr = Field(
+        default=SecretStr(""), description="Signs the evidence ledgers of runs (HMAC); keep it away from the store."
+    )
+    integrity_model: str | None = Field(
+        default=None, description="Language model that reads runs for rule violations, by a provider; none: not asked."
+    )
+
     @classmethod
     def settings_customise_sources(
         cls,

@@ -5,6 +5,7 @@ prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (
 runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
 tables/{runs,grades}/run_group=<run_group>/part-0.parquet
 reports/<run_group>/{summary.json, report.html, report.md}
+integrity/...                           what language models said of runs and texts, not to be asked again
 locks/<name>/<generation>.json          who works on what, see storage.lease
 """
 
@@ -118,7 +119,12 @@ class Store:
 
     def write_json(self, url: str, value: Any) -> None:
         """Write a small JSON file at once."""
-        self.write(url, json.dumps(value, indent=1).encode())
+        self.write(url, self.json_bytes(value))
+
+    @staticmethod
+    def json_bytes(value: Any) -> bytes:
+        """A JSON file as `write_json` writes it."""
+        return json.dumps(value, indent=1).encode()
 
     def write(self, url: str, content: bytes) -> None:
         """Write a small file at once."""

@@ -20,6 +20,11 @@ Table = Literal[
     "snapshots",
     "usage",
     "comparisons",
+    "examinations",
+    "plagiarism",
+    "violations",
+    "familiarity",
+    "familiarity_correlation",
     # Made of the above; one row is described where it is computed, in `grading`.
     "aggregates/rates",
     "aggregates/by_seed",

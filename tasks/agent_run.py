@@ -25,6 +25,8 @@ from storage.prepared import held_part
 from storage.settings import get_settings
 from storage.store import Store
 from tasks.backends import backend
+from tasks.conditions import run_conditions
+from tasks.ledger import seal
 from tasks.progress import tell
 from tasks.services import run_services
 from tasks.slots import slot
@@ -39,7 +41,14 @@ def run_row(run_group: str, competition_id: str, seed: int) -> str:
 
 
 def run_key(
-    agent: str, limits: Limits, seed: int, edition: Edition, prepared_key: str, run_group: str, isolation: Isolation
+    agent: str,
+    limits: Limits,
+    seed: int,
+    edition: Edition,
+    prepared_key: str,
+    run_group: str,
+    isolation: Isolation,
+    obfuscated: bool = False,
 ) -> str:
     """The content key of a run: agent, limits, seed, data, and what it may reach.
 
@@ -47,7 +56,7 @@ def run_key(
     """
     settings = get_settings()
     fingerprint = load_agent(agent, settings.agent_dirs).fingerprint()
-    reach = [each] if (each := isolation.conditions()) else []
+    reach = [each] if (each := isolation.conditions() | ({"obfuscated": True} if obfuscated else {})) else []
     return content_key(fingerprint, limits.as_dict(), seed, edition, prepared_key, run_group, *reach)
 
 
@@ -65,9 +74,15 @@ def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | Non
     return f"{context.task.name}-{where[-1]}" if finished_run(store, *where) else None
 
 
+def _name(parameters: dict[str, Any]) -> str:
+    """The agent by its name, also where it was given as a folder."""
+    agent = load_agent(parameters["agent"], get_settings().agent_dirs).full_name
+    return f"run {agent} on {parameters['competition_id']} seed {parameters['seed']}"
+
+
 @task(
     name="agent-run",
-    task_run_name="run {agent} on {competition_id} seed {seed}",
+    task_run_name=_name,  # type: ignore[arg-type]  # its protocol asks for more than it uses
     persist_result=True,
     cache_key_fn=_cache_key,
 )
@@ -81,6 +96,7 @@ def agent_run(
     limits: Limits,
     key: str,
     isolation: Isolation = PROCESSES,
+    obfuscated: bool = False,
 ) -> str:
     """Run the agent, or go on waiting for it if it is already running; returns how it ended.
 
@@ -110,6 +126,7 @@ def agent_run(
             data=prepared / "public",
             workdir=settings.scratch / "runs" / where.hexdigest(),
             limits=limits,
+            description=competition.obfuscated_description if obfuscated else None,
             labels={"group": run_group, "store": place.root},
             sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
         )
@@ -122,7 +139,12 @@ def agent_run(
                 operator=os.environ,
                 provided=services.env,
             )
-            spec = replace(spec, validation_url=services.validation_url, env={**secrets, **services.env})
+            spec = replace(
+                spec,
+                validation_url=services.validation_url,
+                allowance=services.allowance,
+                env={**secrets, **services.env},
+            )
             result = _run(runner, spec, services, place, row, run_group, key, edition, isolation)
     return result.status
 
@@ -151,15 +173,16 @@ def _run(
         raise KeyboardInterrupt
     url = store.run(run_group, spec.competition_id, spec.seed)
     store.remove(url)
+    files = services.files()
     if result.submission is not None:
-        store.put(f"{url}/submission.csv", result.submission)
+        files["submission.csv"] = result.submission
     for part in ("logs", "code", "snapshots"):
         folder: Path | None = getattr(result, part)
         if folder is None:
             continue
-        for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()):
-            store.put(f"{url}/{part}/{path.relative_to(folder).as_posix()}", path)
-    for name, path in services.files().items():
+        paths = sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink())
+        files |= {f"{part}/{path.relative_to(folder).as_posix()}": path for path in paths}
+    for name, path in files.items():
         store.put(f"{url}/{name}", path)
     record = {
         "key": key,
@@ -180,11 +203,13 @@ def _run(
         "time_limit_seconds": float(spec.limits.time_limit_seconds),
         "code_fingerprint": spec.agent.fingerprint(),
         **isolation.conditions(),
+        **({"obfuscated": True} if spec.description is not None else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),
+        **run_conditions(),
     }
-    store.write_json(f"{url}/{RUN}", record)
+    store.write_json(f"{url}/{RUN}", record | seal(store, url, record, files))
     runner.discard(handle)
     return result
 

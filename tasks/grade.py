@@ -13,10 +13,12 @@ from prefect.logging import get_run_logger
 from competitions import registry
 from competitions.editions import Edition
 from grading.isolation.shared import shared_grader
+from grading.medals import STORED, Leaderboard
 from grading.report import GradedSubmission
 from storage.keys import content_key
 from storage.prepared import committed_key, held_part
 from storage.settings import get_settings
+from storage.sources.kaggle.figures import chosen_thresholds
 from storage.store import Store
 from tasks.agent_run import RUN, run_row
 from tasks.progress import tell
@@ -25,9 +27,10 @@ from tasks.snapshots import store_snapshots
 GRADE = "grade.json"
 
 
-def grade_key(competition_id: str, run_key: str, edition: Edition) -> str:
-    """The content key of a grade: the run and the grader's code."""
-    return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition)
+def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: str = STORED) -> str:
+    """The content key of a grade: the run, the grader's code, and the leaderboard if it is a fetched one."""
+    other = [] if leaderboard == STORED else [leaderboard]
+    return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition, *other)
 
 
 def finished_grade(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
@@ -46,11 +49,19 @@ def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | Non
 
 
 @task(name="grade", task_run_name="grade {competition_id} seed {seed}", persist_result=True, cache_key_fn=_cache_key)
-def grade(competition_id: str, seed: int, run_group: str, store: str, edition: Edition, key: str) -> str:
+def grade(
+    competition_id: str,
+    seed: int,
+    run_group: str,
+    store: str,
+    edition: Edition,
+    key: str,
+    leaderboard: Leaderboard = STORED,
+) -> str:
     """Grade the submission that the run left; returns the outcome."""
     place = Store(store)
     url = place.run(run_group, competition_id, seed)
-    record = grade_run(place, place.read_json(f"{url}/{RUN}") or {}, url, edition)
+    record = grade_run(place, place.read_json(f"{url}/{RUN}") or {}, url, edition, leaderboard)
     if record["detail"]:
         get_run_logger().error("%s", record["detail"])
     place.write_json(f"{url}/{GRADE}", {**record, "key": key})
@@ -58,14 +69,20 @@ def grade(competition_id: str, seed: int, run_group: str, store: str, edition: E
     return str(record["outcome"])
 
 
-def grade_run(place: Store, run: dict[str, Any], url: str, edition: Edition) -> dict[str, Any]:
-    """Grade the submission below `url` that the recorded `run` left: a row of `tables/grades`, and `detail`."""
+def grade_run(
+    place: Store, run: dict[str, Any], url: str, edition: Edition, leaderboard: Leaderboard = STORED
+) -> dict[str, Any]:
+    """Grade the submission below `url` that the recorded `run` left: a row of `tables/grades`, and `detail`.
+
+    Raises `UserError` if the competition is not prepared, or no leaderboard was fetched that is to be graded with.
+    """
     competition = registry.get(run["competition_id"])
+    thresholds = chosen_thresholds(place, competition.facts, leaderboard)
     version = committed_key(place, edition, competition.id) or ""
     with (
         held_part(place, competition.id, edition, "private", get_settings().scratch) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
-        shared_grader(competition, prepared, edition, version) as grader,
+        shared_grader(competition, prepared, edition, version, thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
         if run["submission_exists"]:

@@ -7,7 +7,7 @@ import click
 
 @click.command("build")
 @click.argument("agent")
-@click.option("--base", metavar="IMAGE", help="What the base image is built on. Default: python:3.11-slim.")
+@click.option("--base", metavar="IMAGE", help="What the base image is built on. Default: python:3.12-slim.")
 @click.option(
     "--packages",
     type=click.Choice(["small", "full"]),

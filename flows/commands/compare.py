@@ -13,6 +13,7 @@ from flows.commands.options import open_store, store_option
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.table import Table
 
     from grading.compare import Comparison
     from storage.store import Store
@@ -61,13 +62,12 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
 
 def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     console = Console(highlight=False)
-    table = Table(title=f"{b} against {a}", title_justify="left")
-    for column in ("competition", "change", "score A", "score B", "B - A", "medals A %", "medals B %"):
-        table.add_column(column, justify="left" if column in ("competition", "change") else "right")
+    table = _table(f"{b} against {a}", "competition", "change")
+    for column in ("score A", "score B", "B - A", "medal A %", "medal B %"):
+        table.add_column(column, justify="right", no_wrap=True)
     rows: list[dict[Any, Any]] = found.competitions.to_dict("records")
     for row in rows:
         if row["change"] != "same" or everything:
@@ -80,9 +80,9 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
         console.print(table)
     counts = found.competitions["change"].value_counts()
     console.print(", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "mixed", "same")))
-    averages = Table(title=f"{b} - {a}, paired over competitions, in %", title_justify="left")
-    for column in ("split", "rate", "A", "B", "B - A", "95 % t", "bootstrap", "p"):
-        averages.add_column(column, justify="left" if column in ("split", "rate") else "right", no_wrap=True)
+    averages = _table(f"{b} - {a}, paired over competitions, in %", "split", "rate")
+    for column in ("A", "B", "B - A", "95 % t", "bootstrap", "p"):
+        averages.add_column(column, justify="right", no_wrap=True)
     for row in found.differences[found.differences["rate"].isin(_SHOWN)].to_dict("records"):
         averages.add_row(
             f"{row['split']} ({row['competitions']})",
@@ -98,6 +98,18 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
     for name, only in ((a, found.only_a), (b, found.only_b)):
         if only:
             console.print(Text(f"only in {name}, left out: {', '.join(only)}"))
+
+
+def _table(title: str, *columns: str) -> Table:
+    """An empty table, narrow, so that no number is cut in a terminal of 80 columns; names wrap instead."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
 
 
 def _number(value: float) -> str:

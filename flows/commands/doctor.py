@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.commands.options import open_store, raw_directory, selected, selection, store_option
+from flows.commands.options import open_store, quiet_prefect, raw_directory, selected, selection, store_option
+
+if TYPE_CHECKING:
+    from flows.health import Finding
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -15,21 +20,35 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 @click.command("doctor")
 @selection
 @click.option("--raw-dir", type=click.Path(path_type=Path), help="Downloads that are there already.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Clean up after processes that died: mark their flow runs as crashed and submit those of deployments again, "
+    "free concurrency slots, end containers that nobody waits for.",
+)
+@click.option(
+    "--silent-for",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="A flow run without a sign of life for so long has no process. Default: three times its usual distance.",
+)
 @store_option
-def command(raw_dir: Path | None, store: str | None, data_dir: Path | None, **which: Any) -> int:
+def command(
+    raw_dir: Path | None, fix: bool, silent_for: float | None, store: str | None, data_dir: Path | None, **which: Any
+) -> int:
     """Look, before hours of work, whether all is there: store, space, access, memory, Docker, Dask, Prefect, versions.
 
-    Without a selection, of the 22 competitions of the low split. Exit code 1 if anything would fail.
+    Without a selection, of the 22 competitions of the low split. Also what processes that died have left behind. Exit
+    code 1 if anything would fail.
     """
-    from rich.console import Console
-    from rich.table import Table
-
-    from flows import health
+    quiet_prefect()
+    from flows import health, leftovers
     from storage.settings import get_settings
 
     ids = selected(**which) if any(which.values()) else selected((), None, lite=True, everything=False, listed=None)
     place, settings = open_store(store, data_dir), get_settings()
     raw = raw_directory(raw_dir)
+    silence = None if silent_for is None else timedelta(seconds=silent_for)
     findings = [
         each
         for about, check in (
@@ -45,13 +64,33 @@ def command(raw_dir: Path | None, store: str | None, data_dir: Path | None, **wh
         )
         for each in health.guarded(about, check)
     ]
+    # Without a server that answers there is nothing to ask, and that is said already.
+    if not any((each.about, each.verdict) == ("prefect", "fail") for each in findings):
+        findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
+        findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
+        findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
+    _show(findings)
+    failed = sum(each.verdict == "fail" for each in findings)
+    click.echo(f"{failed} of {len(findings)} fail" if failed else "all is there")
+    return 1 if failed else 0
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    """A table in a terminal; in a log one line each, unwrapped."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        width = max(len(each.about) for each in findings)
+        for each in findings:
+            remedy = f" -> {each.remedy}" if each.remedy and each.verdict != "ok" else ""
+            click.echo(f"{each.verdict:<5}{each.about:<{width}}  {each.message}{remedy}")
+        return
     table = Table(box=None, show_header=False, padding=(0, 1))
     for each in findings:
-        table.add_row(f"[{_STYLES[each.verdict]}]{each.verdict}[/]", each.about, f"{each.message}", style=None)
+        table.add_row(Text(each.verdict, _STYLES[each.verdict]), each.about, Text(each.message, overflow="fold"))
         if each.remedy and each.verdict != "ok":
-            table.add_row("", "", f"[cyan]{each.remedy}[/]")
-    console = Console(highlight=False)
+            table.add_row("", "", Text(each.remedy, "cyan"))
     console.print(table)
-    failed = sum(each.verdict == "fail" for each in findings)
-    console.print(f"{failed} of {len(findings)} fail" if failed else "all is there")
-    return 1 if failed else 0

@@ -12,12 +12,13 @@ import click
 
 from competitions import registry
 from competitions.errors import UserError
-from flows.commands.options import edition_option, open_store, store_option
+from flows.commands.options import edition_option, leaderboard_option, open_store, store_option
 from flows.commands.submissions import Fetch, Line, local_copies, parse_line
 
 if TYPE_CHECKING:
     from grading.grade import Grade
     from grading.isolation import GradingLimits
+    from grading.medals import Leaderboard
     from storage.store import Store
 
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     help="For reading a submission; scoring it has 12 times as long. Default: 300.",
 )
 @edition_option
+@leaderboard_option
 @store_option
 def command(
     submission: Path,
@@ -50,6 +52,7 @@ def command(
     memory: float | None,
     time_limit: float | None,
     edition: Any,
+    leaderboard: Any,
     store: str | None,
     data_dir: Path | None,
 ) -> int:
@@ -74,7 +77,7 @@ def command(
     for name in dict.fromkeys(line.competition_id for line in items.values()):
         own = {number: line for number, line in items.items() if line.competition_id == name}
         try:
-            found = _grade(name, own, place, edition, limits, workers)
+            found = _grade(name, own, place, edition, limits, workers, leaderboard)
             grades |= found
             failed += len(own) - len(found)
         except UserError as error:
@@ -104,14 +107,29 @@ def _items(path: Path) -> tuple[dict[int, Line], int]:
 
 
 def _grade(
-    name: str, lines: dict[int, Line], store: Store, edition: Any, limits: GradingLimits, workers: int
+    name: str,
+    lines: dict[int, Line],
+    store: Store,
+    edition: Any,
+    limits: GradingLimits,
+    workers: int,
+    leaderboard: Leaderboard,
 ) -> dict[int, Grade]:
-    """Grade one competition's submissions. Raises `UserError` if the competition is unknown or not prepared."""
+    """Grade one competition's submissions.
+
+    Raises `UserError` if the competition is unknown or not prepared, or its leaderboard was to be fetched and is not.
+    """
     from grading.isolation import grade_many
     from storage.prepared import held_part
     from storage.settings import get_settings
+    from storage.sources.kaggle.figures import chosen_thresholds
 
     competition = registry.get(name)
+    options: dict[str, Any] = {
+        "limits": limits,
+        "workers": workers,
+        "thresholds": chosen_thresholds(store, competition.facts, leaderboard),
+    }
     grades: dict[int, Grade] = {}
     order: deque[int] = deque()
 
@@ -126,7 +144,7 @@ def _grade(
             yield path, line.submission_path
 
     with held_part(store, name, edition, "private", get_settings().scratch) as prepared, local_copies() as fetch:
-        for grade in grade_many(competition, prepared, edition, fetched(fetch), limits=limits, workers=workers):
+        for grade in grade_many(competition, prepared, edition, fetched(fetch), **options):
             number = order.popleft()
             grades[number] = grade
             result = grade.report.score if grade.outcome == "valid" else f"{grade.outcome}: {grade.message}"

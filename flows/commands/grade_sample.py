@@ -8,15 +8,18 @@ from typing import Any
 import click
 
 from competitions import registry
-from flows.commands.options import edition_option, open_store, store_option
+from flows.commands.options import edition_option, leaderboard_option, open_store, store_option
 
 
 @click.command("grade-sample")
 @click.argument("submission", type=click.Path(path_type=Path))
 @click.argument("competition_id")
 @edition_option
+@leaderboard_option
 @store_option
-def command(submission: Path, competition_id: str, edition: Any, store: str | None, data_dir: Path | None) -> int:
+def command(
+    submission: Path, competition_id: str, edition: Any, leaderboard: Any, store: str | None, data_dir: Path | None
+) -> int:
     """Grade the CSV SUBMISSION against the answers of COMPETITION_ID and print its report as JSON.
 
     It is read in a process with limits on memory, time and size. Exit code 1 if there is no valid submission.
@@ -25,10 +28,13 @@ def command(submission: Path, competition_id: str, edition: Any, store: str | No
     from grading.isolation import IsolatedGrader
     from storage.prepared import held_part
     from storage.settings import get_settings
+    from storage.sources.kaggle.figures import chosen_thresholds
 
+    place = open_store(store, data_dir)
+    thresholds = chosen_thresholds(place, competition.facts, leaderboard)
     with (
-        held_part(open_store(store, data_dir), competition_id, edition, "private", get_settings().scratch) as prepared,
-        IsolatedGrader(competition, prepared, edition) as grader,
+        held_part(place, competition_id, edition, "private", get_settings().scratch) as prepared,
+        IsolatedGrader(competition, prepared, edition, thresholds=thresholds) as grader,
     ):
         result = grader.grade(submission)
     click.echo(result.report.to_json(), nl=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.errors import UserError
 from flows.commands.options import open_store, store_option
+
+if TYPE_CHECKING:
+    from storage.sources.kaggle.figures import Figure
 
 
 @click.command("leaderboard")
@@ -21,7 +25,8 @@ from flows.commands.options import open_store, store_option
 def command(competition_id: str, refresh: bool, as_json: bool, store: str | None, data_dir: Path | None) -> None:
     """Medal thresholds and percentiles of COMPETITION_ID.
 
-    Grading uses these stored figures, also after --refresh, which shows how the leaderboard has moved since.
+    Grading uses these stored figures, also after --refresh, which shows how the leaderboard has moved since and keeps
+    it in the store. The commands that grade take it with --leaderboard refreshed.
     """
     competition = registry.get(competition_id)
     if as_json and refresh:
@@ -45,7 +50,7 @@ def command(competition_id: str, refresh: bool, as_json: bool, store: str | None
 
 
 def _refresh(competition: Competition, store: str | None, data_dir: Path | None) -> None:
-    from storage.sources.kaggle import leaderboard
+    from storage.sources.kaggle import figures, leaderboard
 
     facts = competition.facts
     if facts.source != "kaggle":
@@ -53,15 +58,25 @@ def _refresh(competition: Competition, store: str | None, data_dir: Path | None)
     place = open_store(store, data_dir)
     place.check()
     teams = leaderboard.fetch_leaderboard(facts.id)
+    found, percentiles = figures.compare(teams, facts), figures.compare_percentiles(teams, facts)
     url = leaderboard.write_leaderboard(place, facts.id, teams)
-    figures = leaderboard.compare(teams, facts)
     click.echo("  Kaggle now")
-    for figure in figures:
-        verdict = "same" if figure.same else f"differs from the stored {figure.stored:.5f}"
-        click.echo(f"    {figure.name:7} {figure.fetched:.5f}  {verdict}")
+    for figure in found:
+        _show(figure, f"{figure.name:7}")
+    if percentiles:
+        same = sum(figure.same for figure in percentiles)
+        click.echo(f"  top of the teams now: {same} of {len(percentiles)} the same to within two places")
+        for figure in percentiles:
+            _show(figure, f"{figure.name:>5}")
     scoreless = sum(team.score is None for team in teams)
     if scoreless:
         click.echo(f"    {scoreless} teams have no score and do not count")
-    if not leaderboard.in_order(teams, facts):
+    if not figures.in_order(teams, facts):
         click.echo(f"    warning: Kaggle's order is not that of '{facts.metric.direction} is better'", err=True)
     click.echo(f"  {len(teams)} teams written to {place.local(place.relative(url)) or url}")
+
+
+def _show(figure: Figure, label: str) -> None:
+    whole = figure.name == "teams"
+    fetched, stored = (f"{value:.0f}" if whole else f"{value:.5f}" for value in (figure.fetched, figure.stored))
+    click.echo(f"    {label} {fetched:>11}  {'same' if figure.same else f'differs from the stored {stored}'}")

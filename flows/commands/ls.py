@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from competitions.errors import UserError
 from flows.commands.options import open_store, store_option
+from flows.judged import judged
 from storage.store import Store
 
 _RUN = "run.json"
@@ -71,16 +71,6 @@ def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
         name = store.relative(url).removeprefix("runs/").removesuffix(f"/{_RUN}")
         lines.append((name, run["status"], f"{run['duration_seconds']:.0f}", *judged(grade)))
     return lines
-
-
-def judged(grade: dict[str, Any] | None) -> tuple[str, str]:
-    """Score and medal of a grade record as words; the outcome stands where there is no score."""
-    if grade is None:
-        return "not graded", "-"
-    if grade["outcome"] != "valid":
-        return str(grade["outcome"]), "-"
-    medal = next((name for name in ("gold", "silver", "bronze") if grade[f"{name}_medal"]), None)
-    return f"{grade['score']:g}", medal or ("above median" if grade["above_median"] else "-")
 
 
 def _time(text: str) -> str:

@@ -88,6 +88,17 @@ def edition_option(function: Function) -> Function:
     )(function)
 
 
+def leaderboard_option(function: Function) -> Function:
+    """--leaderboard stored or refreshed: whose medal thresholds."""
+    return click.option(
+        "--leaderboard",
+        type=click.Choice(["stored", "refreshed"]),
+        default="stored",
+        show_default=True,
+        help="Medal thresholds: the competition's own, or of what `mlebench leaderboard ID --refresh` fetched last.",
+    )(function)
+
+
 def preparation(function: Function) -> Function:
     """Options of preparing."""
     for option in (

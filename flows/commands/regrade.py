@@ -9,9 +9,10 @@ import click
 
 from competitions.editions import EDITIONS
 from competitions.errors import UserError
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import leaderboard_option, open_store, quiet_prefect, store_option
 
 if TYPE_CHECKING:
+    from grading.medals import Leaderboard
     from storage.store import Store
 
 
@@ -19,8 +20,16 @@ if TYPE_CHECKING:
 @click.argument("run_group")
 @click.option("--edition", type=click.Choice(EDITIONS), help="Grade as this edition. Default: that of the runs.")
 @click.option("--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP as it is and write this group.")
+@leaderboard_option
 @store_option
-def command(run_group: str, edition: Any, new_group: str | None, store: str | None, data_dir: Path | None) -> int:
+def command(
+    run_group: str,
+    edition: Any,
+    new_group: str | None,
+    leaderboard: Any,
+    store: str | None,
+    data_dir: Path | None,
+) -> int:
     """Grade the submissions of RUN_GROUP again, with the graders as they are now; no agent runs.
 
     With another edition, RUN_GROUP then has grades of both. Prints what changed. Exit code 1 if any could not be
@@ -38,19 +47,22 @@ def command(run_group: str, edition: Any, new_group: str | None, store: str | No
     target = check_run_group(new_group or run_group)
     if new_group and place.glob(f"runs/{new_group}/*/*/*.json"):
         raise UserError(f"group {new_group!r} exists already; choose another name")
-    changed = failed = 0
+    changed = failed = ungraded = 0
     for url in records:
         folder = url.removesuffix("/run.json")
         try:
-            before, after = _regrade(place, folder, target, edition)
+            before, after = _regrade(place, folder, target, edition, leaderboard)
         except UserError as error:
             click.echo(f"{place.relative(folder)}: {error}", err=True)
             failed += 1
+            ungraded += 1
             continue
         failed += after["outcome"] == "failed"
         if _shown(before) != _shown(after):
             changed += 1
             click.echo(f"{after['competition_id']} seed {after['seed']}: {_shown(before)} -> {_shown(after)}")
+    if ungraded == len(records):
+        raise UserError(f"none of the {ungraded} runs could be graded; the causes are above")
     write_tables(place, target)
     click.echo(f"{len(records)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])
@@ -58,7 +70,9 @@ def command(run_group: str, edition: Any, new_group: str | None, store: str | No
     return 1 if failed else 0
 
 
-def _regrade(store: Store, folder: str, group: str, edition: Any) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def _regrade(
+    store: Store, folder: str, group: str, edition: Any, leaderboard: Leaderboard
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Grade one run again; returns the record before, if there was one, and after."""
     from tasks.agent_run import RUN
     from tasks.grade import GRADE, grade_key, grade_run
@@ -70,10 +84,10 @@ def _regrade(store: Store, folder: str, group: str, edition: Any) -> tuple[dict[
     target = store.run(group, run["competition_id"], run["seed"])
     if target != folder:
         run = {**run, "run_group": group, "edition": chosen, "submission_from": source}
-    graded = grade_run(store, run, source, chosen)
+    graded = grade_run(store, run, source, chosen, leaderboard)
     if target != folder:
         store.write_json(f"{target}/{RUN}", run)
-    key = grade_key(run["competition_id"], run["key"], chosen)
+    key = grade_key(run["competition_id"], run["key"], chosen, graded["leaderboard"])
     store.write_json(f"{target}/{_record(chosen, run, GRADE)}", {**graded, "key": key})
     return before, graded
 

@@ -27,9 +27,19 @@ from flows.commands.options import open_store, store_option
     show_default=True,
     help="Confidence intervals: Student's t over seeds, or a bootstrap over competitions.",
 )
+@click.option(
+    "--split",
+    metavar="NAME",
+    help="Count all competitions of this split, and as ungraded those never run. Default: what each group ran.",
+)
 @store_option
 def command(
-    run_groups: tuple[str, ...], incomplete: Any, interval: Any, store: str | None, data_dir: Path | None
+    run_groups: tuple[str, ...],
+    incomplete: Any,
+    interval: Any,
+    split: str | None,
+    store: str | None,
+    data_dir: Path | None,
 ) -> None:
     """Write the report of one or several RUN_GROUPS, side by side, from the tables in the store.
 
@@ -44,6 +54,6 @@ def command(
         if not len(read_table(place, "grades", [group])):
             raise UserError(f"no graded runs of group {group!r} in {place.root}")
     for group in groups:
-        write_aggregates(place, group, incomplete, interval)
-    url = write_report(place, groups, incomplete=incomplete, interval=interval)
+        write_aggregates(place, group, incomplete, interval, split)
+    url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split)
     click.echo(place.local(place.relative(url)) or url)

@@ -25,6 +25,7 @@ def show_results(store: Store, run_group: str) -> None:
     from grading.aggregate import aggregate
     from grading.page import medal_table
     from storage.tables import read_table
+    from tasks.reporting import counted_competitions
 
     console = Console(highlight=False)
     grades = read_table(store, "grades", [run_group])
@@ -38,7 +39,8 @@ def show_results(store: Store, run_group: str) -> None:
     for name, complexity, cells in content.rows:
         table.add_row(name, complexity, *(Text(cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
     console.print(table)
-    found = aggregate(grades, read_table(store, "runs", [run_group]))
+    runs = read_table(store, "runs", [run_group])
+    found = aggregate(grades, runs, **counted_competitions(grades, runs))
     rates = found.rates
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:

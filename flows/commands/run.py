@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from competitions import registry
 from flows.commands.options import open_store, preparation, raw_directory, selected, selection, store_option
 
 
@@ -48,6 +49,10 @@ from flows.commands.options import open_store, preparation, raw_directory, selec
     is_flag=True,
     help="Run an agent that wants a privileged container. It can take over this machine.",
 )
+@click.option(
+    "--obfuscated", is_flag=True, help="Do not tell agents which competition it is: another description, and no name."
+)
+@click.option("--integrity", is_flag=True, help="Look through what agents leave for plagiarism and broken rules.")
 @preparation
 @store_option
 def command(
@@ -60,6 +65,8 @@ def command(
     network: Any,
     runtime: str | None,
     allow_privileged: bool,
+    obfuscated: bool,
+    integrity: bool,
     raw_dir: Path | None,
     keep_raw: bool,
     skip_verification: bool,
@@ -85,6 +92,9 @@ def command(
             "--allow-untrusted accepts that"
         )
     group = check_run_group(run_group or f"{chosen.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    if obfuscated:
+        for name in ids:
+            _ = registry.get(name).obfuscated_description  # now rather than after hours of preparing
     isolation = Isolation(backend, network, runtime, allow_untrusted, allow_privileged)
     if backend == "docker":
         from sandbox.docker.check import check
@@ -100,9 +110,8 @@ def command(
     def flow() -> Any:
         from flows.full_benchmark import full_benchmark
 
-        return full_benchmark(
-            ids, agent, group, place.root, seeds, edition, raw, keep_raw, skip_verification, time_limit, isolation
-        )
+        how = (time_limit, isolation, obfuscated, integrity)
+        return full_benchmark(ids, agent, group, place.root, seeds, edition, raw, keep_raw, skip_verification, *how)
 
     click.echo(
         f"Run group {group}: {len(ids)} competitions, {seeds} seeds, agent {chosen.full_name}, store {place.root}"

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from competitions.errors import UserError
-from flows.commands.ls import judged, readable
+from flows.commands.ls import readable
 from flows.commands.options import open_store, store_option
+from flows.judged import judged
 from storage.store import Store
 
 _SHOWN = (

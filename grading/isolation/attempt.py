@@ -52,10 +52,11 @@ def attempt(
     try:
         check_file(submission, bounds.size_bytes)
         check_columns(submission, bounds.columns)
-        table = _reader(competition)(submission)
+        # Read and score apart: whose fault an exhausted limit is hangs on which of the two it was.
+        table = competition.read_submission(submission)
         phase = "grading"
         scoring()
-        return Verdict("valid", float(_grade(competition)(table, answers, edition)))
+        return Verdict("valid", competition.score_table(table, answers, edition))
     except InvalidSubmission as error:
         if _OUT_OF_MEMORY in str(error):
             return Verdict("invalid", message=too_large(bounds), spoilt=True)
@@ -79,25 +80,6 @@ def too_large(bounds: Bounds) -> str:
 def too_slow(bounds: Bounds) -> str:
     """The rejection of a file that takes too long to read."""
     return f"the file cannot be read as a table within {bounds.read_seconds:g} seconds"
-
-
-def load(competition: Competition) -> None:
-    """Import the competition's grader and all that it needs."""
-    _reader(competition)
-    _grade(competition)
-
-
-def _reader(competition: Competition) -> Callable[[Path], Any]:
-    from grading.tables import read_submission
-
-    reader: Callable[[Path], Any] = getattr(competition._module("grade"), "read_submission", read_submission)
-    return reader
-
-
-def _grade(competition: Competition) -> Callable[..., float]:
-    # `Competition.score` reads and scores in one; whose fault an exhausted limit is hangs on which of the two it was.
-    function: Callable[..., float] = competition._module("grade").grade
-    return function
 
 
 def _gigabytes(count: int) -> str:

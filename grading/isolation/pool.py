@@ -57,11 +57,13 @@ class IsolatedGrader:
         *,
         limits: GradingLimits | None = None,
         workers: int = 1,
+        thresholds: Thresholds | None = None,
     ) -> None:
+        """`thresholds` default to those of competition.yaml."""
         self.competition, self.prepared, self.edition = competition, Path(prepared), edition
         self.bounds = bounds_of(competition, self.prepared, limits or GradingLimits())
         self.workers = max(1, workers)
-        self.thresholds = Thresholds.of(competition.facts)
+        self.thresholds = thresholds or Thresholds.of(competition.facts)
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._broken: dict[str, Any] | None = None
@@ -231,7 +233,9 @@ def grade_many(
     *,
     limits: GradingLimits | None = None,
     workers: int = 1,
+    thresholds: Thresholds | None = None,
 ) -> Iterator[Grade]:
     """The grades of submissions of one competition, in their order; see `IsolatedGrader.grade_all`."""
-    with IsolatedGrader(competition, prepared, edition, limits=limits, workers=workers) as grader:
+    options: dict[str, Any] = {"limits": limits, "workers": workers, "thresholds": thresholds}
+    with IsolatedGrader(competition, prepared, edition, **options) as grader:
         yield from grader.grade_all(paths)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions.competition import Competition
-from grading.isolation.attempt import Phase, Verdict, load, too_large, too_slow
+from grading.isolation.attempt import Phase, Verdict, too_large, too_slow
 from grading.isolation.limits import Bounds
 from grading.isolation.worker import serve
 
@@ -62,7 +62,7 @@ class Server:
         self.workers: list[_Worker] = []
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
-        load(self.competition)
+        self.competition.load_grader()
         self.answers = self.competition.answers(Path(spec["prepared"]))
         gc.freeze()  # collecting would touch, and so copy, the memory that workers share
 

@@ -15,6 +15,7 @@ from grading.isolation.pool import IsolatedGrader
 if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
+    from grading.medals import Thresholds
 
 _KEPT = 2  # idle graders hold a competition's answers in memory
 
@@ -25,18 +26,24 @@ class _Shared:
     users: int = 0
 
 
-_graders: dict[tuple[str, ...], _Shared] = {}  # the least recently used first
+_graders: dict[tuple[object, ...], _Shared] = {}  # the least recently used first
 _lock = threading.Lock()
 
 
 @contextmanager
 def shared_grader(
-    competition: Competition, prepared: Path, edition: Edition, version: str = ""
+    competition: Competition,
+    prepared: Path,
+    edition: Edition,
+    version: str = "",
+    thresholds: Thresholds | None = None,
 ) -> Iterator[IsolatedGrader]:
     """A grader that this process keeps; another `version` of the answers, or other code of the grader, is another."""
-    key = (str(competition.folder), str(prepared), edition, version, competition.fingerprint("grade"))
+    key = (str(competition.folder), str(prepared), edition, version, competition.fingerprint("grade"), thresholds)
     with _lock:
-        shared = _graders.pop(key, None) or _Shared(IsolatedGrader(competition, prepared, edition))
+        shared = _graders.pop(key, None) or _Shared(
+            IsolatedGrader(competition, prepared, edition, thresholds=thresholds)
+        )
         _graders[key] = shared
         shared.users += 1
     try:

@@ -11,6 +11,7 @@ from grading.aggregate import SPLITS
 from grading.attempts import best_of, pass_at
 from grading.page.build import clean
 from grading.page.format import DASH, number, percent
+from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
 from grading.usage import usage_by_run, usage_by_series
 
@@ -22,9 +23,12 @@ def pass_table(view: View, grades: pd.DataFrame) -> tuple[list[int], list[tuple[
         return None
     found = found[found["rate"] == "any_medal"]
     ks = sorted({int(k) for k in found["k"]})
+    repeated = repeated_by_all(list(found["split"].unique()))
     order = {split: place for place, split in enumerate(SPLITS)}
     rows: dict[tuple[int, str], dict[int, str]] = {}
     for row in found.to_dict("records"):
+        if repeated and row["split"] == "all":
+            continue
         interval = "" if math.isnan(row["ci_low"]) else f" [{percent(row['ci_low'], 0)}, {percent(row['ci_high'], 0)}]"
         cell = f"{percent(row['mean'])}{interval}"
         rows.setdefault((_series(view, row).index, str(row["split"])), {})[int(row["k"])] = cell

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import SERIES, SPLITS, latest_grades
+from grading.aggregate import SERIES, SPLITS, Facts, latest_grades
 from grading.medals import Thresholds, human_percentile
 from grading.page.view import CompetitionView, Kind, Result, Series, View
 
@@ -32,10 +32,12 @@ def build_view(
     thresholds: Mapping[str, Thresholds] | None = None,
     percentiles: Mapping[str, Sequence[float]] | None = None,
     titles: Mapping[str, str] | None = None,
+    facts: Facts | None = None,
 ) -> View:
     """The view of the tables `grades` and `runs`: the newest grade of each run, and runs that nobody graded.
 
-    A competition that `thresholds` does not know takes them from its grades.
+    A competition that `thresholds` does not know takes them from its grades; `facts` are asked for complexity and
+    category of one that was not graded.
     """
     graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
     by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
@@ -52,6 +54,7 @@ def build_view(
         known = next((row for row in own if row["outcome"] is not None), {})
         limits = (thresholds or {}).get(competition_id) or _stored_thresholds(known)
         points = (percentiles or {}).get(competition_id)
+        known = {**(facts or {}).get(competition_id, {}), **known}
         results = {}
         for row in own:
             one = by_key[row["run_group"], row["agent"], row["edition"]]

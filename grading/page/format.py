@@ -61,6 +61,16 @@ def duration(seconds: float | None) -> str:
     return _two(round(whole / 60), 60, "h", "min")
 
 
+def size(count: float) -> str:
+    """A number of bytes in binary units.
+
+    >>> size(64 << 30), size(1.5 * (1 << 30)), size(512 << 20)
+    ('64 GiB', '1.5 GiB', '512 MiB')
+    """
+    unit, name = (1 << 30, "GiB") if count >= 1 << 30 else (1 << 20, "MiB")
+    return f"{count / unit:.1f}".removesuffix(".0") + f" {name}"
+
+
 def result_title(result: Result, timing: bool = False) -> str:
     """One result in one line, for tooltips and screen readers."""
     from grading.page.view import KIND_WORDS

@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from markupsafe import Markup
 
-from grading.aggregate import Incomplete, Uncertainty, aggregate
+from grading.aggregate import Facts, Incomplete, Uncertainty, aggregate
 from grading.medals import Thresholds
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
+from grading.page.integrity import integrity_section
 from grading.page.strips import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.page.view import KIND_GLYPHS, KIND_WORDS
 
@@ -31,11 +32,13 @@ def render_page(
     *,
     snapshots: pd.DataFrame | None = None,
     usage: pd.DataFrame | None = None,
+    examined: Mapping[str, pd.DataFrame] | None = None,
     thresholds: Mapping[str, Thresholds] | None = None,
     conditions: Mapping[str, Mapping[str, object]] | None = None,
     percentiles: Mapping[str, Sequence[float]] | None = None,
     titles: Mapping[str, str] | None = None,
     expected: Mapping[str, str] | None = None,
+    facts: Facts | None = None,
     split_sizes: Mapping[str, int] | None = None,
     incomplete: Incomplete = "exclude",
     interval: Uncertainty = "t",
@@ -44,15 +47,16 @@ def render_page(
 ) -> str:
     """The page as one HTML document, which asks the network for nothing.
 
-    `grades`, `runs`, `snapshots` and `usage` are tables of one or several run groups. By competition: `thresholds`
-    (default: what was graded against), `percentiles` (21 scores of the leaderboard, best first), `titles`, `expected`
-    (competition -> split, see `grading.aggregate.aggregate`). `conditions` are further facts to state by run group;
-    `split_sizes` the full size of each split, so that a partly run split is shown as such. `incomplete` and `interval`
-    as in `grading.aggregate.aggregate`. `generated_at` defaults to now.
+    `grades`, `runs`, `snapshots`, `usage` and those `examined` for integrity are tables of one or several run groups.
+    By competition: `thresholds` (default: what was graded against), `percentiles` (21 scores of the leaderboard, best
+    first), `titles`, `expected` (competition -> split) and `facts`, see `grading.aggregate.aggregate`. `conditions` are
+    further facts to state by run group; `split_sizes` the full size of each split, so that a partly run split is shown
+    as such. `incomplete` and `interval` as in `grading.aggregate.aggregate`. `generated_at` defaults to now.
     Everything in the tables is untrusted and escaped.
     """
-    view = build_view(grades, runs, thresholds=thresholds, percentiles=percentiles, titles=titles)
-    found = aggregate(grades, runs, expected=expected, incomplete=incomplete, interval=interval)
+    view = build_view(grades, runs, thresholds=thresholds, percentiles=percentiles, titles=titles, facts=facts)
+    counting: dict[str, Any] = {"expected": expected, "facts": facts, "incomplete": incomplete}
+    found = aggregate(grades, runs, interval=interval, **counting)
     known = {(r.series.run_group, r.run_id): r.series for r in view.results}
     costs = attempts.cost_tables(view, grades, usage)
     script = _asset("page.js")
@@ -65,6 +69,7 @@ def render_page(
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         view=view,
         statement=found.statement(),
+        gaps=sections.gaps(view, found),
         headline=sections.headline(view, found, split_sizes or {}),
         rates=sections.rates(view, found),
         rate_names=sections.RATE_NAMES,
@@ -85,7 +90,8 @@ def render_page(
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],
         interval=interval,
-        categories=sections.categories(view, aggregate(grades, runs, incomplete=incomplete, by="category")),
+        integrity=integrity_section(examined or {}, runs),
+        categories=sections.categories(view, aggregate(grades, runs, by="category", **counting)),
         scale=MEDAL_SCALE,
         gutter=GUTTER,
         durations=sections.durations(view),

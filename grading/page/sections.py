@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import BENCHMARK_SPLITS, Aggregate
+from grading.aggregate import BENCHMARK_SPLITS, SERIES, Aggregate
 from grading.page import format as fmt
 from grading.page.build import clean
 from grading.page.strips import duration_strip
@@ -26,19 +26,21 @@ RATE_NAMES = {
     "gold_medal": "Gold",
     "any_medal": "Any medal",
 }
-# Further columns of the table of runs, stated where a backend records them.
+_SIZES = ("memory_bytes", "disk_bytes")
+# Further columns of the table of runs, stated where they are recorded.
 _RUN_FACTS = {
     "network": "Network",
+    "obfuscated": "Obfuscated descriptions",
     "image": "Image",
     "image_digest": "Image digest",
     "cpus": "Processors",
     "memory_bytes": "Memory limit",
     "disk_bytes": "Disk limit",
     "gpus": "GPUs",
-    "hardware": "Hardware",
+    "hardware": "Run on",
     "limits": "Limits",
-    "package_version": "Package",
-    "git_commit": "Source",
+    "package_version": "Run with mlebench-pipeline",
+    "git_commit": "Source of the runs",
 }
 _NICE_DURATIONS = [1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 4 * 3600, 8 * 3600, 12 * 3600, 86400]
 
@@ -56,7 +58,7 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
     for row in chosen.to_dict("records"):
         series = _find(view, row)
         full = sizes.get(row["split"]) or row["competitions"]
-        repeats = _repeated_by_all(present) if row["split"] == "all" else None
+        repeats = repeated_by_all(present) if row["split"] == "all" else None
         cells[series.index, row["split"]] = {
             **row,
             "full": full,
@@ -66,7 +68,7 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
     return {"splits": splits, "cells": cells, "models": models}
 
 
-def _repeated_by_all(splits: Sequence[str]) -> str | None:
+def repeated_by_all(splits: Sequence[str]) -> str | None:
     """The only benchmark split that was run, whose figures "all" would merely repeat under a grander name."""
     run = [split for split in splits if split in BENCHMARK_SPLITS]
     return run[0] if len(run) == 1 else None
@@ -85,12 +87,22 @@ def categories(view: View, found: Aggregate) -> list[tuple[str, int, dict[int, d
 def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any]]]:
     """(series, split, rates by name) in the form of the paper's second table."""
     rows: dict[tuple[int, str], dict[str, Any]] = {}
-    repeated = _repeated_by_all(list(found.rates["split"].unique()))
+    repeated = repeated_by_all(list(found.rates["split"].unique()))
     for row in found.rates.to_dict("records"):
         if repeated and row["split"] == "all":
             continue
         rows.setdefault((_find(view, row).index, row["split"]), {})[row["rate"]] = row
     return [(view.series[index], split, rates) for (index, split), rates in rows.items()]
+
+
+def gaps(view: View, found: Aggregate) -> list[str]:
+    """What is ungraded, one line each, however many splits it is counted in."""
+    words = {"missing": "no grade", "failed": "grading failed"}
+    rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
+    return [
+        f"{clean(row['competition_id'])}, {_find(view, row).label}, seed {clean(row['seed'])}: {words[row['reason']]}"
+        for row in rows
+    ]
 
 
 def _find(view: View, row: Mapping[Any, Any]) -> Series:
@@ -170,7 +182,11 @@ def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _unique(runs: pd.DataFrame, column: str) -> str:
-    values = [clean(value) for value in sorted(runs[column].dropna().astype(str).unique())] if column in runs else []
+    found = runs[column].dropna() if column in runs else pd.Series(dtype=object)
+    if pd.api.types.is_numeric_dtype(found):
+        values = [fmt.size(value) if column in _SIZES else fmt.number(value) for value in sorted(found.unique())]
+    else:
+        values = [clean(value) for value in sorted(found.astype(str).unique())]
     return ", ".join(values) if len(values) <= 3 else f"{', '.join(values[:2])} and {len(values) - 2} others"
 
 

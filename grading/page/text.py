@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from grading.aggregate import Incomplete, aggregate
+from grading.aggregate import Facts, Incomplete, aggregate
 from grading.medals import Thresholds
 from grading.page import format as fmt
 from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view, clean
-from grading.page.sections import RATE_NAMES, rates
+from grading.page.sections import RATE_NAMES, gaps, rates
 from grading.page.timeline import time_table
 from grading.page.view import KIND_GLYPHS, KIND_WORDS, Kind, Result
 
@@ -69,6 +69,7 @@ def render_markdown(
     usage: pd.DataFrame | None = None,
     thresholds: Mapping[str, Thresholds] | None = None,
     expected: Mapping[str, str] | None = None,
+    facts: Facts | None = None,
     incomplete: Incomplete = "exclude",
     title: str = "MLE-bench results",
 ) -> str:
@@ -76,8 +77,8 @@ def render_markdown(
 
     Arguments as in `render_page`. Text that comes from agents is escaped.
     """
-    view = build_view(grades, runs, thresholds=thresholds)
-    found = aggregate(grades, runs, expected=expected, incomplete=incomplete)
+    view = build_view(grades, runs, thresholds=thresholds, facts=facts)
+    found = aggregate(grades, runs, expected=expected, facts=facts, incomplete=incomplete)
     lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
     lines += _table(
         ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values()],
@@ -92,7 +93,7 @@ def render_markdown(
             for series, split, values in rates(view, found)
         ],
     )
-    lines += ["", found.statement()]
+    lines += ["", found.statement(), *(f"- {_escape(gap)}" for gap in gaps(view, found))]
     models = [_escape(c.id) for c in view.competitions if not c.human]
     if models:
         lines += ["", f"Not measured against human teams but against trained models: {', '.join(models)}."]

@@ -16,6 +16,7 @@ from grading.over_time import over_time
 from grading.page.build import clean
 from grading.page.format import duration, mean_sem, number
 from grading.page.scales import score_axis
+from grading.page.sections import repeated_by_all
 from grading.page.view import CompetitionView, Series, View
 
 _WIDTH, _HEIGHT = 1000.0, 260.0  # of the drawing's own coordinates; it is stretched to the page
@@ -38,6 +39,8 @@ def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None)
         return None
     found = over_time(grades, snapshots)
     found = found[found["rate"] == "any_medal"]
+    if repeated_by_all(list(found["split"].unique())):
+        found = found[found["split"] != "all"]
     if found.empty:
         return None
     times = sorted(found["at_seconds"].unique())
@@ -83,7 +86,10 @@ def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None)
 def score_timeline(
     competition: CompetitionView, snapshots: pd.DataFrame | None, runs: Mapping[tuple[str, str], Series]
 ) -> Markup | None:
-    """Scores of one competition's runs over time on the bands of its medals, better upwards; None without snapshots."""
+    """Scores of one competition's runs over time on the bands of its medals, better upwards; None without snapshots.
+
+    From the start of a run to the last snapshot of any, which the line above the picture states.
+    """
     limits = competition.thresholds
     if snapshots is None or snapshots.empty or limits is None:
         return None
@@ -111,7 +117,8 @@ def score_timeline(
         parts.append(_line(runs[clean(group), clean(run_id)], points, steps=True))
     last = own.groupby(["run_group", "run_id"])["score"].last()
     label = f"{competition.id}: scores over time, last {', '.join(number(float(score)) for score in last)}"
-    return _svg(parts, label, "timeline")
+    caption = Markup('<p class="small soft timed">Score over the first {}, better upwards:</p>').format(duration(end))
+    return caption + _svg(parts, label, "timeline")
 
 
 def _chart(lines: Sequence[tuple[Series, Sequence[tuple[float, float]]]], label: str) -> Markup:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sandbox.docker.runs import Orphan
+    from sandbox.docker.abandoned import Orphan
 
 
 def orphans() -> list[Orphan]:
-    """Runs in containers that no orchestrator of this machine waits for. Raises `BackendError` without an engine."""
-    from sandbox.docker import engine, runs
+    """Runs in containers that no orchestrator waits for or has to come back for.
 
-    return runs.orphans(engine.connect())
+    Raises:
+        BackendError: no engine answers.
+    """
+    from sandbox.docker import abandoned, engine
+
+    return abandoned.orphans(engine.connect())
 
 
 def end_orphans() -> list[Orphan]:
-    """End them and remove their containers and networks; returns those. Raises `BackendError` without an engine."""
-    from sandbox.docker import engine, runs
+    """End them, collecting what they left for the same run's next start, and remove their containers and networks.
 
-    return runs.end_orphans(engine.connect())
+    Returns those. Raises `BackendError` where no engine answers.
+    """
+    from sandbox.docker import abandoned, engine
+
+    return abandoned.end_orphans(engine.connect())

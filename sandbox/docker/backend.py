@@ -150,7 +150,6 @@ class DockerBackend:
                 outcome = finish(watched, watched.until_end(), layout)
                 follower.forward(last=True)
         self._end(layout)
-        snapshots = layout.workdir / "snapshots"
         return RunResult(
             status=cast(Status, outcome.status),
             message=outcome.message,
@@ -161,7 +160,7 @@ class DockerBackend:
             submission=layout.collected / "submission.csv" if outcome.has_submission else None,
             logs=layout.collected / "logs",
             code=layout.collected / "code",
-            snapshots=snapshots if snapshots.is_dir() else None,
+            snapshots=layout.snapshots,
             image=task.marker,
         )
 
@@ -220,7 +219,7 @@ class DockerBackend:
                 undo_collection(layout)
                 return "running"
         network.remove(self._client, layout.workdir)
-        for leftover in (layout.control, layout.collected, layout.home, layout.workdir / "snapshots"):
+        for leftover in (layout.control, layout.collected, layout.home, layout.snapshots):
             remove_tree(leftover)
         try:
             self._begin(spec, layout, identity)

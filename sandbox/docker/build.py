@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ BASE = Path(__file__).parents[1] / "images" / "base"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 LAST_WORDS = 15
+_PRINTED = re.compile(r"#\d+ \d+\.\d+ ")
 
 
 def build_base(
@@ -56,13 +58,21 @@ def build_agent(agent: Agent, arguments: Mapping[str, str] = {}, on_line: Callab
     return build(agent.folder, agent.image_name, arguments, on_line)
 
 
-def build(folder: Path, image: str, arguments: Mapping[str, str], on_line: Callable[[str], None] | None = None) -> str:
-    """Build the Dockerfile in a folder, with the folder as context; returns the image's name."""
+def build(
+    folder: Path,
+    image: str,
+    arguments: Mapping[str, str],
+    on_line: Callable[[str], None] | None = None,
+    dockerfile: Path | None = None,
+) -> str:
+    """Build the Dockerfile in a folder, or another one, with the folder as context; returns the image's name."""
     connect()
     with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
         command = [client(), "build", "--progress", "plain", "--tag", image, "--label", f"{PREFIX}folder={folder.name}"]
         for name, value in arguments.items():
             command += ["--build-arg", f"{name}={value}"]
+        if dockerfile is not None:
+            command += ["--file", str(dockerfile)]
         for name in PROXIES:
             if os.environ.get(name) or os.environ.get(name.lower()):
                 command += ["--build-arg", f"{name}={os.environ.get(name) or os.environ[name.lower()]}"]
@@ -133,6 +143,8 @@ def _pip_options() -> dict[str, str]:
 
 def _reason(last: deque[str]) -> str:
     """The line that says most."""
-    wanted = [line for line in last if "ERROR:" in line or "error:" in line.lower()] or [line for line in last if line]
+    said = [line for line in last if line]
+    printed = [line for line in said if _PRINTED.match(line)]  # by a command of the Dockerfile, rather than about it
+    wanted = [each for each in (*printed, *said) if "error:" in each.lower()] or said
     line = wanted[0] if wanted else "it said nothing"
     return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"

@@ -13,7 +13,7 @@ from sandbox.docker.engine import AGENT, GPUS, ROLE, in_words
 from sandbox.docker.network import ALIAS, NOWHERE, PROXY_PORT, Policy
 from sandbox.errors import BackendError
 from sandbox.limits import GIB, MIB
-from sandbox.world import environment
+from sandbox.world import DESCRIPTION, descriptions, environment
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -23,6 +23,9 @@ UNPRIVILEGED = 1000
 """User of the agent where the orchestrator is root; otherwise the orchestrator's own, which collects the files."""
 BACKSTOP_SECONDS = 30.0
 """After the limit and the grace period the container ends itself, in case no orchestrator is there to do it."""
+ENGINE_LOG_BYTES = 32 * MIB
+"""The engine's own log of a container has at least two files of this size: from it comes what a flood of output begins
+with, which is written before anybody can read."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -109,6 +112,11 @@ def options(
         for name in ("instructions.txt", "validate_submission.sh")
         if (home / name).exists()
     ]
+    if spec.description is not None:
+        mounts += [
+            Mount(str(HOME / "data" / name), str(home / DESCRIPTION), type="bind", read_only=True)
+            for name in descriptions(spec.data)
+        ]
     ulimits = [Ulimit(name="core", soft=0, hard=0)]
     if limits.disk_bytes:
         ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))
@@ -140,7 +148,7 @@ def options(
         "device_requests": [DeviceRequest(device_ids=list(gpus), capabilities=[["gpu"]])] if gpus else None,
         "runtime": runtime,
         "log_config": LogConfig(
-            type="json-file", config={"max-size": str(max(limits.log_bytes, MIB) * 2), "max-file": "2"}
+            type="json-file", config={"max-size": str(max(limits.log_bytes * 2, ENGINE_LOG_BYTES)), "max-file": "2"}
         ),
         **({"privileged": True} if spec.agent.privileged else shut),
     }

@@ -19,8 +19,8 @@ from sandbox.files import bytes_on_disk
 from sandbox.limits import CANCEL_SECONDS, Limits
 from sandbox.output import CappedLog
 from sandbox.snapshots import Snapshots
-from sandbox.supervisor import Ending, Interval
 from sandbox.units import duration, size
+from sandbox.watching import Ending, Interval
 
 LOOK_SECONDS = 0.25
 ENGINE_SECONDS = 60.0
@@ -86,13 +86,7 @@ class Watch:
         self._last = b""
         self._reader = threading.Thread(target=self._read, name=f"log {container.name}", daemon=True)
         self._reader.start()
-        self._snapshots = Snapshots(
-            layout.home,
-            layout.workdir / "snapshots",
-            count=limits.snapshots,
-            size=limits.snapshot_bytes,
-            single=limits.submission_bytes,
-        )
+        self._snapshots = Snapshots.of(layout, limits)
         self._disk, self._snap = Interval(0.25, share=0.05), Interval(0.5, share=0.05)
 
     @property

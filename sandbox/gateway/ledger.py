@@ -26,12 +26,21 @@ class Spent:
     requests: int = 0
     tokens: int = 0
     dollars: float = 0.0
+    """Of the requests with a known price."""
+    unpriced: int = 0
+    """Requests that cost an unknown amount."""
 
     def add(self, tokens: int, dollars: float | None, requests: int = 1) -> None:
         """Count one request."""
         self.requests += requests
         self.tokens += tokens
         self.dollars += dollars or 0.0
+        self.unpriced += requests if dollars is None else 0
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of all requests; None if that of one is not known."""
+        return None if self.unpriced else self.dollars
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""An installation started by `deployments.up`, and what a user does with it over its HTTP API."""
+"""An installation started by `make up`, and what a user does with it over its HTTP API."""
 
 from __future__ import annotations
 
@@ -44,27 +44,29 @@ class Running:
         self.up()
         self.installation = Installation(self.state)
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "deployments.up", "--state", str(self.state), *arguments]
-        return subprocess.run(command, env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    def make(self, target: str, *variables: str) -> subprocess.CompletedProcess[str]:
+        """`make target`, in the environment of these tests: what make would install is taken for installed."""
+        command = ["make", "--silent", "--assume-old=.venv/installed", target, f"BIN={Path(sys.executable).parent}"]
+        command += [f"STATE={self.state}", *variables]
+        return subprocess.run(command, env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=580)
 
     def up(self) -> str:
-        result = self.command("--port", "0", "--dask-workers", "1")
+        result = self.make("up", "PORT=0", "DASK_WORKERS=1")
         assert result.returncode == 0, result.stderr
         return result.stdout
 
     def down(self) -> str:
-        return self.command("--down").stdout
+        return self.make("down").stdout
 
-    def api(self, path: str, body: Any = None) -> Any:
+    def api(self, path: str, body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
-            f"{self.installation.url}/api{path}", data, {"Content-Type": "application/json"}
+            f"{self.installation.url}/api{path}", data, {"Content-Type": "application/json"}, method=method
         )
         for attempt in range(6):
             try:
                 with urllib.request.urlopen(request, timeout=60) as answer:
-                    return json.load(answer)
+                    return json.loads(answer.read() or b"null")
             except urllib.error.HTTPError as error:
                 # "Try again": SQLite is locked. Prefect's own client waits just so.
                 if error.code != 503 or attempt == 5:
@@ -83,8 +85,19 @@ class Running:
 
     def ended(self, run: str) -> Any:
         """The state in which a flow run ended."""
-        until(f"the end of {run}", lambda: self.flow_run(run)["state_type"] in FINAL)
+        until(f"the end of {run}", lambda: self.flow_run(run)["state_type"] in FINAL, 400)
         return self.flow_run(run)["state"]
+
+    def mlebench(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """A command of a user of this installation."""
+        return subprocess.run(
+            [sys.executable, "-m", "flows.cli", *arguments],
+            env={**self.env, **self.installation.environment(), **env},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
 
     def log(self, name: str = "worker") -> str:
         return (self.state / f"{name}.log").read_text()

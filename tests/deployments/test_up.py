@@ -1,4 +1,4 @@
-"""The whole installation for real: started by `up`, used over its API and its UI, ended by `down`."""
+"""The whole installation for real: started by `make up`, used over its API and its UI, ended by `make down`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from deployments.services import free_port
-from tests.deployments.installation import Running, installation
+from tests.deployments.installation import Running, installation, until
 from tests.grading.test_page import Browser
 
 pytestmark = pytest.mark.timeout(600)
@@ -28,9 +28,24 @@ def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running
     grades = pd.read_parquet(running.store / "tables" / "grades")
     assert sorted(grades["competition_id"]) == ["breast-cancer", "diabetes", "digits"]
     assert set(grades["outcome"]) == {"valid"}
-    assert running.flow_run(first)["name"] == "nightly dummy on demo"
-    keys = {each["key"] for each in running.api("/artifacts/filter", {}) if each["key"]}
-    assert {"prepared", "runs", "report", "summary", "nightly"} <= keys
+    (group,) = grades["run_group"].unique()
+    assert running.flow_run(first)["name"] == f"nightly: dummy on demo, group {group}"
+    story = {each["key"] or each["description"]: each for each in running.api("/artifacts/filter", {})}
+    assert {"prepared", "runs", "nightly"} <= story.keys()
+    for name in ("breast-cancer", "diabetes", "digits"):
+        progress = story[f"prepare {name} v1"]
+        assert (progress["type"], progress["data"]) == ("progress", 100.0)
+    results = json.loads(story["results"]["data"])
+    assert [(row["competition"], row["seed"], row["run"]) for row in results] == [
+        (name, 0, "completed") for name in ("breast-cancer", "diabetes", "digits")
+    ]
+    assert all(float(row["score"]) >= 0 and row["medal"] for row in results)
+    assert f"(file://{running.store}/reports/{group}/report.html)" in story["report"]["data"]
+    assert f"(file://{running.store}/runs/{group})" in story["store"]["data"]
+    assert story["summary"]["type"] == "markdown"
+    assert "diabetes" in story["summary"]["data"]
+    tasks = {each["name"] for each in running.api("/task_runs/filter", {})}
+    assert {"split digits", "run dummy on digits seed 0", "grade digits seed 0", f"aggregate {group}"} <= tasks
 
     # Somebody's change to a grader, seen from the next night: yesterday's score is another one.
     (part,) = (running.store / "tables" / "grades").glob("*/part-0.parquet")
@@ -48,7 +63,7 @@ def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running
 def test_every_parameter_is_described_for_the_form(running: Running) -> None:
     deployments = running.api("/deployments/filter", {})
     names = {each["name"] for each in deployments}
-    assert names == {"full-benchmark", "nightly-lite", "prepare", "grade"}
+    assert names == {"full-benchmark", "nightly-lite", "prepare", "grade", "recover"}
     for each in deployments:
         for name, schema in each["parameter_openapi_schema"]["properties"].items():
             assert schema["description"], (each["name"], name)
@@ -59,14 +74,28 @@ def test_every_parameter_is_described_for_the_form(running: Running) -> None:
 
 
 def test_a_wrong_parameter_is_refused_before_anything_runs(running: Running) -> None:
-    with pytest.raises(OSError, match=r"409|422"):
-        running.trigger("preparation/prepare", split="lo")
+    for deployment, wrong in (
+        ("preparation/prepare", {"split": "lo"}),
+        ("benchmark/full-benchmark", {"seeds": 0}),
+        ("benchmark/full-benchmark", {"time_limit_seconds": 0}),
+        ("nightly/nightly-lite", {"tolerance": -1.0}),
+    ):
+        with pytest.raises(OSError, match=r"409|422"):
+            running.trigger(deployment, **wrong)
+
+
+def test_the_next_nights_are_scheduled(running: Running) -> None:
+    wanted = {"deployments": {"name": {"any_": ["nightly-lite"]}}, "flow_runs": {"tags": {"all_": ["auto-scheduled"]}}}
+    nights = until("the scheduler's first round", lambda: running.api("/flow_runs/filter", wanted))
+    assert {night["expected_start_time"][11:16] for night in nights} == {"02:00"}
 
 
 def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path: Path) -> None:
     stores = [str(tmp_path / name) for name in ("a", "b")]
     runs = [running.trigger("preparation/prepare", split="demo", store=store) for store in stores]
     assert [running.ended(run)["type"] for run in runs] == ["COMPLETED", "COMPLETED"], running.log()
+    one, other = map(running.flow_run, runs)
+    assert max(one["start_time"], other["start_time"]) < min(one["end_time"], other["end_time"]), "one after the other"
     manifests = [
         [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/manifest.parquet"))]
         for store in stores
@@ -89,14 +118,19 @@ def test_the_ui_shows_the_runs(running: Running, tmp_path: Path) -> None:
     assert (state["type"], "no finished runs of group 'nobody'" in state["message"]) == ("FAILED", True)
     browser = Browser(tmp_path)
     try:
-        browser.call("Page.navigate", url=f"{running.installation.url}/runs/flow-run/{run}")
-        browser.wait_for(lambda: "grade nobody" in (browser.run("document.body.innerText") or ""), 240)
+        browser.call("Page.navigate", url=f"{running.installation.url}/runs/flow-run/{run}?tab=Details")
+
+        def shown(text: str) -> bool:
+            return text in (browser.run("document.body.innerText") or "")
+
+        browser.wait_for(lambda: shown("grade nobody") and shown("UserError: no finished runs of"), 240)
     finally:
         browser.close()
 
 
 def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:
-    bystander = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    like_a_worker = ["-m", "prefect", "worker", "start", "--pool", "mlebench", "--type", "process"]
+    bystander = subprocess.Popen([sys.executable, "-c", "input()", *like_a_worker], stdin=subprocess.PIPE)
     try:
         with installation(tmp_path / "up") as running:
             services = running.installation.services.running()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from sandbox.isolation import Isolation
 from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
+from tests.flows.scripted_model import ScriptedModel, serving
 from tests.sandbox.docker.conftest import base_image
 
 __all__ = ["base_image"]
@@ -89,14 +88,10 @@ sample.to_csv("working/submission.csv", index=False)
 """
 
 
-class _Model(BaseHTTPRequestHandler):
+class _Model(ScriptedModel):
     """A language model whose first program fails, and which reviews programs by the number that they print."""
 
-    asked: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.asked.append({"body": body, "key": self.headers["authorization"], "path": self.path})
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(body["input"])
         if body.get("tools"):
             printed = re.findall(r"accuracy ([0-9.]+)", text)
@@ -113,25 +108,13 @@ class _Model(BaseHTTPRequestHandler):
         usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         answer = {"id": "r", "object": "response", "created_at": 1, "model": body["model"], "status": "completed"}
         answer |= {"output": [output], "usage": usage, "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-        payload = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        return answer
 
 
 @pytest.fixture
 def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    asked: list[dict[str, Any]] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Model", (_Model,), {"asked": asked}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1", asked
-    server.shutdown()
-    server.server_close()
+    with serving(_Model) as model:
+        yield model
 
 
 def test_the_real_aide_against_the_gateway(

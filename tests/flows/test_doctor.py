@@ -13,6 +13,7 @@ from competitions import registry
 from flows import health
 from flows.board import Board
 from flows.cli import cli
+from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
 from storage.lease import lease, prepare_lease
 from storage.materialise import materialise
@@ -80,6 +81,36 @@ class TestDoctor:
 
         (finding,) = health.guarded("odd", breaks)
         assert (finding.verdict, finding.message) == ("fail", "could not be checked: RuntimeError: no")
+
+
+class TestLeftovers:
+    """Containers; flow runs and slots are in tests/deployments/test_recovery.py, on a server."""
+
+    @pytest.fixture
+    def ended(self, monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
+        """An engine with one container that nobody waits for; what `doctor` ends is in the list."""
+        left = [Orphan("g-diabetes-0", Path("/w"), "running", "2026-01-01T00:00:00Z", "it has ended")]
+        ended: list[Orphan] = []
+
+        def end() -> list[Orphan]:
+            ended.extend(left)
+            left.clear()
+            return ended
+
+        monkeypatch.setattr("sandbox.docker.orphans", lambda: list(left))
+        monkeypatch.setattr("sandbox.docker.end_orphans", end)
+        return ended
+
+    def test_containers_are_reported_and_with_fix_ended(self, store: Store, ended: list[Orphan]) -> None:
+        arguments = ["doctor", "--split", "demo", "--store", store.root]
+        code, output = mlebench(*arguments)
+        (line,) = (line for line in output.splitlines() if "g-diabetes-0" in line)
+        assert (code, line.split()[0], ended) == (0, "warn", [])
+        assert line.endswith("mlebench doctor --fix")
+        _, output = mlebench(*arguments, "--fix")
+        (line,) = (line for line in output.splitlines() if "g-diabetes-0" in line)
+        assert (line.split()[0], [each.run_id for each in ended]) == ("ok", ["g-diabetes-0"])
+        assert "containers  none without an orchestrator" in mlebench(*arguments)[1]
 
 
 @pytest.fixture

@@ -56,10 +56,14 @@ def test_what_the_prefect_ui_shows(store: Store) -> None:
         keys = {
             a.key for a in client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(exists_=True)))
         }
-    assert {"dummy as shown", "evaluate dummy as shown"} <= flow_runs
+    assert {
+        "dummy on diabetes, group shown",
+        "prepare diabetes v1",
+        "evaluate dummy on diabetes, group shown",
+    } <= flow_runs
     wanted = {"download diabetes", "split diabetes", "checksum diabetes", "run dummy on diabetes seed 0"}
     assert wanted | {"grade diabetes seed 0", "aggregate shown"} <= task_runs
-    assert {"prepared", "runs", "report", "summary"} <= keys
+    assert {"prepared", "runs", "results", "report", "store", "summary"} <= keys
 
 
 def test_one_failure_stops_nothing_else(store: Store, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from competitions import registry
 from flows.cli import main
 from grading.report import GradingReport
+from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tasks.aggregate import write_tables
@@ -96,11 +97,41 @@ class TestRegrade:
         assert mlebench("regrade", "again", store=group) == 0, "its submissions are those of the first"
         assert mlebench("regrade", GROUP, "--as", "again", store=group) == 1, "no group is overwritten"
 
+    def test_an_edition_that_is_not_prepared_ends_with_the_cause(
+        self, group: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        shutil.rmtree(group.local("prepared", "v2"))
+        assert mlebench("regrade", GROUP, "--as", "again", "--edition", "v2", store=group) == 1
+        assert "none of the 3 runs could be graded" in capsys.readouterr().err
+
     def test_a_hostile_submission_is_an_invalid_one(self, group: Store) -> None:
         group.write(group.run(GROUP, "diabetes", 1) + "/submission.csv", b"," * 1_000_000)
         assert mlebench("regrade", GROUP, store=group) == 0
         assert grades_of(group)["outcome"].tolist() == ["valid", "invalid", "missing"]
         assert "columns" in grades_of(group)["message"][1]
+
+    def test_a_bug_of_a_grader_is_ours_and_keeps_its_traceback(
+        self, group: Store, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        odd = tmp_path / "own" / "odd"
+        shutil.copytree(registry.get("diabetes").folder, odd, ignore=shutil.ignore_patterns("__pycache__"))
+        facts = odd / "competition.yaml"
+        facts.write_text(facts.read_text().replace("id: diabetes", "id: odd", 1))
+        (odd / "grade.py").write_text("def grade(submission, answers, edition):\n    raise KeyError('label')\n")
+        monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(odd.parent))
+        get_settings.cache_clear()
+        shutil.copytree(dataset, group.local("prepared", "v1", "odd"))
+        url = group.run(GROUP, "odd", 0)
+        group.put(f"{url}/submission.csv", dataset / registry.get("diabetes").facts.files.sample_submission)
+        group.write_json(f"{url}/run.json", {**run_record(0, True), "competition_id": "odd", "run_id": "odd-0"})
+        assert mlebench("regrade", GROUP, store=group) == 1
+        record = group.read_json(f"{url}/grade.json")
+        assert (record["outcome"], record["message"]) == ("failed", "grading failed: KeyError: 'label'")
+        assert "Traceback" in record["detail"]
+        assert "raise KeyError('label')" in record["detail"]
+        gaps = read_table(group, "aggregates/gaps")
+        assert "failed" in set(gaps.loc[gaps["competition_id"] == "odd", "reason"]), "never booked as the agent's"
+        assert "KeyError" in group.local("reports", GROUP, "report.html").read_text()
 
     def test_goes_on_past_a_competition_that_is_not_prepared(
         self, group: Store, capsys: pytest.CaptureFixture[str]
@@ -219,6 +250,17 @@ class TestReportsInAndOut:
         assert grades.loc[grades["competition_id"] == "diabetes", "seed"].tolist() == [0, 1]
         assert grades["outcome"].value_counts().to_dict() == {"valid": 2, "missing": 1}
 
+    def test_tables_that_do_not_say_which_leaderboard_are_read(self, group: Store, tmp_path: Path) -> None:
+        mlebench("regrade", GROUP, "--as", "new", store=group)
+        for url in group.glob(f"runs/{GROUP}/*/*/grade.json"):
+            group.write_json(url, {k: v for k, v in group.read_json(url).items() if k != "leaderboard"})
+        write_tables(group, GROUP)
+        assert "leaderboard" not in read_table(group, "grades", [GROUP])
+        assert mlebench("report", GROUP, "new", store=group) == 0
+        summary = group.local("reports", f"{GROUP}+new", "summary.json").read_text()
+        assert len(GradingReport.model_validate_json(summary).competition_reports) == 6
+        assert mlebench("export", GROUP, "--output-dir", tmp_path, store=group) == 0
+
     @pytest.mark.parametrize("content", ["", "[]", '{"competition_reports": [{}]}', '{"competition_reports": 1}'])
     def test_what_is_no_report_is_refused(self, store: Store, tmp_path: Path, content: str) -> None:
         (tmp_path / "x.json").write_text(content)
@@ -242,7 +284,33 @@ class TestCompareAndReport:
         output = capsys.readouterr().out
         assert "0 better, 1 worse, 0 mixed, 0 same" in output
         assert read_table(group, "comparisons")["change"].tolist() == ["worse"]
+        assert "…" not in output, "no number is cut in a terminal of 80 columns"
+        assert max(map(len, output.splitlines())) <= 80
         assert mlebench("compare", GROUP, "nobody", store=group) == 1
+
+    def test_runs_that_were_never_made_or_graded_count_as_chosen(self, group: Store) -> None:
+        """One run of digits was made and not graded, none of breast-cancer: left out, or failures, and said so."""
+        url = group.run(GROUP, "digits", 0)
+        group.write_json(f"{url}/run.json", {**run_record(0, True), "competition_id": "digits", "run_id": "digits-0"})
+        write_tables(group, GROUP)
+        found = {}
+        for name, options in {"run": [], "split": ["--split", "demo"]}.items():
+            for incomplete in ("exclude", "fail"):
+                assert mlebench("report", GROUP, "--incomplete", incomplete, *options, store=group) == 0
+                rates = read_table(group, "aggregates/rates")
+                row = rates[(rates["split"] == "demo") & (rates["rate"] == "gold_medal")].iloc[0]
+                found[name, incomplete] = (row["competitions"], row["seeds"], row["mean"], row["counted"])
+                page = group.local("reports", GROUP, "report.html").read_text()
+                words = {"exclude": "left out of every split", "fail": "are counted as failures"}
+                assert words[incomplete] in page
+                assert "<bdi>digits, mine, seed 2: no grade</bdi>" in page
+                assert ("<bdi>breast-cancer, mine, seed 0: no grade</bdi>" in page) == (name == "split")
+        gold = 1 / 3  # of three seeds one has gold, in diabetes
+        assert found["run", "fail"] == (2, 3, pytest.approx(gold / 2), "what was run")
+        assert found["split", "fail"] == (3, 3, pytest.approx(gold / 3), "demo")
+        assert found["run", "exclude"][:2] == (2, 0)
+        assert found["split", "exclude"][:2] == (3, 0)
+        assert mlebench("report", GROUP, "--split", "nonsense", store=group) == 1
 
     def test_the_numbers_are_tables_first(self, group: Store) -> None:
         snapshot = {"run_id": f"{GROUP}-diabetes-0", "competition_id": "diabetes", "seed": 0, "at_seconds": 30.0}

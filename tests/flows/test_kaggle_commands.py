@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from competitions import registry
+from competitions.errors import UserError
 from flows.cli import main
 from storage.materialise import materialise
 from storage.prepared import local_part
-from storage.sources.kaggle.leaderboard import read_leaderboard
+from storage.sources.kaggle.figures import compare_percentiles
+from storage.sources.kaggle.leaderboard import Team, read_leaderboard
 from storage.sources.kaggle.notebook import plain_code
 from storage.store import Store
+from storage.tables import read_table
 from tests.kaggle_server import KaggleServer
+from tests.prepared import PreparedCompetitions
 
 ID = "leaf-classification"
 
@@ -24,6 +32,14 @@ ID = "leaf-classification"
 def notebook(*cells: str) -> str:
     code = [{"cell_type": "code", "source": cell.splitlines(keepends=True), "outputs": []} for cell in cells]
     return json.dumps({"cells": [{"cell_type": "markdown", "source": ["# Title"]}, *code], "nbformat": 4})
+
+
+def run_record(group: str, competition_id: str) -> dict[str, Any]:
+    who = {"run_group": group, "run_id": f"{group}-0", "competition_id": competition_id, "seed": 0, "agent": "mine"}
+    how = {"edition": "v1", "backend": "process", "status": "completed", "message": None, "exit_code": 0}
+    when = {"started_at": "2026-01-01T00:00:00+00:00", "finished_at": "2026-01-01T00:01:00+00:00"}
+    rest = {"duration_seconds": 60.0, "time_limit_seconds": 600.0, "code_fingerprint": "abc", "submission_exists": True}
+    return {"key": "run", **who, **how, **when, **rest}
 
 
 class TestLeaderboard:
@@ -45,13 +61,27 @@ class TestLeaderboard:
         kaggle.teams[ID] = [*rows, {"teamId": 9999, "teamName": None, "score": ""}]
         assert main(["leaderboard", ID, "--refresh", "--store", store.root]) == 0
         out = capsys.readouterr().out
-        assert "teams   1594.00000  differs from the stored 1595.00000" in out
-        assert f"bronze  {scores[158]:.5f}  differs from the stored 0.01526" in out
+        lines = [" ".join(line.split()) for line in out.splitlines()]
+        assert "teams 1594 differs from the stored 1595" in lines
+        assert f"bronze {scores[158]:.5f} differs from the stored 0.01526" in lines
+        assert f"5 % {scores[80]:.5f} differs from the stored 0.00810" in lines
+        assert "top of the teams now: 1 of 21 the same to within two places" in lines, "the winner's"
         assert "1 teams have no score" in out
         table = pd.read_parquet(store.local("tables", "leaderboards") / f"{ID}.parquet")
         assert table["score"].iloc[:1594].tolist() == [round(score, 5) for score in scores]
         assert table["score"].isna().sum() == 1
         assert table.equals(read_leaderboard(store, ID))
+
+    def test_a_leaderboard_that_lost_two_teams_is_the_same(self) -> None:
+        facts = registry.get(ID).facts
+        points = facts.leaderboard.percentiles
+        scores = np.interp(np.linspace(0, 20, 1593), range(21), points)  # the stored ones, and what lies between
+        teams = [Team(rank, rank, "", None, float(score)) for rank, score in enumerate(scores, 1)]
+        figures = compare_percentiles(teams, facts)
+        assert [figure.name for figure in figures[:3]] == ["0 %", "5 %", "10 %"]
+        assert all(figure.same for figure in figures)
+        assert not any(figure.same for figure in compare_percentiles([replace(t, score=99.0) for t in teams], facts))
+        assert compare_percentiles([replace(team, score=None) for team in teams], facts) == []
 
     def test_what_cannot_be_had_is_one_line(
         self, kaggle: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]
@@ -60,6 +90,89 @@ class TestLeaderboard:
         assert "Kaggle shows no leaderboard" in capsys.readouterr().err
         assert main(["leaderboard", "digits", "--refresh", "--store", store.root]) == 1
         assert capsys.readouterr().err == "mlebench: digits is not on Kaggle: there is nothing to refresh\n"
+
+
+class TestGradingWithAFetchedLeaderboard:
+    """On Kaggle all teams are so bad now that the sample submission wins gold."""
+
+    @pytest.fixture
+    def sample(self, prepared: PreparedCompetitions, store: Store) -> Path:
+        leaf = prepared[ID]
+        shutil.copytree(leaf.path, store.local("prepared", "v1", ID))
+        return store.local("prepared", "v1", ID) / leaf.competition.facts.files.sample_submission
+
+    @pytest.fixture
+    def fetched(self, kaggle: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        kaggle.teams[ID] = [{"teamId": n, "teamName": f"team {n}", "score": f"{90 + n}"} for n in range(10)]
+        assert main(["leaderboard", ID, "--refresh", "--store", store.root]) == 0
+        capsys.readouterr()
+
+    def test_none_was_fetched_is_one_line(
+        self, sample: Path, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refreshed = ["--leaderboard", "refreshed", "--store", store.root]
+        advice = f"no leaderboard was fetched into {store.root}; run: mlebench leaderboard {ID} --refresh"
+        assert main(["grade-sample", str(sample), ID, *refreshed]) == 1
+        assert capsys.readouterr().err == f"mlebench: {ID}: {advice}\n"
+        items = tmp_path / "items.jsonl"
+        lines = [{"competition_id": name, "submission_path": str(sample)} for name in (ID, "digits")]
+        items.write_text("\n".join(map(json.dumps, lines)))
+        assert main(["grade", "--submission", str(items), "--output-dir", str(tmp_path), *refreshed]) == 1
+        told = capsys.readouterr().err
+        assert f"line 1: {ID}: {advice}" in told
+        assert "line 2: digits is not on Kaggle: it has its stored leaderboard only" in told
+
+    @pytest.mark.usefixtures("fetched")
+    def test_grade_and_grade_sample_say_which_was_used(
+        self, sample: Path, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        where = ["--store", store.root]
+        assert main(["grade-sample", str(sample), ID, *where]) == 0
+        stored = json.loads(capsys.readouterr().out)
+        assert "leaderboard" not in stored, "the published fields and no other"
+        assert main(["grade-sample", str(sample), ID, "--leaderboard", "refreshed", *where]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (stored["any_medal"], stored["gold_threshold"]) == (False, registry.get(ID).facts.leaderboard.gold)
+        assert (report["gold_medal"], report["gold_threshold"], report["median_threshold"]) == (True, 90.0, 94.5)
+        assert report["leaderboard"].startswith("refreshed 20")
+        assert report["score"] == stored["score"]
+
+        items = tmp_path / "items.jsonl"
+        items.write_text(json.dumps({"competition_id": ID, "submission_path": str(sample)}))
+        arguments = ["grade", "--submission", str(items), "--output-dir", str(tmp_path), "--leaderboard", "refreshed"]
+        assert main([*arguments, *where]) == 0
+        (path,) = tmp_path.glob("*_grading_report.json")
+        summary = json.loads(path.read_text())
+        assert summary["total_gold_medals"] == 1
+        assert summary["competition_reports"][0]["leaderboard"] == report["leaderboard"]
+
+    @pytest.mark.usefixtures("fetched")
+    def test_regrade_and_the_deployed_grading_flow_record_it(
+        self, sample: Path, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from flows.unattended import grading
+
+        url = store.run("group", ID, 0)
+        store.put(f"{url}/submission.csv", sample)
+        store.write_json(f"{url}/run.json", run_record("group", ID))
+        assert main(["regrade", "group", "--store", store.root]) == 0
+        assert read_table(store, "grades")["leaderboard"].tolist() == ["stored"]
+        assert main(["regrade", "group", "--leaderboard", "refreshed", "--store", store.root]) == 0
+        assert "no medal -> " in capsys.readouterr().out
+        grades = read_table(store, "grades")
+        (board,) = grades["leaderboard"]
+        assert board.startswith("refreshed 20")
+        assert grades["gold_medal"].tolist() == [True]
+        page = (store.local("reports", "group") / "report.html").read_text()
+        assert board in page
+        assert "<dt>gold</dt><dd>90</dd>" in page, "the bands are those that medals were decided on"
+
+        assert [each.result for each in grading("group", "refreshed", store.root)] == ["reused"]
+        assert [each.result for each in grading("group", store=store.root)] == ["done"]
+        assert read_table(store, "grades")["leaderboard"].tolist() == ["stored"]
+        store.remove(store.url("tables", "leaderboards"))
+        with pytest.raises(UserError, match="no leaderboard was fetched"):
+            grading("group", "refreshed", store.root)
 
 
 class TestKernels:
@@ -144,6 +257,26 @@ class TestOfficialDescription:
         assert "No sharing" not in text
         assert "It is over" not in text
         assert (store.local("prepared", "v1", ID) / "public" / "description.md").read_text() == ours
+
+    def test_asked_for_on_the_command_line(
+        self, described: KaggleServer, store: Store, packs: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        described.archives[ID] = (packs / ID / "raw.zip").read_bytes()
+        arguments = ["prepare", "-c", ID, "--skip-verification", "--store", store.root]
+        public = store.local("prepared", "v1", ID) / "public"
+        assert main(arguments) == 0
+        assert not (public / "description_official.md").exists(), "ours is the default"
+        assert not described.asked("api", "ListCompetitionPages")
+        ours = (public / "description.md").read_text()
+
+        assert main([*arguments, "--official-description"]) == 0
+        assert "description_official.md" in capfd.readouterr().out
+        text = (public / "description_official.md").read_text()
+        head, body = text.split("## Description", 1)
+        assert "What differs in this benchmark" in head
+        assert "half a million species" in body
+        assert (public / "description.md").read_text() == ours == registry.get(ID).description
+        assert len(described.asked("api", "DownloadDataFiles")) == 1, "what is prepared is not fetched again"
 
     def test_it_comes_along_from_an_object_store(self, described: KaggleServer, packs: Path, tmp_path: Path) -> None:
         from storage.sources.kaggle.pages import lay_official

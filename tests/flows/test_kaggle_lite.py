@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,7 @@ def test_the_lite_split_from_kaggle_to_grades(
     miniatures.faults[cut].append(Fault(cut=200))
     miniatures.faults[busy].append(Fault("api", 429, "", {"Retry-After": "5"}))
     miniatures.refused[FORBIDDEN] = RULES
+    miniatures.together = threading.Event()
     # The miniatures are not the published archives, hence --skip-verification.
     arguments = [
         "run",
@@ -67,7 +70,13 @@ def test_the_lite_split_from_kaggle_to_grades(
     assert sorted(grades.index) == sorted(set(registry.list("lite")) - {FORBIDDEN}), err
     assert set(grades["outcome"]) <= {"valid", "invalid"}, grades[["outcome", "message"]]
     assert (grades["outcome"] == "valid").sum() >= 18, grades[grades["outcome"] != "valid"]["message"].tolist()
+    runs = read_table(store, "runs")
+    assert set(runs["package_version"]) == {version("mlebench-pipeline")}
+    assert runs[["hardware", "git_commit"]].map(bool).all(axis=None)
+    page = (store.local("reports", "lite") / "report.html").read_text()
+    assert all(f"<bdi>{said}</bdi>" in page for said in (runs["hardware"][0], runs["git_commit"][0]))
     assert len(waits) == 2
+    assert miniatures.most == get_settings().downloads == 2, "several at once, and no more than the limit"
     asked = len(miniatures.requests)
 
     del miniatures.refused[FORBIDDEN]

@@ -187,6 +187,44 @@ def test_a_seed_whose_runs_were_never_graded_is_known_from_the_runs():
     assert (rate(found, "low")["mean"], rate(found, "low")["seeds"]) == (0.5, 2)
 
 
+RAN = ["run_group", "run_id", "competition_id", "seed", "agent", "edition"]
+
+
+@pytest.mark.parametrize("incomplete", ["exclude", "fail"])
+def test_a_competition_of_which_no_run_was_graded_counts_in_its_split(incomplete):
+    grades = pd.DataFrame([grade("a", seed, "gold") for seed in (1, 2)])
+    runs = pd.DataFrame([grade(c, seed) for c in "ab" for seed in (1, 2)])[RAN]
+    facts = {"b": {"complexity": "low", "category": "Image"}}
+    found = aggregate(grades, runs, facts=facts, incomplete=incomplete)
+    row = rate(found, "low")
+    assert (row["competitions"], row["seeds"]) == (2, 2 if incomplete == "fail" else 0)
+    if incomplete == "fail":
+        assert row["mean"] == 0.5
+    low = found.gaps[found.gaps["split"] == "low"]
+    assert list(zip(low["competition_id"], low["seed"], strict=True)) == [("b", 1), ("b", 2)]
+    assert "2 incomplete seeds (2 ungraded submissions)" in found.statement()
+    categories = aggregate(grades, runs, facts=facts, incomplete=incomplete, by="category")
+    assert rate(categories, "Image")["competitions"] == 1
+    assert "unknown" in set(aggregate(grades, runs).rates["split"]), "without facts it still does not vanish"
+
+
+def test_a_run_that_was_not_graded_as_another_edition_is_a_gap_there():
+    runs = pd.DataFrame([grade(c, 1) for c in "ab"])[RAN]
+    v1 = [grade(c, 1, "gold") for c in "ab"]
+    grades = pd.DataFrame([*v1, {**v1[0], "edition": "v2"}])
+    found = aggregate(grades, runs)
+    assert rate(found, "low", edition="v1")["seeds"] == 1
+    assert rate(found, "low", edition="v2")["seeds"] == 0
+    assert set(found.gaps["edition"]) == {"v2"}
+
+
+def test_expected_competitions_by_category():
+    facts = {"b": {"complexity": "low", "category": "Image"}}
+    grades = pd.DataFrame([grade("a", 1, "gold"), grade("z", 1, "gold", category="Audio")])
+    found = aggregate(grades, expected={"a": "low", "b": "low"}, facts=facts, by="category", incomplete="fail")
+    assert set(found.rates["split"]) == {"Image", "Tabular", "all"}
+
+
 def test_series_stand_side_by_side_each_with_its_own_seeds():
     grades = pd.DataFrame(
         [

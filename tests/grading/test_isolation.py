@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import psutil
@@ -35,6 +37,14 @@ def grade(submission, answers, edition):
     if order == "leave": sys.exit(3)
     return {"answer": 0.25, "print": 0.5, "pid": float(os.getpid())}[order]
 """
+
+
+def zip_bomb() -> bytes:
+    """64 MB of nothing in a zip archive of 64 KB."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("submission.csv", b"\0" * (64 << 20))
+    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -102,10 +112,11 @@ class TestHostileFiles:
             (b"a\n" + b"1," * 2_000_000, "2,000,001 columns"),
             ("answer\né\n".encode("latin-1"), "UTF-8"),
             (gzip.compress(b"\0" * (64 << 20)), "cannot be read as a CSV|UTF-8"),
+            (zip_bomb(), "cannot be read as a CSV|UTF-8"),
             (b'answer\n"' + b"x" * 1000, "cannot be read as a CSV"),
             (b"answer\n1\n1,2,3\n", "cannot be read as a CSV"),
         ],
-        ids=["wide header", "wide first row", "Latin-1", "bomb", "open quote", "ragged"],
+        ids=["wide header", "wide first row", "Latin-1", "gzip bomb", "zip bomb", "open quote", "ragged"],
     )
     def test_content_that_is_no_table_is_invalid(self, made, write, content, says) -> None:
         with grader(made) as subject:

@@ -28,6 +28,7 @@ LOWER = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=40, lower
 THRESHOLDS = {"cactus": HIGHER, "diabetes": LOWER}
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SCRIPT = resources.files("grading.page").joinpath("page.js").read_text("utf-8")
+PREFERS_DARK = {"name": "prefers-color-scheme", "value": "dark"}
 EVIL = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -110,7 +111,7 @@ class Document(HTMLParser):
 
     def handle_endtag(self, tag):
         self._raw = None
-        self.text += " " if tag in ("th", "td", "li", "p", "div") else ""
+        self.text += " " if tag in ("th", "td", "li", "p", "div", "summary") else ""
 
     def handle_data(self, data):
         self.text += "" if self._raw else data
@@ -153,6 +154,11 @@ def test_one_split_alone_is_not_called_all():
 def test_incomplete_seeds_are_stated():
     grades = GRADES[:-1]  # nothing graded for diabetes, seed 2
     assert "1 incomplete seed (1 ungraded submission): left out" in words(page(grades))
+    assert "What is ungraded diabetes, baseline, seed 2: no grade" in words(page(grades))
+    assert "What is ungraded" not in words(page())
+    markdown = render_markdown(grades, RUNS)
+    assert "left out" in markdown
+    assert "- diabetes, baseline, seed 2: no grade" in markdown
     assert "counted as failures" in words(page(grades, incomplete="fail"))
 
 
@@ -200,6 +206,14 @@ def test_a_run_that_nobody_graded_is_shown():
     text = words(page(runs=runs))
     assert "agent crashed, not graded" in text
     assert "1 incomplete seed" in text
+
+
+def test_a_competition_of_which_no_run_was_graded_stands_in_its_split():
+    runs = pd.concat([RUNS, pd.DataFrame([ran("whales", s) for s in (1, 2)])])
+    facts = {"whales": {"complexity": "demo", "category": "Audio"}}
+    text = words(page(runs=runs, facts=facts, incomplete="fail"))
+    assert "50.0 ± 16.73 comp. · 2 seeds 2 incomplete seeds (2 ungraded submissions)" in text
+    assert "whales demo ? ?" in text.split("Medal matrix")[-1]
 
 
 def test_without_failures_it_says_so():
@@ -288,6 +302,13 @@ def test_cost_is_told_by_run_and_by_medal():
     assert 'id="cost"' not in page()
 
 
+def test_all_does_not_repeat_the_only_split_that_was_run():
+    grades = pd.DataFrame([graded("cactus", s, 0.95, complexity="low") for s in (1, 2)])
+    text = words(page(grades, None, snapshots=SNAPSHOTS))
+    assert "Share of competitions (low)" in text
+    assert not re.search(r"baseline All \d", text)
+
+
 def test_several_attempts_are_told_as_pass_at_k():
     text = words(page()).split("Several attempts")[1]
     assert "k = 1 k = 2" in text
@@ -304,9 +325,18 @@ def test_the_summary_in_markdown_has_the_same():
 
 
 def test_what_backends_record_of_a_run_is_a_condition():
-    runs = RUNS.assign(network="gateway only", image_digest="sha256:0123", cpus=8)
+    machine = {"hardware": "Linux, 64 cores", "package_version": "0.1.0", "git_commit": "commit 0a1b2c"}
+    runs = RUNS.assign(network="gateway only", image_digest="sha256:0123", cpus=8, memory_bytes=64 << 30, **machine)
     text = words(page(runs=runs)).split("Run conditions")[1]
-    for stated in ("Network gateway only", "Image digest sha256:0123", "Processors 8"):
+    for stated in (
+        "Network gateway only",
+        "Image digest sha256:0123",
+        "Processors 8",
+        "Memory limit 64 GiB",
+        "Run on Linux, 64 cores",
+        "Run with mlebench-pipeline 0.1.0",
+        "Source of the runs commit 0a1b2c",
+    ):
         assert stated in text
 
 
@@ -532,6 +562,35 @@ def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(brow
     assert browser.run("document.querySelector('.rates-over-time polyline').getBoundingClientRect().width") > width / 2
     sizes = "[...document.querySelectorAll('td, th, p, .label')].map((e) => parseFloat(getComputedStyle(e).fontSize))"
     assert browser.run(f"Math.min(...{sizes})") >= 12
+
+
+@pytest.mark.service("chromium")
+def test_a_browser_prints_it_with_heads_on_every_page(browser, file):
+    browser.open(file, 1280)
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[PREFERS_DARK])
+    # Chromium repeats the text of a head where a table goes on, but nothing that is a box of its own.
+    kinds = "[...document.querySelectorAll('thead button')].map((head) => getComputedStyle(head).display)"
+    assert set(browser.run(kinds)) == {"contents"}
+    assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
+    for hidden in ("nav", ".filter"):
+        assert browser.run(f"document.querySelector('{hidden}').offsetHeight") == 0
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+    pdf = base64.b64decode(browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+
+
+@pytest.mark.service("chromium")
+def test_a_browser_shows_it_light_and_dark(browser, file):
+    browser.open(file, 1280)
+    seen = {}
+    for scheme in ("light", "dark"):
+        browser.call("Emulation.setEmulatedMedia", features=[{**PREFERS_DARK, "value": scheme}])
+        for what in ("color", "backgroundColor"):
+            seen[scheme, what] = browser.run(f"getComputedStyle(document.body).{what}")
+    browser.call("Emulation.setEmulatedMedia", features=[])
+    luminance = {key: sum(map(int, re.findall(r"\d+", value)[:3])) for key, value in seen.items()}
+    assert luminance["light", "backgroundColor"] > 700 > 200 > luminance["light", "color"]
+    assert luminance["dark", "backgroundColor"] < 200 < 600 < luminance["dark", "color"]
 
 
 @pytest.mark.service("chromium")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -64,6 +65,14 @@ def strict_json(text):
 
 def test_a_competition_report_has_the_published_fields_in_order():
     assert list(strict_json(report(0.92).to_json())) == COMPETITION_FIELDS
+
+
+def test_thresholds_of_another_leaderboard_are_said_to_be():
+    fetched = replace(THRESHOLDS, leaderboard="refreshed 2026-01-02")
+    found = competition_report("x", 0.92, fetched, submission_path="s.csv", submission_exists=True)
+    assert list(strict_json(found.to_json())) == [*COMPETITION_FIELDS, "leaderboard"]
+    assert CompetitionReport.model_validate_json(found.to_json()) == found
+    assert report(0.92).leaderboard == "stored"
 
 
 def test_a_summary_has_the_published_fields_in_order():
@@ -187,7 +196,18 @@ def test_a_graded_submission_gives_a_row_of_the_table_of_grades():
     row = graded.to_row()
     assert set(row) == {
         *COMPETITION_FIELDS,
-        *("outcome", "message", "run_group", "run_id", "seed", "agent", "edition", "complexity", "category"),
+        *(
+            "leaderboard",
+            "outcome",
+            "message",
+            "run_group",
+            "run_id",
+            "seed",
+            "agent",
+            "edition",
+            "complexity",
+            "category",
+        ),
     }
     assert row["created_at"] == "2026-01-02T03:04:05+00:00"
     assert pd.DataFrame([row])["silver_medal"].tolist() == [True]

@@ -31,7 +31,8 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     cut: int | None = None  # close the connection after so many bytes
     stall: int | None = None  # send so many bytes, then nothing
-    drip: int | None = None  # send pieces of so many bytes
+    drip: int | None = None  # send pieces of so many bytes ...
+    pause: float = 0.0  # ... with so many seconds between them
     claim: int | None = None  # add to Content-Length
     close: bool = False  # close the connection without a word
 
@@ -47,9 +48,15 @@ class Request:
 
 
 class KaggleServer:
-    """Two HTTP servers on free ports of this machine."""
+    """Two HTTP servers on this machine: the API on `port`, or a free one, and the storage on a free one."""
 
-    def __init__(self, token: str = "planted-token-1f9a", username: str = "planted", key: str = "planted-key-77c3"):
+    def __init__(
+        self,
+        token: str = "planted-token-1f9a",
+        username: str = "planted",
+        key: str = "planted-key-77c3",
+        port: int = 0,
+    ):
         self.token, self.username, self.key = token, username, key
         self.archives: dict[str, bytes] = {}
         self.tags: dict[str, str | None] = {}  # None: the storage serves neither entity tag nor ranges
@@ -61,8 +68,10 @@ class KaggleServer:
         self.faults: dict[str, deque[Fault]] = defaultdict(deque)
         self.requests: list[Request] = []
         self.released = threading.Event()  # ends stalls
+        self.together: threading.Event | None = None  # the first archive waits until a second is asked for as well
+        self.active = self.most = 0  # archives on their way: now, and at most
         self.lock = threading.Lock()
-        self.api = _serve(_Api, self)
+        self.api = _serve(_Api, self, port)
         self.storage = _serve(_Storage, self)
         # Different names for one machine: a client must not send credentials on to the storage.
         self.url = f"http://localhost:{self.api.server_port}"
@@ -92,8 +101,8 @@ class KaggleServer:
         return self.tags.get(competition_id, default)
 
 
-def _serve(handler: type[BaseHTTPRequestHandler], owner: KaggleServer) -> ThreadingHTTPServer:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type(handler.__name__, (handler,), {"owner": owner}))
+def _serve(handler: type[BaseHTTPRequestHandler], owner: KaggleServer, port: int = 0) -> ThreadingHTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", port), type(handler.__name__, (handler,), {"owner": owner}))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     return server
@@ -196,6 +205,21 @@ class _Storage(_Handler):
 
     def do_GET(self) -> None:
         self.note({})
+        owner = self.owner
+        with owner.lock:
+            owner.active += 1
+            owner.most = max(owner.most, owner.active)
+            if owner.together and owner.active > 1:
+                owner.together.set()
+        try:
+            if owner.together:
+                owner.together.wait(30)
+            self._archive()
+        finally:
+            with owner.lock:
+                owner.active -= 1
+
+    def _archive(self) -> None:
         name = self.path.split("?")[0].strip("/").removesuffix(".zip")
         owner, fault = self.owner, self.owner.fault(self.path.split("?")[0].strip("/").removesuffix(".zip"), "storage")
         if self.failed(fault):
@@ -226,6 +250,8 @@ class _Storage(_Handler):
         try:
             for at in range(0, min(end, len(body)), step):
                 self.wfile.write(body[at : min(at + step, end)])
+                if fault.pause:
+                    self.owner.released.wait(fault.pause)
         except OSError:  # the client has gone
             self.close_connection = True
             return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from flows.cli import main
-from sandbox.agents import Agent, load_agent, variants_of
+from sandbox.agents import BUILTIN_AGENTS, Agent, load_agent, variants_of
 from sandbox.errors import AgentError
 from sandbox.secrets import resolve
 
@@ -57,11 +58,21 @@ def test_arguments_in_both_styles(make_agent: Callable[..., Agent]) -> None:
     assert omegaconf.arguments() == ["a=b c", "agent.steps=5"]
 
 
-@pytest.mark.parametrize(("agent", "name", "steps"), [("aide", "agent.steps", 500), ("openhands", "steps", 500)])
+@pytest.mark.parametrize(
+    ("agent", "name", "steps"), [("aide", "agent.steps", 500), ("openhands", "steps", 500), ("mlab", "steps", 2000)]
+)
 def test_published_limits(agent: str, name: str, steps: int) -> None:
     assert load_agent(agent).kwargs[name] == steps
     assert load_agent(agent).limits.time_limit_seconds == 24 * 3600
-    assert load_agent("mlab").kwargs["agent-max-steps"] == 2000
+
+
+def test_what_agents_are_built_from_is_pinned() -> None:
+    dockerfile = {name: (BUILTIN_AGENTS / name / "Dockerfile").read_text() for name in ("aide", "mlab")}
+    assert re.search(r"^ARG VERSION=\d+\.\d+\.\d+$", dockerfile["aide"], re.MULTILINE)
+    assert re.search(r"^ARG REVISION=[0-9a-f]{40}$", dockerfile["mlab"], re.MULTILINE)
+    for name in ("openhands", "mlab"):
+        lines = (BUILTIN_AGENTS / name / "requirements.txt").read_text().splitlines()
+        assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines if not line.startswith("#"))
 
 
 def test_secrets_come_by_the_operators_word_only() -> None:

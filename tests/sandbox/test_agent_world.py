@@ -5,14 +5,16 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
 from sandbox import files
 from sandbox.agents import Agent
-from sandbox.backend import RunSpec
+from sandbox.backend import Allowance, RunSpec
 from sandbox.errors import BackendError
 from sandbox.files import bytes_on_disk, copy_data, remove_tree
+from sandbox.instructions import instructions
 from sandbox.units import duration, size
 from sandbox.world import environment, lay_out, start_command
 
@@ -125,6 +127,25 @@ def test_the_instructions_say_what_matters_as_the_agent_sees_it(spec: RunSpec, t
     assert "sh /home/validate_submission.sh /home/submission/submission.csv" in text
     assert str(tmp_path) not in text
     assert "http://validation:5000/validate" in (tmp_path / "home" / "validate_submission.sh").read_text()
+
+
+def test_the_agent_is_told_what_it_may_ask_of_the_services(spec: RunSpec) -> None:
+    def told(**allowance: Any) -> tuple[str, dict[str, str]]:
+        asks = replace(spec, validation_url="http://validation:5000", allowance=Allowance(**allowance))
+        env = environment(asks, PurePosixPath("/home"), python="/python", path="/bin", threads=2)
+        return instructions(asks, PurePosixPath("/home")), {k: v for k, v in env.items() if k.startswith("LLM_")}
+
+    text, env = told(language_models=True, llm_requests=1000, llm_dollars=2.5)
+    assert "Language models: at most 1,000 requests, 2.5 US dollars for the whole run; after that" in text
+    assert env == {"LLM_REQUESTS_LIMIT": "1000", "LLM_DOLLARS_LIMIT": "2.5"}
+    text, env = told(language_models=True, llm_tokens=10_000_000)
+    assert "at most 10,000,000 tokens (input and output together) for" in text
+    assert env == {"LLM_TOKENS_LIMIT": "10000000"}
+    text, env = told(language_models=True)
+    assert ("Language models: as many requests as you need." in text, env) == (True, {})
+    text, env = told(validation_calls=2000, validation_calls_per_minute=20)
+    assert ("Language models" in text, env) == (False, {})
+    assert "You may ask 2,000 times, 20 a minute." in text
 
 
 def test_start_files_run_by_themselves_when_executable(spec: RunSpec, tmp_path: Path) -> None:

@@ -200,3 +200,37 @@ def test_a_work_directory_that_cannot_be_made_is_one_clear_line(
     (tmp_path / "file").touch()
     with pytest.raises(BackendError, match="cannot be started"):
         backend.start(replace(make_spec("true"), workdir=tmp_path / "file" / "run"))
+
+
+def test_every_version_of_the_submission_is_kept(run: Callable) -> None:
+    """Each with its time; half-written ones and links are not."""
+    script = """
+        for i in 1 2 3; do
+            echo "version $i" >next; mv next "$SUBMISSION_DIR/submission.csv"
+            kept=$(grep -lx "version $i" ../snapshots/*.csv 2>/dev/null)
+            while [ -z "$kept" ]; do sleep 0.05; kept=$(grep -lx "version $i" ../snapshots/*.csv 2>/dev/null); done
+        done
+        rm "$SUBMISSION_DIR/submission.csv"; ln -s /etc/passwd "$SUBMISSION_DIR/submission.csv"; sleep 1.2
+    """
+    result = run(script).result
+    kept = sorted(result.snapshots.iterdir(), key=lambda path: float(path.stem))
+    assert [path.read_text() for path in kept] == ["version 1\n", "version 2\n", "version 3\n"]
+    assert 0 < float(kept[0].stem) < float(kept[1].stem) < float(kept[2].stem) < result.duration_seconds
+
+
+def test_the_last_version_is_kept_however_late_it_came(run: Callable) -> None:
+    result = run(HANDS_IN).result
+    [kept] = result.snapshots.iterdir()
+    assert kept.read_text() == result.submission.read_text()
+
+
+def test_a_run_that_begins_anew_has_no_earlier_versions(
+    backend: ProcessBackend, make_spec: Callable[..., RunSpec], watch: Callable
+) -> None:
+    spec = make_spec(HANDS_IN + "echo handed in; sleep 60")
+    thread, _ = watch(handle := backend.start(spec), "handed in")
+    backend.stop(handle)
+    thread.join(30)
+    (spec.agent.folder / "start.sh").write_text("true")
+    result = backend.wait(backend.start(spec))
+    assert list(result.snapshots.iterdir()) == []

@@ -54,6 +54,33 @@ def test_access_with_wrong_credentials_and_without_a_network(
     assert access(IDS[:1])[0].state == "no credentials"
 
 
+def test_the_clients_test_environment_is_port_7777(tmp_path: Path) -> None:
+    """Without the fixture's free port: what the client does on its own when KAGGLE_API_ENVIRONMENT is TEST."""
+    try:
+        server = KaggleServer(port=7777)
+    except OSError as error:
+        pytest.skip(f"port 7777 of this machine is taken: {error}")
+    try:
+        server.archives[IDS[0]] = b"x"
+        code = f"from storage.sources.kaggle import access; print(access([{IDS[0]!r}])[0].state)"
+        result = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env={
+                "HOME": str(tmp_path),
+                "PATH": "/usr/bin:/bin",
+                "KAGGLE_API_ENVIRONMENT": "TEST",
+                "KAGGLE_API_TOKEN": server.token,
+            },
+            cwd=Path(__file__).parents[2],
+        )
+        assert (result.stdout, result.stderr) == ("ok\n", "")
+        assert len(server.asked("api", "DownloadDataFiles")) == 1
+    finally:
+        server.close()
+
+
 @pytest.mark.parametrize("place", ["token", "token file", "variables", "kaggle.json", "config dir", "login"])
 def test_credentials_are_found_where_the_client_finds_them(
     served: KaggleServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str

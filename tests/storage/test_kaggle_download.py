@@ -92,6 +92,18 @@ def test_a_connection_that_has_gone_silent_is_given_up(
     assert waits
 
 
+def test_a_slow_drip_is_no_silence(
+    kaggle: KaggleServer, leaf: Competition, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from storage.settings import get_settings
+
+    monkeypatch.setenv("MLEBENCH_NETWORK_TIMEOUT", "3")
+    get_settings.cache_clear()
+    kaggle.faults[ID].append(Fault(drip=200_000, pause=0.25))  # four seconds in all
+    acquire(Store(str(tmp_path / "store")), leaf, Kaggle())
+    assert not waits, "it went on in one piece although it took longer than the limit on silence"
+
+
 def test_a_server_without_ranges_is_read_again(
     kaggle: KaggleServer, leaf: Competition, store: Store, waits: list[float]
 ) -> None:

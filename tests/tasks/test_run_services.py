@@ -14,6 +14,9 @@ import pytest
 
 from competitions import registry
 from sandbox import serving
+from sandbox.docker.engine import connect
+from sandbox.docker.network import remove
+from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
 from storage.materialise import materialise
 from storage.settings import get_settings
@@ -22,7 +25,10 @@ from storage.tables import read_table
 from tasks.agent_run import agent_run
 from tasks.aggregate import write_tables
 from tasks.backends import stop_all
+from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
+
+__all__ = ["base_image"]
 
 AGENT = """\
 #!/bin/bash
@@ -31,6 +37,7 @@ sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv" > "$LOGS_DIR/valid.json"
 echo a,b > "$TMPDIR/bad.csv"
 sh "$VALIDATE_SCRIPT" "$TMPDIR/bad.csv" > "$LOGS_DIR/invalid.json"
 env > "$LOGS_DIR/environment"
+cp "$INSTRUCTIONS_FILE" "$LOGS_DIR/instructions"
 cat > "$CODE_DIR/ask.py" <<'END'
 import json, os, sys, urllib.error, urllib.request
 
@@ -72,7 +79,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def attempt(
     tmp_path: Path, llm: ScriptedLLM, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], dict[str, Any]]]:
+) -> Iterator[Callable[..., dict[str, Any]]]:
     """Let an agent with this start.sh run on diabetes; returns the run's record."""
     settings = {"SCRATCH": str(tmp_path / "scratch"), "AGENT_DIRS": json.dumps([str(tmp_path / "agents")])}
     settings |= {"LLM_REQUESTS": "2", "LLM_TRANSCRIPTS": "true"}
@@ -86,10 +93,10 @@ def attempt(
     folder.mkdir(parents=True)
     (folder / "agent.yaml").write_text("description: Asks.\ntrusted: true\n")
 
-    def attempt(script: str) -> dict[str, Any]:
+    def attempt(script: str, isolation: Isolation = PROCESSES) -> dict[str, Any]:
         (folder / "start.sh").write_text(script)
         limits = Limits(time_limit_seconds=120, grace_seconds=1)
-        agent_run.fn("diabetes", 0, "group", "asking", store.root, "v1", limits, key="key")
+        agent_run.fn("diabetes", 0, "group", "asking", store.root, "v1", limits, key="key", isolation=isolation)
         record: dict[str, Any] = store.read_json(store.run("group", "diabetes", 0) + "/run.json")
         return record
 
@@ -117,6 +124,9 @@ def test_an_agent_validates_asks_and_submits(attempt, store: Store, llm: Scripte
         "200",
         "429 the budget of this run, 2 requests to language models, is used up",
     ]
+    told = (run / "logs" / "instructions").read_text()
+    assert "Language models: at most 2 requests for the whole run" in told
+    assert "You may ask 2,000 times, 20 a minute." in told
     verdicts = [json.loads(line)["verdict"] for line in (run / "validation.jsonl").read_text().splitlines()]
     assert verdicts == ["valid", "invalid"]
     assert len((run / "transcripts.jsonl").read_text().splitlines()) == 2
@@ -137,46 +147,75 @@ def test_an_agent_validates_asks_and_submits(attempt, store: Store, llm: Scripte
 
 LOST = """
 import sys
+from sandbox.isolation import Isolation
 from sandbox.limits import Limits
 from tasks.agent_run import agent_run
 limits = Limits(time_limit_seconds=120, grace_seconds=1)
-print("begins", flush=True)
-agent_run.fn("diabetes", 0, "group", "asking", sys.argv[1], "v1", limits, key="key")
+isolation = Isolation(sys.argv[2])
+agent_run.fn("diabetes", 0, "group", "asking", sys.argv[1], "v1", limits, key="key", isolation=isolation)
 """
 
+# It goes on when told that the orchestrator is dead, and then knocks until the services are back.
 PATIENT = """\
 #!/bin/bash
+ask() {
+    curl --silent --output /dev/null --write-out '%{http_code} ' -H "Authorization: Bearer $OPENAI_API_KEY" \\
+        --json '{"model": "gpt-4o", "messages": [{"role": "user", "content": "Predict."}]}' \\
+        "$OPENAI_BASE_URL/chat/completions" >> "$LOGS_DIR/codes"
+}
 cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
 sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv"
+ask
 touch "$LOGS_DIR/before"
+until [ -e "$TMPDIR/dead" ]; do sleep 0.1; done
 until sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv" > "$LOGS_DIR/after" 2>> "$LOGS_DIR/refused"; do
+    touch "$LOGS_DIR/knocked"
     sleep 0.2
 done
-curl --silent --fail -H "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models" > "$LOGS_DIR/models"
+ask
+ask
 """
 
 
-def test_services_are_back_when_a_killed_orchestrator_is(attempt, store: Store, tmp_path: Path) -> None:
-    """The agent goes on meanwhile, and finds both services where they were."""
-    folder = tmp_path / "agents" / "asking"
-    # It asks the second time only when the orchestrator is dead.
-    waiting = PATIENT.replace("until sh", f'until [ -e "{tmp_path}/dead" ]; do sleep 0.1; done\nuntil sh', 1)
-    (folder / "start.sh").write_text(waiting)
-    command = [sys.executable, "-c", LOST, store.root]
+@pytest.fixture
+def isolation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Isolation]:
+    if request.param == "docker":
+        request.getfixturevalue("base_image")
+    yield Isolation(request.param)
+    if request.param == "docker":
+        for workdir in (tmp_path / "scratch" / "runs").iterdir():  # of a test that failed half-way
+            remove(connect(), workdir)
+
+
+@pytest.mark.parametrize(
+    "isolation", ["process", pytest.param("docker", marks=pytest.mark.service("docker"))], indirect=True
+)
+def test_services_are_back_when_a_killed_orchestrator_is(
+    attempt, store: Store, tmp_path: Path, isolation: Isolation
+) -> None:
+    """The agent goes on meanwhile, finds both services where they were, and what it used before counts."""
+    (tmp_path / "agents" / "asking" / "start.sh").write_text(PATIENT)
+    runs = tmp_path / "scratch" / "runs"
+    command = [sys.executable, "-c", LOST, store.root, isolation.backend]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as orchestrator:
-        give_up = time.monotonic() + 60
-        while not list((tmp_path / "scratch" / "runs").glob("*/home/logs/before")):
-            assert orchestrator.poll() is None, orchestrator.stderr.read()
-            assert time.monotonic() < give_up
-            time.sleep(0.1)
+        _until(lambda: list(runs.glob("*/home/logs/before")), lambda: orchestrator.poll() is None)
         orchestrator.kill()
-    (tmp_path / "dead").touch()
-    time.sleep(1.0)
-    record = attempt(waiting)
+    [home] = runs.glob("*/home")
+    (home / "tmp" / "dead").touch()
+    _until(lambda: (home / "logs" / "knocked").exists())
+    record = attempt(PATIENT, isolation)
     logs = store.local("runs", "group", "diabetes", 0, "logs")
     assert logs is not None
-    assert (record["status"], record["validation_calls"], record["gateway_requests"]) == ("completed", 2, 1)
-    assert (logs / "refused").read_text()
+    assert (record["status"], record["validation_calls"], record["gateway_requests"]) == ("completed", 2, 2)
     assert json.loads((logs / "after").read_text()) == {"result": "Submission is valid."}
-    assert "gpt-4o" in (logs / "models").read_text()
+    assert (logs / "codes").read_text().split() == ["200", "200", "429"]  # a budget of two
+    assert record["backend"] == isolation.backend
+
+
+def _until(holds: Callable[[], Any], may_yet: Callable[[], bool] = lambda: True) -> None:
+    give_up = time.monotonic() + 90
+    while not holds():
+        assert may_yet()
+        assert time.monotonic() < give_up
+        time.sleep(0.1)

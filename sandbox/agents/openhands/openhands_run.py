@@ -1,13 +1,16 @@
-"""Give the instructions to OpenHands and let it work in the code folder."""
+"""Give the instructions to OpenHands and let it work in the code folder until it says that it is done."""
 
 import argparse
 import os
 from pathlib import Path
 
-from openhands.sdk import LLM, Agent, Conversation, Tool
-from openhands.tools.file_editor import FileEditorTool
-from openhands.tools.task_tracker import TaskTrackerTool
-from openhands.tools.terminal import TerminalTool
+from openhands.sdk import LLM, Conversation
+from openhands.sdk.event import ActionEvent, MessageEvent
+from openhands.sdk.tool.builtins.finish import FinishAction
+from openhands.tools.preset.default import get_default_agent
+
+NUDGES = 10
+GO_ON = "Nobody can answer. Go on as you think best, and call `finish` once nothing is left to do."
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--model", required=True)
@@ -19,13 +22,23 @@ llm = LLM(
     model=options.model,
     api_key=os.environ[f"{provider}_API_KEY"],
     base_url=os.environ[f"{provider}_BASE_URL"],
+    num_retries=8,  # about six minutes: the gateway may be away for a while
 )
-tools = [Tool(name=each.name) for each in (TerminalTool, FileEditorTool, TaskTrackerTool)]
+# With what its command line has: a terminal, an editor, a list of tasks, and summaries of what no longer fits.
 conversation = Conversation(
-    agent=Agent(llm=llm, tools=tools),
+    agent=get_default_agent(llm, cli_mode=True),
     workspace=os.environ["CODE_DIR"],
     persistence_dir=os.environ["LOGS_DIR"],
     max_iteration_per_run=options.steps,
 )
 conversation.send_message(Path(os.environ["INSTRUCTIONS_FILE"]).read_text())
-conversation.run()
+for _ in range(NUDGES):
+    conversation.run()
+    own = [each for each in conversation.state.events if each.source == "agent"]
+    taken = sum(isinstance(each, ActionEvent | MessageEvent) for each in own)
+    if taken >= options.steps or not own or isinstance(getattr(own[-1], "action", None), FinishAction):
+        break
+    if not isinstance(own[-1], MessageEvent):  # it went round in circles
+        break
+    conversation.max_iteration_per_run = options.steps - taken
+    conversation.send_message(GO_ON)

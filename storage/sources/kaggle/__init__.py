@@ -13,7 +13,9 @@ it makes the same calls with the same credentials and hands over the streaming r
     transfer     an archive as a stream that goes on after a cut
     source       the download source: into a folder (partial files survive) or straight into an object store
     access       may this account download it? without downloading
-    leaderboard, kernels, notebook, pages
+    leaderboard  teams and scores, kept as a table
+    figures      thresholds and percentiles of it, compared with the stored ones, and to grade with
+    kernels, notebook, pages
 """
 
 from storage.sources.kaggle.access import Access, access

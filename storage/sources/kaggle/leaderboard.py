@@ -1,4 +1,4 @@
-"""A competition's leaderboard as Kaggle shows it now, as a table of the store and against the stored figures."""
+"""A competition's leaderboard as Kaggle shows it now, and as a table of the store."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from competitions.facts import CompetitionFacts
-from grading.medals import Thresholds, thresholds_from_leaderboard
 from storage.sources.kaggle.errors import KaggleError, competition_page
 from storage.store import Store
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PAGE_SIZE = 200
-_FIGURES = ("teams", "gold", "silver", "bronze", "median")
 
 
 @dataclass(frozen=True)
@@ -31,20 +28,6 @@ class Team:
     team: str
     submitted_at: str | None
     score: float | None
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure, as competition.yaml has it and as the fetched leaderboard gives it."""
-
-    name: str
-    stored: float
-    fetched: float
-
-    @property
-    def same(self) -> bool:
-        """Whether they agree to the five decimals of reports."""
-        return math.isclose(self.stored, self.fetched, rel_tol=1e-9, abs_tol=5e-6)
 
 
 def fetch_leaderboard(competition_id: str) -> list[Team]:
@@ -74,26 +57,6 @@ def fetch_leaderboard(competition_id: str) -> list[Team]:
         )
         for rank, row in enumerate(rows, 1)
     ]
-
-
-def thresholds(teams: Sequence[Team], facts: CompetitionFacts) -> Thresholds:
-    """Medal thresholds of a fetched leaderboard. Raises `KaggleError` if no team has a score."""
-    scores = [team.score for team in teams if team.score is not None]
-    if not scores:
-        raise KaggleError(f"{facts.id}: no team of the leaderboard has a score")
-    return thresholds_from_leaderboard(scores, facts.lower_is_better)
-
-
-def compare(teams: Sequence[Team], facts: CompetitionFacts) -> list[Figure]:
-    """Number of teams, medal thresholds and median, stored against fetched."""
-    stored, fetched = Thresholds.of(facts), thresholds(teams, facts)
-    return [Figure(name, float(getattr(stored, name)), float(getattr(fetched, name))) for name in _FIGURES]
-
-
-def in_order(teams: Sequence[Team], facts: CompetitionFacts) -> bool:
-    """Whether Kaggle's order agrees with the metric's direction: if not, one of the two is wrong."""
-    scores = [team.score for team in teams if team.score is not None]
-    return scores == sorted(scores, reverse=not facts.lower_is_better)
 
 
 def write_leaderboard(store: Store, competition_id: str, teams: Sequence[Team]) -> str:

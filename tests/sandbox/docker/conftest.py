@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox import control
-from sandbox.agents import BASE_IMAGE
+from sandbox.agents import BASE_IMAGE, Agent
 from sandbox.backend import RunHandle, RunResult, RunSpec
 from sandbox.docker import runs
 from sandbox.docker.backend import DockerBackend
@@ -46,12 +46,15 @@ def unique() -> str:
 
 
 @pytest.fixture
-def docker_spec(make_spec: Callable[..., RunSpec], base_image: str, unique: str) -> Iterator[Callable[..., RunSpec]]:
-    """As `make_spec`, with a run id of its own; whatever is left of the runs goes at the end."""
+def docker_spec(
+    make_spec: Callable[..., RunSpec], make_agent: Callable[..., Agent], base_image: str, unique: str
+) -> Iterator[Callable[..., RunSpec]]:
+    """As `make_spec`, with an agent and a run id of its own; whatever is left of the runs goes at the end."""
     made: list[RunSpec] = []
 
     def make(script: str, *, run_id: str = "run", **rest: Any) -> RunSpec:
-        spec = make_spec(script, run_id=run_id, **{"cpus": 1, **rest})
+        agent = make_agent(script, name=run_id)
+        spec = make_spec(script, run_id=run_id, agent=agent, **{"cpus": 1, **rest})
         made.append(dataclasses.replace(spec, run_id=f"{run_id}-{unique}"))
         return made[-1]
 

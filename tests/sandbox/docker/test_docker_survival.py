@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.agents import BASE_IMAGE
 from sandbox.backend import RunSpec
 from sandbox.docker import end_orphans, orphans, runs
 from sandbox.docker.backend import DockerBackend
@@ -81,21 +83,51 @@ def test_a_run_that_ended_meanwhile_is_collected(
 def test_what_nobody_waits_for_is_found_and_ended(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], killed: Callable
 ) -> None:
-    lost, watched = docker_spec(HANDS_IN + "sleep 60"), docker_spec(HANDS_IN + "sleep 60", run_id="other")
-    killed(lost)
+    """What has an orchestrator, or may get it back in time, is left alone."""
+    over = docker_spec(HANDS_IN, run_id="over")
+    late = docker_spec(HANDS_IN + "sleep 600", run_id="late", time_limit_seconds=1)
+    unknown, resumable, watched = (
+        docker_spec(HANDS_IN + "sleep 600", run_id=name) for name in ("unknown", "resumable", "watched")
+    )
+    for spec in (over, late, unknown, resumable):
+        killed(spec)
+    shutil.rmtree(unknown.workdir)
+    labels = runs.labels_of("torn", unknown.workdir.with_name("torn"), {"role": "agent"})
+    connect().containers.create(BASE_IMAGE, labels=labels)  # killed in mid-launch
     handle = docker_backend.start(watched)
     waiting = Waiting(docker_backend, handle)
     waiting.until("begun")
+    runs.find(connect(), over.workdir).wait(timeout=60)  # type: ignore[union-attr]
+    time.sleep(1)  # the limit of the late one
+
     found = {orphan.workdir: orphan for orphan in orphans()}
-    assert found[lost.workdir].run_id == lost.run_id
-    assert found[lost.workdir].status == "running"
-    assert watched.workdir not in found
-    assert lost.run_id in str(found[lost.workdir])
-    assert lost.workdir in [orphan.workdir for orphan in end_orphans()]
-    assert left_of(lost.workdir) == []
-    assert len(left_of(watched.workdir)) == 3
-    docker_backend.stop(handle)
-    waiting.result()
+    assert {workdir: found[workdir].reason for workdir in found if workdir.parent == watched.workdir.parent} == {
+        over.workdir: "it has ended",
+        late.workdir: "its time is over",
+        unknown.workdir: "its work directory knows nothing of it",
+        unknown.workdir.with_name("torn"): "its work directory knows nothing of it",
+    }
+    assert (found[over.workdir].status, found[late.workdir].status) == ("exited", "running")
+    assert over.run_id in str(found[over.workdir])
+
+    ended = {orphan.workdir for orphan in end_orphans()}
+    assert {over.workdir, late.workdir, unknown.workdir} <= ended
+    assert not {resumable.workdir, watched.workdir} & ended
+    assert [left_of(spec.workdir) for spec in (over, late, unknown)] == [[], [], []]
+    assert left_of(unknown.workdir.with_name("torn")) == []
+    assert [len(left_of(spec.workdir)) for spec in (resumable, watched)] == [3, 3]
+
+    for spec, status in ((over, "completed"), (late, "timeout")):  # no work is lost
+        again = docker_backend.start(spec)
+        result = docker_backend.wait(again)
+        assert (again.attachment, result.status) == ("finished", status)
+        assert result.submission is not None
+        assert (result.logs / "agent.log").read_text() == "begun\n"
+    handles = [handle, docker_backend.start(resumable)]
+    assert handles[1].attachment == "running"
+    for each in handles:
+        docker_backend.stop(each)
+    assert waiting.result().status == "cancelled"
 
 
 def test_two_orchestrators_do_not_share_a_run(

@@ -41,7 +41,7 @@ def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_an_unknown_runtime() -> None:
-    with pytest.raises(BackendError, match="knows no runtime 'nope' \\(it has runc\\)") as caught:
+    with pytest.raises(BackendError, match=r"knows no runtime 'nope' \(it has .*runc") as caught:
         DockerBackend(runtime="nope")
     one_line(caught)
 
@@ -49,6 +49,27 @@ def test_an_unknown_runtime() -> None:
 def test_a_known_runtime(docker_spec: Callable[..., RunSpec]) -> None:
     with DockerBackend(runtime="runc") as backend:
         assert backend.wait(backend.start(docker_spec("true"))).status == "completed"
+
+
+@pytest.mark.parametrize("runtime", ["runsc", "sysbox-runc"])
+def test_a_runtime_that_isolates_more(runtime: str, docker_spec: Callable[..., RunSpec]) -> None:
+    """Runs where the engine has it: a submission is collected, limits hold, and only the services are reached."""
+    if runtime not in connect().info()["Runtimes"]:
+        pytest.skip(f"the engine has no runtime {runtime}")
+    script = """
+        printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"
+        curl --silent --output /dev/null --write-out '%{http_code}\\n' http://services:5000/health
+        python3 -c "import socket; socket.create_connection((\'1.1.1.1\', 80), 3)" 2>/dev/null || echo no internet
+        echo x >/etc/x || echo no rights
+        sleep 600
+    """
+    with DockerBackend(runtime=runtime) as backend:
+        # gVisor's own threads count as processes, too.
+        result = backend.wait(backend.start(docker_spec(script, time_limit_seconds=20, processes=1000)))
+    assert result.status == "timeout"
+    assert result.submission is not None
+    lines = (result.logs / "agent.log").read_text().splitlines()
+    assert [line for line in lines if "/etc/x" not in line] == ["503", "no internet", "no rights"]
 
 
 def test_a_missing_image(

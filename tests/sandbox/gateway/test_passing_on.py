@@ -8,6 +8,8 @@ import time
 import pytest
 
 from sandbox.gateway.prices import list_prices, price_of
+from storage.settings import Settings
+from tasks.services import gateway_policy
 from tests.sandbox.gateway.llm import KEY, WORDS
 
 # 600 tokens at 2.50, 400 from the cache at 1.25, 50 at 10 dollars a million
@@ -170,7 +172,24 @@ def test_prices_are_those_of_the_name_without_its_date() -> None:
 
 
 def test_a_model_without_a_price_costs_an_unknown_amount(gateway) -> None:
+    """Which is not 0, neither of the request nor of the run."""
     gate = gateway()
+    gate.chat()
+    assert gate.services.counts()["gateway_cost_usd"] == pytest.approx(CHAT_COST)
     gate.chat(model="somebody/llama-3-70b")
-    assert gate.journal[0]["cost_usd"] is None
-    assert gate.journal[0]["input_tokens"] == 1000
+    assert gate.journal[1]["cost_usd"] is None
+    assert gate.journal[1]["input_tokens"] == 1000
+    assert gate.services.counts()["gateway_cost_usd"] is None
+    gate.services.close()
+    assert gateway().services.counts()["gateway_cost_usd"] is None  # as the journal has it
+
+
+def test_the_operators_prices_come_first(gateway, monkeypatch) -> None:
+    monkeypatch.setenv("MLEBENCH_PRICES", '{"gpt-4o": {"input": 1000, "output": 0}, "mine": {"input": 5, "output": 7}}')
+    prices = gateway_policy(Settings()).prices
+    assert prices["gpt-4o"].input == 1000
+    assert prices["mine"].output == 7
+    assert prices["o1"] == list_prices()["o1"]
+    gate = gateway(prices=prices)
+    gate.chat()
+    assert gate.journal[0]["cost_usd"] == pytest.approx(1.0)

@@ -1,0 +1,131 @@
+"""python -m benchmarks.simulate: how long the full benchmark takes, and what it costs, on machines that you describe.
+
+Nothing is run but with --validate, which measures the stages' costs on the demo, predicts other runs of it, makes them,
+and prints how far the predictions were off; exit code 1 if one is by more than 20 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.simulation.costs import UNKNOWN_BYTES, Costs, Job, jobs
+from benchmarks.simulation.pipeline import Scenario, shares
+from benchmarks.simulation.results import Result, frame, markdown, results
+from competitions import registry
+
+_GIGABIT = 125e6  # bytes a second
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table of scenarios, or validate."""
+    options = _parser().parse_args(arguments)
+    if options.validate:
+        return _validate(options)
+    costs = Costs.read(options.costs) if options.costs else Costs()
+    found = scenarios(costs, options)
+    print(markdown(found))
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        frame(found).to_parquet(options.out, index=False)
+    if options.svg:
+        from benchmarks.simulation.picture import picture
+
+        options.svg.write_text(picture(found))
+    if options.lists:
+        _write_lists(options.lists, jobs(options.split, costs, options.unknown_gb * 1e9), options.machines[0])
+    return 0
+
+
+def _write_lists(folder: Path, all_jobs: list[Job], machines: int) -> None:
+    """What each of the machines takes on, for `mlebench run --list`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, share in enumerate(shares(all_jobs, machines), 1):
+        (folder / f"machine-{number:02}.txt").write_text("".join(f"{job.name}\n" for job in share))
+
+
+def scenarios(costs: Costs, options: argparse.Namespace) -> list[Result]:
+    """Every number of machines on every link."""
+    first = Scenario(
+        cores=options.cores,
+        agents=options.gpus // options.gpus_per_agent if options.gpus else options.agents,
+        downloads=options.downloads,
+        preparations=options.preparations,
+        connection=options.connection_mb * 1e6,
+        disk=options.disk_mb * 1e6,
+        store=options.store_gbit * _GIGABIT,
+        seeds=options.seeds,
+        agent_seconds=options.hours * 3600,
+        prepared=options.prepared,
+        together=options.together,
+        machine_hour=options.machine_hour,
+        run_dollars=options.run_dollars,
+    )
+    chosen = [
+        replace(first, machines=machines, uplink=uplink * _GIGABIT)
+        for uplink in options.uplink_gbit
+        for machines in options.machines
+    ]
+    return results(jobs(options.split, costs, options.unknown_gb * 1e9), costs, chosen)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from benchmarks.simulation.validation import TARGET, comparisons, measure_all
+
+    quickest = measure_all(options.agent_seconds, options.rounds, lambda line: print(line, flush=True))
+    costs, found = comparisons(quickest)
+    if options.costs:
+        costs.write(options.costs)
+    for each in found:
+        print(each.line)
+    worst = max(abs(each.error) for each in found)
+    print(f"largest error {worst:.1%}, target {TARGET:.0%}")
+    return 0 if worst <= TARGET else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.simulate",
+        description=__doc__,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=110, max_help_position=30),
+    )
+    add = parser.add_argument
+    add("--machines", type=_positive, nargs="+", default=[1, 2, 4, 8, 15, 38], help="numbers of machines")
+    add("--uplink-gbit", type=float, nargs="+", default=[1.0, 10.0], help="internet links shared by all (1 10)")
+    add("--split", choices=registry.SPLITS, default="all", help="which competitions (all)")
+    add("--seeds", type=_positive, default=3, help="runs of each competition (3)")
+    add("--hours", type=float, default=24.0, help="that a run takes (24)")
+    add("--cores", type=_positive, default=64, help="of a machine (64)")
+    add("--agents", type=_positive, default=8, help="at one time on a machine (8)")
+    add("--gpus", type=_positive, help="of a machine, instead of --agents")
+    add("--gpus-per-agent", type=_positive, default=1, help="goes with --gpus (1)")
+    add("--downloads", type=_positive, default=2, help="at one time on a machine (2)")
+    add("--preparations", type=_positive, default=4, help="splits at one time on a machine (4)")
+    add("--connection-mb", type=float, default=50.0, help="MB/s that one download gets at most (50)")
+    add("--disk-mb", type=float, default=1000.0, help="MB/s of a machine's disk, reading and writing (1000)")
+    add("--store-gbit", type=float, default=10.0, help="a machine's link to the object store (10)")
+    add("--unknown-gb", type=float, default=UNKNOWN_BYTES / 1e9, help="a download of unknown size (30)")
+    add("--prepared", action="store_true", help="all is prepared beforehand")
+    add("--together", action="store_true", help="agents begin when their competition is prepared; the flow waits")
+    add("--machine-hour", type=float, default=20.0, help="US dollars for a machine's hour (20)")
+    add("--run-dollars", type=float, default=10.0, help="US dollars for a run's language models (10)")
+    add("--costs", type=Path, help="a JSON file of per-stage costs; with --validate it is written")
+    add("--out", type=Path, help="write the table as Parquet")
+    add("--svg", type=Path, help="draw it")
+    add("--lists", type=Path, help="a directory for what each machine takes on, with the first number of --machines")
+    add("--validate", action="store_true", help="measure, predict, and measure what was predicted")
+    add("--agent-seconds", type=_positive, default=30, help="that an agent takes in --validate (30)")
+    add("--rounds", type=_positive, default=2, help="of measuring; the quickest runs count (2)")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""Measuring what the stages cost: the real command on the demo, with an agent that takes a known time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.simulation.costs import Costs
+from benchmarks.simulation.load import Load
+from competitions import registry
+
+SPLIT = "demo"
+_AGENT = "waits"
+_STATES = ("queued", "waiting", "download", "split", "checksum", "done", "running", "graded")
+_DEFINITION = "description: Waits, then hands in the sample submission.\ntrusted: true\nlimits:\n  cpus: 1\n"
+
+
+class CalibrationFailed(Exception):
+    """The measured command did not do what it should; its output says why."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a run of the demo is made with."""
+
+    seeds: int
+    agents: int
+    downloads: int = 2
+    preparations: int = 4
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"seeds {self.seeds}, agents at one time {self.agents}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run of the command: its wall time in seconds, when each state was told, and the records of its runs."""
+
+    seconds: float
+    told: list[tuple[float, str, str]]
+    """(seconds since the start, row, state) in the order of time."""
+    runs: list[dict[str, float]]
+    """started, finished and stored of each run, in seconds since the start of the command; in the order of time."""
+    slowdown: float = 1.0
+    """How much longer its work took for what else the machine did, see `Load`."""
+
+    def times(self, state: str) -> dict[str, float]:
+        """When each row came into a state."""
+        return {row: at for at, row, found in self.told if found == state}
+
+    @property
+    def agent_seconds(self) -> float:
+        """How long an agent really took."""
+        return statistics.mean(run["finished"] - run["started"] for run in self.runs)
+
+
+def measure(folder: Path, agent_seconds: float, configuration: Configuration) -> Measured:
+    """Run `mlebench run` on the demo, all in `folder`, which is made. Raises `CalibrationFailed`."""
+    agent = folder / "agents" / _AGENT
+    agent.mkdir(parents=True)
+    (agent / "agent.yaml").write_text(_DEFINITION)
+    (agent / "start.sh").write_text(
+        f'sleep {agent_seconds}\ncp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\n'
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MLEBENCH_", "PREFECT_"))}
+    env |= {
+        "PREFECT_HOME": str(folder / "prefect"),
+        "MLEBENCH_SCRATCH": str(folder / "scratch"),
+        "MLEBENCH_AGENT_DIRS": json.dumps([str(folder / "agents")]),
+        "MLEBENCH_AGENTS": str(configuration.agents),
+        "MLEBENCH_DOWNLOADS": str(configuration.downloads),
+        "MLEBENCH_PREPARATIONS": str(configuration.preparations),
+    }
+    command = [sys.executable, "-m", "flows.cli", "run", "--split", SPLIT, "--agent", _AGENT, "--run-group", "measured"]
+    command += ["--seeds", str(configuration.seeds), "--store", str(folder / "store")]
+    begun, start = time.time(), time.monotonic()
+    state = re.compile(rf"(?P<row>({'|'.join(registry.list(SPLIT))})( seed \d+)?): (?P<state>{'|'.join(_STATES)})")
+    told: list[tuple[float, str, str]] = []
+    lines: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
+        assert process.stdout is not None
+        load = Load(process.pid)
+        for line in process.stdout:
+            lines.append(line)
+            # Threads tell at the same time, so that one line may hold what two of them said.
+            told += [(time.monotonic() - start, found["row"], found["state"]) for found in state.finditer(line)]
+        slowdown = load.stop()
+    seconds = time.monotonic() - start
+    if process.returncode:
+        raise CalibrationFailed("".join(lines[-20:]))
+    runs = [_run(path, begun) for path in (folder / "store" / "runs").glob("*/*/*/run.json")]
+    return Measured(seconds, told, sorted(runs, key=lambda run: run["started"]), slowdown)
+
+
+def _run(path: Path, begun: float) -> dict[str, float]:
+    record: dict[str, Any] = json.loads(path.read_text())
+    found = {name: datetime.fromisoformat(record[f"{name}_at"]).timestamp() - begun for name in ("started", "finished")}
+    return {**found, "stored": path.stat().st_mtime - begun}
+
+
+SERIAL = Configuration(seeds=1, agents=1, downloads=1, preparations=1)
+"""One of everything at a time, so that what is seen of a stage is its own cost and not a wait for others."""
+
+
+def costs_of(measured: Measured, defaults: Costs | None = None) -> Costs:
+    """Per-stage costs from a run with `SERIAL`; rates by bytes keep their defaults, for the demo has hardly any."""
+    download, split, checksum, done = map(measured.times, ("download", "split", "checksum", "done"))
+    begins = sorted(download.values())
+    last = max(checksum, key=lambda name: checksum[name])
+    waiting, graded = measured.times("waiting"), measured.times("graded")
+    runs = measured.runs
+    collect = statistics.median(run["stored"] - run["finished"] for run in runs)
+    between = statistics.median(after["started"] - before["finished"] for before, after in pairwise(runs))
+    return replace(
+        defaults or Costs(),
+        start=begins[0],
+        download=statistics.median(after - before for before, after in pairwise(begins)),
+        split=statistics.median(checksum[name] - split[name] for name in split),
+        checksum=max(done[last] - checksum[last], 0.0),
+        turn=max(min(waiting.values()) - done[last], 0.0),
+        collect=collect,
+        launch=max(between - collect, 0.0),
+        grade=statistics.median(at - run["stored"] for at, run in zip(sorted(graded.values()), runs, strict=True)),
+        report=measured.seconds - max(graded.values()),
+    )

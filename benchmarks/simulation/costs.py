@@ -1,0 +1,88 @@
+"""What each stage costs: seconds and rates, measured or assumed, and where each figure comes from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+from competitions import registry
+
+_CPU_SECONDS = ("start", "download", "split", "checksum", "turn", "launch", "collect", "grade", "report")
+
+UNKNOWN_BYTES = 30 * 10**9
+"""Taken for a download whose size competition.yaml does not state (22 of the 75): an assumption, and a cautious one."""
+
+_TABLES = ("Tabular", "Forecasting", "Text (Other)", "Text Classification", "Sequence->Sequence", "Training LLMs")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Per-stage costs of one piece of work by itself. CPU seconds are those of one core of the machine measured.
+
+    The defaults of the first group are rough shares of the 29 s that the demo with the dummy agent took on two little
+    loaded cores; a calibration (`--validate` writes one) replaces them. Next to 24 hours they do not count. The rates
+    of the second group come from `python -m benchmarks`, cases a and c, on two cores.
+    """
+
+    start: float = 7.5
+    """CPU seconds from the command to the first download: imports, Prefect's server, Dask's workers."""
+    download: float = 0.5
+    """CPU seconds a download takes beside its bytes: task run, lease, hashing a small file."""
+    split: float = 1.5
+    """CPU seconds a split takes beside its bytes: planning, manifest, commit."""
+    checksum: float = 0.3
+    """CPU seconds: the manifest is compared, no data are read."""
+    turn: float = 1.0
+    """CPU seconds between preparing and running: Dask's workers end, the next flow begins."""
+    launch: float = 2.5
+    """CPU seconds from an agent's slot to its start: task run, services, supervisor."""
+    collect: float = 1.0
+    """CPU seconds from an agent's end until its slot is free: its files go to the store."""
+    grade: float = 2.0
+    """CPU seconds of grading: a process of its own, which imports and scores."""
+    report: float = 3.0
+    """CPU seconds of the tables, the page and the end of the command."""
+
+    table_bytes: float = 6.3e6
+    """Bytes that one worker splits in a second where the data are tables (case c: 205 MB in 16.4 s on two)."""
+    file_bytes: float = 25e6
+    """The same where they are many files (case a: 20,000 pictures, 100 MB in 2.0 s on two)."""
+    prepared_share: float = 1.3
+    """A prepared dataset in bytes of its download; what `mlebench doctor` reckons with."""
+    public_share: float = 0.9
+    """The part of it that agents read."""
+
+    def slower(self, factor: float) -> Costs:
+        """The same on a machine on which each CPU second takes `factor` seconds."""
+        return replace(self, **{name: getattr(self, name) * factor for name in _CPU_SECONDS})
+
+    @classmethod
+    def read(cls, path: Path) -> Costs:
+        """The costs of a JSON file; what it leaves out keeps its default."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in json.loads(path.read_text()).items() if name in known})
+
+    def write(self, path: Path) -> None:
+        """Write them for `read`."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A competition as the simulation sees it."""
+
+    name: str
+    download_bytes: float
+    split_rate: float
+    """Bytes of download that one worker splits in a second."""
+
+
+def jobs(split: str, costs: Costs, unknown_bytes: float = UNKNOWN_BYTES) -> list[Job]:
+    """The competitions of a split with the sizes of their downloads, from the registry."""
+    found = []
+    for facts in (registry.get(name).facts for name in registry.list(split)):
+        size = facts.size_bytes or (unknown_bytes if facts.source == "kaggle" else 0)
+        rate = costs.table_bytes if facts.category in _TABLES else costs.file_bytes
+        found.append(Job(facts.id, float(size), rate))
+    return found

@@ -1,0 +1,44 @@
+"""mlebench contamination."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.refresh import refresh_report
+
+
+@click.command("contamination")
+@click.argument("run_group")
+@click.option("--model", required=True, help="A language model, usually the one that the group's agent used.")
+@click.option(
+    "--kernels", type=click.IntRange(0), default=5, show_default=True, help="Pulled notebooks read of a competition."
+)
+@store_option
+def command(run_group: str, model: str, kernels: int, store: str | None, data_dir: Path | None) -> None:
+    """Measure how familiar a model is with the competitions of RUN_GROUP, and whether its scores go with that.
+
+    Familiarity is the mean probability that the model gives to the tokens of a competition's description and
+    discussions. The provider's completions must take `echo` with `logprobs`, as vLLM's do. Compare also with a group
+    that was run with --obfuscated.
+    """
+    quiet_prefect()
+    from tasks.familiarity import find_familiarity
+
+    place = open_store(store, data_dir)
+    tell = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
+    rows, found = find_familiarity(place, run_group, model, kernels, tell)
+    for row in rows:
+        if row["kind"] == "all":
+            beats = row["human_percentile"]
+            score = f"beats {beats:.0f} % of the teams" if beats == beats else "no percentile known"
+            click.echo(f"{row['mean_probability']:.3f}  {row['competition_id']} ({row['tokens']} tokens; {score})")
+    for each in found:
+        interval = "[{spearman_low:+.2f}, {spearman_high:+.2f}]".format(**each)
+        click.echo(
+            f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}, "
+            f"{each['n']} competitions"
+        )
+    refresh_report(place, run_group)

@@ -1,0 +1,45 @@
+"""mlebench plagiarism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.refresh import refresh_report
+
+
+@click.command("plagiarism")
+@click.argument("run_group")
+@click.option(
+    "--against", multiple=True, metavar="GROUP", help="Only these groups' runs, besides notebooks. Default: all others."
+)
+@store_option
+def command(run_group: str, against: tuple[str, ...], store: str | None, data_dir: Path | None) -> None:
+    """Compare the code of RUN_GROUP with public notebooks (`mlebench kernels`) and with other agents' runs.
+
+    Prints what is 60 % similar or more, side by side in the report; all pairs go to tables/plagiarism.
+    """
+    quiet_prefect()
+    from competitions import registry
+    from grading.page.build import clean
+    from storage.sources.kaggle.kernels import read_index
+    from tasks.plagiarism import find_plagiarism
+    from tasks.run_files import runs_of
+
+    place = open_store(store, data_dir)
+    runs = runs_of(place, run_group)
+    rows = find_plagiarism(place, run_group, against)
+    for row in rows:
+        if row["flagged"]:
+            where = f"{row['competition_id']}/{row['seed']} {row['file']}"
+            shares = (row["similarity"], row["of_file"], row["of_other"])
+            figures = "{:4.0%} similar, {:4.0%} of it, {:4.0%} of the other".format(*shares)
+            click.echo(clean(f"{figures}: {where} ~ {row['other_kind']} {row['other']}"))
+    for name in sorted({run.record["competition_id"] for run in runs}):
+        if registry.get(name).facts.source == "kaggle" and read_index(place, name) is None:
+            click.echo(f"{name}: no notebooks to compare with; pull them with: mlebench kernels {name}", err=True)
+    flagged = sum(row["flagged"] for row in rows)
+    click.echo(f"{len(runs)} runs compared, {len(rows)} pairs share something, {flagged} to look at")
+    refresh_report(place, run_group)

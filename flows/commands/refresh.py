@@ -1,0 +1,17 @@
+"""Writing a group's report anew after something was added to its tables."""
+
+from __future__ import annotations
+
+import click
+
+from storage.store import Store
+
+
+def refresh_report(store: Store, run_group: str) -> None:
+    """Write the report and say where it is; nothing happens for a group without grades."""
+    from storage.tables import read_table
+    from tasks.reporting import write_report
+
+    if len(read_table(store, "grades", [run_group])):
+        report = write_report(store, [run_group])
+        click.echo(str(store.local(store.relative(report)) or report))

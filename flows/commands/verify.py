@@ -1,0 +1,36 @@
+"""mlebench verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from competitions.errors import UserError
+from flows.commands.options import open_store, store_option
+
+
+@click.command("verify")
+@click.argument("run_group")
+@store_option
+def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
+    """Check the evidence ledger of every run of RUN_GROUP against what the store holds.
+
+    Each run's ledger is recomputed entry by entry, and every file that it vouches for is read again. With
+    MLEBENCH_LEDGER_KEY set, signatures are checked too. Exit code 1 if anything disagrees.
+    """
+    from storage.settings import get_settings
+    from tasks.ledger import verify_group
+
+    place = open_store(store, data_dir)
+    results = verify_group(place, run_group)
+    if not results:
+        raise UserError(f"no runs of group {run_group!r} in {place.root}")
+    for name, problems in sorted(results.items()):
+        click.echo(f"{'FAILED' if problems else 'ok':7} {run_group}/{name}")
+        for problem in problems:
+            click.echo(f"        {problem}")
+    failed = sum(bool(problems) for problems in results.values())
+    key = "signatures checked" if get_settings().ledger_key.get_secret_value() else "no key, signatures not checked"
+    click.echo(f"{len(results) - failed} of {len(results)} runs verified ({key})")
+    return 1 if failed else 0

@@ -1,0 +1,81 @@
+"""What processes that died have left behind, for `mlebench doctor`: reported, or with `fix` resolved; one line each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+
+from flows.health import Finding
+
+_REMEDY = "mlebench doctor --fix"
+
+
+def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iterator[Finding]:
+    """Flow runs without a process. Fixed: marked as crashed, and those of a deployment submitted again.
+
+    Args:
+        fix: resolve what is found.
+        silence: how long a flow run may give no sign of life; by default three times as long as it used to take.
+    """
+    if not _server():
+        yield Finding("flow runs", "ok", "no Prefect server is set that could remember any")
+        return
+    from flows import zombies
+
+    found = zombies.find(silence)
+    done = zombies.resolve(found) if fix else {}
+    for zombie in found:
+        text = f"{zombie.name!r} has no process, last sign of life {zombie.last_sign:%Y-%m-%d %H:%M:%S} UTC"
+        if zombie.id in done:
+            yield Finding("flow runs", "ok", f"{text}: marked as crashed{_again(done[zombie.id])}")
+        elif fix:
+            yield Finding("flow runs", "ok", f"{zombie.name!r} lives after all")
+        else:
+            yield Finding("flow runs", "warn", text, _REMEDY)
+    if not found:
+        yield Finding("flow runs", "ok", "all that run have a process")
+
+
+def check_slots(fix: bool = False) -> Iterator[Finding]:
+    """Concurrency slots of deployments that no flow run uses: they keep others waiting. Fixed: given back."""
+    if not _server():
+        return
+    from flows import zombies
+
+    first = zombies.leaks()
+    # Between asking for the slots and for the runs one may have ended; what leaks does so twice.
+    found = [leak for leak in zombies.leaks() if leak in first] if first else []
+    if fix:
+        zombies.free(found)
+    for leak in found:
+        text = f"{leak.deployment}: {leak.taken} taken, {leak.used} in use"
+        yield Finding("slots", "ok", f"{text}: freed") if fix else Finding("slots", "warn", text, _REMEDY)
+    if not found:
+        yield Finding("slots", "ok", "none is taken by what has ended")
+
+
+def check_containers(fix: bool = False) -> Iterator[Finding]:
+    """Containers of runs that nobody waits for or has to come back for. Fixed: ended, keeping what they left."""
+    from sandbox import docker
+    from sandbox.errors import BackendError
+
+    try:
+        found = docker.end_orphans() if fix else docker.orphans()
+    except BackendError:
+        return  # no engine, no containers; `check_docker` says so
+    for orphan in found:
+        if fix:
+            yield Finding("containers", "ok", f"{orphan}; ended")
+        else:
+            yield Finding("containers", "warn", str(orphan), _REMEDY)
+    if not found:
+        yield Finding("containers", "ok", "none without an orchestrator")
+
+
+def _again(resolution: str) -> str:
+    return ", submitted again" if resolution == "resubmitted" else ""
+
+
+def _server() -> bool:
+    return bool(os.environ.get("PREFECT_API_URL"))

@@ -1,0 +1,79 @@
+"""What a source imports, which texts and literals it holds, and on which lines; also of code that does not parse."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+([\w, ]+)|import\s+([\w., ]+))")
+_TEXT = re.compile(r"""(['"])((?:(?!\1).)+)\1""")
+_LONGEST = 2_000_000  # characters; what is larger is data
+
+
+@dataclass
+class CodeFacts:
+    """Facts of one source, each with its line from 1."""
+
+    imports: list[tuple[str, int]] = field(default_factory=list)
+    """Full names: `from a.b import c` is `a.b.c`."""
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    """Last names of what is called: `model.fit(x)` is `fit`."""
+    texts: list[tuple[str, int]] = field(default_factory=list)
+    """String literals, docstrings apart."""
+    groups: list[tuple[list[object], int]] = field(default_factory=list)
+    """Keys of dictionaries and elements of lists that are written out as constants."""
+
+
+def read_code(text: str) -> CodeFacts:
+    """The facts of Python source; by pattern, line by line, where it does not parse."""
+    facts = CodeFacts()
+    try:
+        tree = ast.parse(text[:_LONGEST])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        _by_pattern(text, facts)
+        return facts
+    silent = {id(node) for node in _docstrings(tree)}
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Import):
+            facts.imports += [(alias.name, line) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            facts.imports += [(f"{node.module or ''}.{alias.name}", line) for alias in node.names]
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            facts.calls.append((name, line))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            facts.texts.append((node.value, line))
+        elif isinstance(node, ast.Dict):
+            facts.groups.append(([k.value for k in node.keys if isinstance(k, ast.Constant)], line))
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+            facts.groups.append((list(_constants(node.elts)), line))
+    return facts
+
+
+def _constants(nodes: list[ast.expr]) -> Iterator[object]:
+    """Constants among elements, and the first of elements that are pairs."""
+    for node in nodes:
+        first = node.elts[0] if isinstance(node, ast.List | ast.Tuple) and node.elts else node
+        if isinstance(first, ast.Constant):
+            yield first.value
+
+
+def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+    """Texts that are statements of their own: docstrings, and comments in the form of texts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def _by_pattern(text: str, facts: CodeFacts) -> None:
+    for number, line in enumerate(text.split("\n"), 1):
+        code = line.split("#", 1)[0]
+        if found := _IMPORT.match(code):
+            module, names, plain = found.groups()
+            full = [f"{module}.{name.strip()}" for name in names.split(",")] if module else plain.split(",")
+            facts.imports += [(name.split(" as ")[0].strip(), number) for name in full]
+        facts.calls += [(name, number) for name in re.findall(r"(\w+)\s*\(", code)]
+        facts.texts += [(found[1], number) for found in _TEXT.findall(code)]

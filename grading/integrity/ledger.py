@@ -1,0 +1,140 @@
+"""A hash chain over what is known of a run, so that a change made afterwards can be told, and where.
+
+A ledger is JSON lines in canonical form. Every entry has its place (`seq`), the hash of the entry before (`prev`), and
+its own (`hash`): SHA-256 over the canonical JSON of all its other fields. The hash of the last entry, the head, stands
+for the whole ledger; a key that only the operator has signs it by HMAC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+GENESIS = "0" * 64
+"""What stands for the entry before the first."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that does not agree: where, and what."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def canonical(value: Any) -> bytes:
+    r"""The one way to write a JSON value: sorted keys, no white space, ASCII.
+
+    Raises:
+        ValueError: it holds NaN or infinity.
+
+    >>> canonical({"b": 1, "a": "é"})
+    b'{"a":"\\u00e9","b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 of a JSON value in canonical form, hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def chain(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The records as entries of a ledger, in their order."""
+    entries: list[dict[str, Any]] = []
+    previous = GENESIS
+    for place, record in enumerate(records):
+        entry = {**record, "seq": place, "prev": previous}
+        previous = fingerprint(entry)
+        entries.append({**entry, "hash": previous})
+    return entries
+
+
+def to_bytes(entries: Iterable[Mapping[str, Any]]) -> bytes:
+    """The ledger as a file."""
+    return b"".join(canonical(entry) + b"\n" for entry in entries)
+
+
+def head_of(entries: list[dict[str, Any]]) -> str:
+    """The hash that stands for the whole ledger."""
+    return str(entries[-1]["hash"]) if entries else GENESIS
+
+
+def sign(head: str, key: str) -> str:
+    """HMAC-SHA-256 of a head, hexadecimal."""
+    return hmac.new(key.encode(), head.encode(), hashlib.sha256).hexdigest()
+
+
+def signed(head: str, signature: str, key: str) -> bool:
+    """Whether the signature of a head was made with the key."""
+    return hmac.compare_digest(sign(head, key), signature)
+
+
+def check_chain(content: bytes, head: str | None, count: int | None) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """Read a ledger and recompute it.
+
+    Args:
+        content: of the file.
+        head: what was noted elsewhere as the hash of its last entry; None if nothing was.
+        count: likewise its number of entries.
+
+    Returns:
+        The entries that can be read, and every disagreement by the number of its line, beginning with 1.
+    """
+    problems: list[Problem] = []
+    entries: list[dict[str, Any]] = []
+    lines = content.split(b"\n")
+    if content and lines[-1]:
+        problems.append(Problem(f"line {len(lines)}", "is cut off: the line does not end"))
+    elif lines[-1] == b"":
+        lines.pop()
+    previous = GENESIS
+    for number, line in enumerate(lines, 1):
+        where = f"line {number}"
+        entry = _parse(line)
+        if entry is None:
+            problems.append(Problem(where, "is no entry of a ledger"))
+            previous = ""
+            continue
+        problems += (Problem(where, what) for what in _wrong(entry, line, number - 1, previous))
+        previous = str(entry.get("hash"))
+        entries.append(entry)
+    if count is not None and len(lines) != count:
+        problems.append(Problem("ledger", f"has {len(lines)} entries, {count} were recorded"))
+    if head is not None and (previous or "unreadable") != head:
+        problems.append(Problem("ledger", f"ends in {previous[:12] or 'an unreadable line'}, recorded is {head[:12]}"))
+    return entries, problems
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _wrong(entry: dict[str, Any], line: bytes, place: int, previous: str) -> list[str]:
+    """What does not agree in one entry; `previous` is empty where the line before could not be read."""
+    own = {name: value for name, value in entry.items() if name != "hash"}
+    try:
+        found, written = fingerprint(own), canonical(entry)
+    except ValueError:
+        return ["holds a number that JSON has not"]
+    problems = []
+    if found != entry.get("hash"):
+        problems.append(f"was changed: its content hashes to {found[:12]}, not {str(entry.get('hash'))[:12]}")
+    elif written != line:
+        problems.append("was changed: it is not in canonical form")
+    if entry.get("seq") != place:
+        problems.append(f"is entry {entry.get('seq')}, expected {place}: lines were removed, added or moved")
+    if previous and entry.get("prev") != previous:
+        problems.append("does not follow the line before")
+    return problems

@@ -1,0 +1,133 @@
+"""The page's section on integrity: similar code side by side, findings with their quotes, familiarity and scores."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+from markupsafe import Markup
+
+from grading.integrity.findings import RULES
+from grading.page.build import clean
+from grading.page.format import DASH
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Name = Literal["examinations", "plagiarism", "violations", "familiarity", "familiarity_correlation"]
+TABLES: tuple[Name, ...] = ("examinations", "plagiarism", "violations", "familiarity", "familiarity_correlation")
+_POINT = Markup('<line class="point" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{1:.1f}"><title>{2}</title></line>')
+_WIDTH, _HEIGHT = 1000.0, 260.0  # of the drawing's own coordinates; it is stretched to the page
+
+
+def integrity_section(tables: Mapping[str, pd.DataFrame], runs: pd.DataFrame | None = None) -> Markup:
+    """The section as HTML; empty where nothing was examined.
+
+    `tables` are those of `TABLES` that exist, `runs` the table of runs. Everything in them is untrusted and escaped.
+    """
+    found = {name: tables[name] for name in TABLES if name in tables and len(tables[name])}
+    if not found:
+        return Markup()
+    familiar, correlations = found.get("familiarity"), found.get("familiarity_correlation")
+    return Markup(  # noqa: S704 - made by the template, which escapes
+        _template().render(
+            plagiarism=_plagiarism(found["plagiarism"]) if "plagiarism" in found else None,
+            findings=_findings(found["violations"]) if "violations" in found else None,
+            familiarity=_familiarity(familiar, correlations) if familiar is not None else None,
+            rules=RULES,
+            examined=[_clean(row) for row in found["examinations"].to_dict("records")]
+            if "examinations" in found
+            else [],
+            sealed=_sealed(runs),
+        )
+    )
+
+
+def _plagiarism(table: pd.DataFrame) -> dict[str, Any]:
+    rows = table[table["flagged"].astype(bool)].sort_values("similarity", ascending=False).to_dict("records")
+    shown = []
+    for row in rows:
+        matched = [
+            {name: clean(value) if isinstance(value, str) else value for name, value in each.items()}
+            for each in json.loads(row["matched"])
+        ]
+        shown.append({**_clean(row), "matched": matched})
+    return {"pairs": len(table), "flagged": shown}
+
+
+def _findings(table: pd.DataFrame) -> dict[str, Any]:
+    rows = [_clean(row) for row in table.sort_values(["competition_id", "seed", "file", "line"]).to_dict("records")]
+    violations = [row for row in rows if row["severity"] == "violation"]
+    runs = {(row["run_group"], row["run_id"]) for row in violations}
+    notices = [row for row in rows if row["severity"] != "violation"]
+    return {"runs": len(runs), "violations": violations, "notices": notices}
+
+
+def _familiarity(table: pd.DataFrame, correlations: pd.DataFrame | None) -> dict[str, Any]:
+    drawn = table[(table["kind"] == "all") & table["human_percentile"].notna()]
+    points = [
+        (clean(row["competition_id"]), float(row["mean_probability"]), float(row["human_percentile"]))
+        for row in drawn.to_dict("records")
+    ]
+    # To the next tenth on either side: most models know most texts about equally well.
+    low = math.floor(10 * min((x for _, x, _ in points), default=0.0)) / 10
+    high = max(math.ceil(10 * max((x for _, x, _ in points), default=1.0)) / 10, low + 0.1)
+    models = ", ".join(sorted({clean(model) for model in table["model"]}))
+    picture = _scatter(points, low, high)
+    ends = {"low": f"{low:.1f}", "high": f"{high:.1f}"}
+    return {"models": models, "picture": picture, **ends, "rows": _rows(correlations)}
+
+
+def _scatter(points: list[tuple[str, float, float]], low: float, high: float) -> Markup:
+    parts = [
+        Markup('<line class="rule" x1="0" x2="{0:.0f}" y1="{1:.1f}" y2="{1:.1f}"/>').format(_WIDTH, _HEIGHT * step / 4)
+        for step in range(5)
+    ]
+    for name, x, y in points:
+        # A line of no length with round ends stays a circle in a drawing that is stretched.
+        title = f"{name}: {x:.3f}, better than {y:.0f} % of the teams"
+        place = (_WIDTH * (x - low) / (high - low), _HEIGHT * (1 - y / 100), title)
+        parts.append(_POINT.format(*place))
+    label = f"familiarity and score of {len(points)} competitions"
+    return Markup(
+        '<svg class="rates-over-time" viewBox="0 0 {:.0f} {:.0f}" preserveAspectRatio="none" role="img" '
+        'aria-label="{}">{}</svg>'
+    ).format(_WIDTH, _HEIGHT, label, Markup("").join(parts))
+
+
+def _sealed(runs: pd.DataFrame | None) -> str:
+    if runs is None or runs.empty or "ledger_head" not in runs:
+        return ""
+    count = int(runs["ledger_head"].notna().sum())
+    return f"{count} of {len(runs)} runs have an evidence ledger, which mlebench verify checks."
+
+
+def _rows(table: pd.DataFrame | None) -> list[dict[str, Any]]:
+    return [_clean(row) for row in table.to_dict("records")] if table is not None else []
+
+
+def _clean(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): clean(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _signed(value: float) -> str:
+    r"""A coefficient with its sign.
+
+    >>> _signed(0.5), _signed(-0.25), _signed(float("nan"))
+    ('+0.50', '−0.25', '–')
+    """
+    return DASH if math.isnan(value) else f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["signed"] = _signed
+    return environment.from_string(resources.files("grading.page").joinpath("integrity.html").read_text("utf-8"))

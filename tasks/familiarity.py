@@ -1,0 +1,134 @@
+"""How familiar a language model is with the texts of competitions, and whether scores go with it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from competitions import registry
+from competitions.errors import UnknownCompetition, UserError
+from grading.integrity.familiarity import correlation, mean_probability
+from storage.keys import content_key
+from storage.sources.kaggle.kernels import read_index
+from storage.sources.kaggle.pages import OFFICIAL
+from storage.store import Store
+from storage.tables import read_table, write_table
+from tasks.language_model import LanguageModel, ModelError, language_model
+
+CHARACTERS = 8000
+"""Of a text that are measured: what most models take, and as much of a long text as of a short one."""
+KINDS = ("description", "discussion", "all")
+
+
+def find_familiarity(
+    store: Store, run_group: str, model_name: str, kernels: int = 5, tell: Callable[[str], None] = lambda _: None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Measure the competitions of a graded group; writes tables/familiarity and familiarity_correlation.
+
+    Args:
+        store: with the group's tables.
+        run_group: whose competitions and scores are meant.
+        model_name: usually the model that the group's agent used.
+        kernels: how many of a competition's pulled notebooks are read besides its description and discussions.
+        tell: called with the name of what is measured next.
+
+    Returns:
+        Rows of both tables: one a competition and kind of text, and one a kind of text.
+
+    Raises:
+        UserError: the group has no graded runs.
+        ModelError: the model cannot be asked, or does not tell probabilities.
+    """
+    scores = read_table(store, "aggregates/competitions", [run_group])
+    if scores.empty:
+        raise UserError(f"no graded runs of group {run_group!r} in {store.root}")
+    beaten = scores.groupby("competition_id")["human_percentile"].mean().to_dict()
+    editions = scores.groupby("competition_id")["edition"].first().to_dict()
+    rows: list[dict[str, Any]] = []
+    with language_model(model_name, "openai") as model:
+        for name in sorted(map(str, beaten)):
+            tell(name)
+            measured = [
+                (kind, *_measure(store, model, text)) for kind, text in texts_of(store, name, editions[name], kernels)
+            ]
+            for kind in KINDS:
+                chosen = [(p, n) for k, p, n in measured if kind in (k, "all") and n]
+                tokens = sum(n for _, n in chosen)
+                if not tokens:
+                    continue
+                mean = math.fsum(p * n for p, n in chosen) / tokens
+                row = {"competition_id": name, "model": model.name, "kind": kind, "texts": len(chosen)}
+                figures = {"tokens": tokens, "mean_probability": mean, "human_percentile": float(beaten[name])}
+                rows.append({**row, **figures})
+    found = [
+        {"model": model_name, "kind": kind, **asdict(correlation(*_columns(rows, kind)))}
+        for kind in KINDS
+        if any(row["kind"] == kind for row in rows)
+    ]
+    write_table(store, "familiarity", run_group, rows)
+    write_table(store, "familiarity_correlation", run_group, found)
+    return rows, found
+
+
+def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> Iterator[tuple[str, str]]:
+    """(kind, text) of a competition: its description, and notebooks and discussions that lie in the store.
+
+    Kaggle's own description is taken where it has been fetched (`mlebench prepare --official-description`): ours is
+    written anew, so that no model can have seen it.
+    """
+    official = f"{store.prepared(edition, competition_id)}/public/{OFFICIAL}"
+    if store.exists(official):
+        yield "description", _text(store, official)
+    else:
+        with contextlib.suppress(UnknownCompetition):
+            yield "description", registry.get(competition_id).description
+    index = read_index(store, competition_id)
+    for path in list(index["path"])[:kernels] if index is not None else []:
+        yield "discussion", _text(store, store.url("kernels", competition_id, path))
+    for suffix in ("md", "txt"):
+        for url in store.glob(f"discussions/{competition_id}/*.{suffix}"):
+            yield "discussion", _text(store, url)
+
+
+def _columns(rows: list[dict[str, Any]], kind: str) -> tuple[list[float], list[float]]:
+    own = [row for row in rows if row["kind"] == kind]
+    return [row["mean_probability"] for row in own], [row["human_percentile"] for row in own]
+
+
+def _measure(store: Store, model: LanguageModel, text: str) -> tuple[float, int]:
+    """Mean probability of a text's tokens, and how many they are; kept in the store, for texts do not change."""
+    text = text[:CHARACTERS]
+    if not text.strip():
+        return math.nan, 0
+    url = store.url("integrity", "familiarity", content_key(model.name, text) + ".json")
+    known = store.read_json(url)
+    if known is None:
+        logprobs = prompt_logprobs(model, text)
+        known = {"model": model.name, "mean": mean_probability(logprobs), "tokens": len(logprobs)}
+        store.write_json(url, known)
+    return float(known["mean"]), int(known["tokens"])
+
+
+def prompt_logprobs(model: LanguageModel, text: str) -> list[float]:
+    """Log-probabilities of a text's tokens but the first. Raises `ModelError` if the endpoint does not tell them."""
+    body = {"model": model.name, "prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+    choices = model.post("/v1/completions", body).get("choices")
+    found = (choices or [{}])[0].get("logprobs") or {}
+    values, offsets = found.get("token_logprobs"), found.get("text_offset")
+    if not isinstance(values, list) or not isinstance(offsets, list) or len(values) != len(offsets):
+        raise ModelError(
+            f"model {model.name} tells no log-probabilities of its prompt: an endpoint is needed whose completions "
+            "take `echo` with `logprobs`, such as vLLM's"
+        )
+    own = [v for v, offset in zip(values, offsets, strict=True) if v is not None and offset < len(text)]
+    if not own:
+        raise ModelError(f"model {model.name} tells probabilities of its answer only: its completions ignore `echo`")
+    return [float(value) for value in own]
+
+
+def _text(store: Store, url: str) -> str:
+    content: bytes = store.top.fs.cat_file(store.top.path(store.relative(url)))
+    return content.decode("utf-8", "replace")

@@ -1,0 +1,133 @@
+"""Comparing the code of runs with public notebooks and with other agents' runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from prefect import task
+
+from competitions.errors import UserError
+from grading.integrity.matching import Corpus, Fragment, Match
+from grading.integrity.tokens import Document, tokenize
+from sandbox.agents import load_agent
+from storage.settings import get_settings
+from storage.sources.kaggle.kernels import read_index
+from storage.store import Store
+from storage.tables import write_table
+from tasks.run_files import StoredRun, code_of, note_examination, runs_of, stored_runs
+
+LEAST_SHOWN = 0.05
+"""Similarity below which a pair makes no row."""
+FRAGMENTS, LINES = 12, 60
+"""Kept of a pair for the report, the longest first; and lines of each."""
+
+
+@task(name="plagiarism", task_run_name="plagiarism {run_group}")
+def plagiarism(run_group: str, store: str, against: Sequence[str] = ()) -> int:
+    """Write tables/plagiarism of a group; returns the number of pairs that a person should look at."""
+    return sum(row["flagged"] for row in find_plagiarism(Store(store), run_group, against))
+
+
+def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Compare every run of a group; writes tables/plagiarism and returns its rows, the most similar first.
+
+    Args:
+        store: with the runs and the pulled notebooks.
+        run_group: whose runs are compared.
+        against: groups whose runs they are compared with besides the notebooks; none: all others. Runs of the same
+            agent are no plagiarism and left out.
+    """
+    by_competition: dict[str, list[StoredRun]] = {}
+    for run in runs_of(store, run_group):
+        by_competition.setdefault(run.record["competition_id"], []).append(run)
+    rows = []
+    for competition_id, runs in sorted(by_competition.items()):
+        kernels, urls = kernel_documents(store, competition_id)
+        others = [
+            each
+            for each in stored_runs(store, competition_id=competition_id)
+            if each.record["run_group"] != run_group and (not against or each.record["run_group"] in against)
+        ]
+        for agent in sorted({run.record["agent"] for run in runs}):
+            foreign = _documents(store, (each for each in others if each.record["agent"] != agent))
+            corpora = {"kernel": Corpus(kernels, template(agent)), "run": Corpus(foreign, template(agent))}
+            for run in (each for each in runs if each.record["agent"] == agent):
+                rows += _rows(store, run, corpora, urls)
+    rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
+    write_table(store, "plagiarism", run_group, rows)
+    flagged = len({row["run_id"] for row in rows if row["flagged"]})
+    note_examination(store, run_group, "plagiarism", sum(map(len, by_competition.values())), flagged, "winnowing")
+    return rows
+
+
+def kernel_documents(store: Store, competition_id: str) -> tuple[list[Document], dict[str, str]]:
+    """The pulled notebooks of a competition, and their addresses by name; none if none were pulled."""
+    index = read_index(store, competition_id)
+    documents, urls = [], {}
+    for row in index.to_dict("records") if index is not None else []:
+        content = store.top.fs.cat_file(store.top.path(f"kernels/{competition_id}/{row['path']}"))
+        documents.append(tokenize(str(row["ref"]), content.decode("utf-8", "replace")))
+        urls[str(row["ref"])] = str(row["url"])
+    return documents, urls
+
+
+def template(agent: str) -> list[Document]:
+    """Python files of an agent's own folder: whatever it writes with these is its maker's, not copied."""
+    try:
+        found = load_agent(agent, get_settings().agent_dirs)
+    except UserError:  # no longer there
+        return []
+    paths = [found.folder / name for name in found.files() if str(name).endswith(".py")]
+    return [tokenize(path.name, path.read_text("utf-8", "replace")) for path in paths]
+
+
+def _documents(store: Store, runs: Iterable[StoredRun]) -> list[Document]:
+    return [
+        tokenize(f"{run.name}/{name}", text)
+        for run in runs
+        for name, text in code_of(store, run).items()
+        if _python(name)
+    ]
+
+
+def _python(name: str) -> bool:
+    return name.endswith((".py", ".ipynb"))
+
+
+def _rows(store: Store, run: StoredRun, corpora: dict[str, Corpus], urls: dict[str, str]) -> list[dict[str, Any]]:
+    rows = []
+    for name, text in code_of(store, run).items():
+        if not _python(name):
+            continue
+        document = tokenize(name, text)
+        for kind, corpus in corpora.items():
+            texts = {each.name: each.text for each in corpus.documents}
+            for match in corpus.matches(document):
+                if match.flagged or max(match.similarity, match.of_first, match.of_second) >= LEAST_SHOWN:
+                    row = {**run.who, "file": name, "other_kind": kind, "other": match.second}
+                    rows.append({**row, "url": urls.get(match.second, ""), **_figures(match, text, texts)})
+    return rows
+
+
+def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
+    longest = sorted(match.fragments, key=lambda each: -each.tokens)[:FRAGMENTS]
+    shown = [_fragment(each, text, texts[match.second]) for each in longest] if match.flagged else []
+    return {
+        "similarity": match.similarity,
+        "of_file": match.of_first,
+        "of_other": match.of_second,
+        "shared_tokens": match.tokens,
+        "fragments": len(match.fragments),
+        "flagged": match.flagged,
+        "matched": json.dumps(shown),
+    }
+
+
+def _fragment(fragment: Fragment, text: str, other: str) -> dict[str, Any]:
+    sides: dict[str, Any] = {}
+    for side, (first, last), source in (("file", fragment.first, text), ("other", fragment.second, other)):
+        lines = source.split("\n")[first - 1 : min(last, first + LINES - 1)]
+        sides |= {f"{side}_line": first, f"{side}_text": "\n".join(lines)}
+    return {**sides, "tokens": fragment.tokens}

@@ -1,0 +1,120 @@
+"""Looking for broken rules in what runs left: static detectors always, a language model where one is configured."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from prefect import task
+
+from competitions import registry
+from competitions.errors import UnknownCompetition
+from grading.integrity.detectors import RunTexts, detect
+from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
+from storage.keys import content_key
+from storage.settings import get_settings
+from storage.store import Store
+from storage.tables import write_table
+from tasks.language_model import LanguageModel, language_model
+from tasks.run_files import StoredRun, code_of, logs_of, note_examination, runs_of
+
+IDS = 200_000
+_CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What became of a group: rows of tables/violations, and what the model did."""
+
+    rows: list[dict[str, Any]]
+    runs: int
+    model: str | None
+    pieces: int = 0
+    unreadable: int = 0
+    invented: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def flagged(self) -> int:
+        """Runs with at least one violation."""
+        return len({row["run_id"] for row in self.rows if row["severity"] == "violation"})
+
+
+@task(name="violations", task_run_name="violations {run_group}")
+def violations(run_group: str, store: str) -> int:
+    """Write tables/violations of a group; returns the number of runs that a person should look at."""
+    return find_violations(Store(store), run_group).flagged
+
+
+def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = lambda _: None) -> Examined:
+    """Examine every run of a group; writes tables/violations.
+
+    What a model said of a run is kept beside the tables and not asked again while texts, model and questions are the
+    same. Raises `ModelError` if the configured model cannot be asked.
+    """
+    runs, model_name = runs_of(store, run_group), get_settings().integrity_model
+    rows: list[dict[str, Any]] = []
+    readings: list[Reading] = []
+    with contextlib.ExitStack() as stack:
+        model = stack.enter_context(language_model(model_name)) if model_name else None
+        for run in runs:
+            tell(run.name)
+            code, logs = code_of(store, run), logs_of(store, run)
+            found = detect(_texts(store, run, code, logs))
+            if model is not None:
+                readings.append(_read(store, run, model, code, logs))
+                found += readings[-1].findings
+            rows += ({**run.who, **asdict(finding)} for finding in found)
+        cost = sum(call["cost_usd"] or 0.0 for call in model.calls()) if model else 0.0
+    write_table(store, "violations", run_group, rows)
+    flagged = len({row["run_id"] for row in rows if row["severity"] == "violation"})
+    by = f"static detectors and {model_name}" if model_name else "static detectors"
+    note_examination(store, run_group, "violations", len(runs), flagged, by)
+    sums = {name: sum(getattr(each, name) for each in readings) for name in ("pieces", "unreadable", "invented")}
+    return Examined(rows, len(runs), model_name, **sums, cost_usd=cost)
+
+
+def _texts(store: Store, run: StoredRun, code: dict[str, str], logs: dict[str, str]) -> RunTexts:
+    leaks: dict[str, str] = {}
+    with contextlib.suppress(UnknownCompetition):
+        issues = registry.get(run.record["competition_id"]).facts.known_issues
+        present = (each for each in issues if run.record.get("edition") == "v1" or each.v2 == "kept")
+        leaks = {term: issue.id for issue in present for term in issue.leaks}
+    return RunTexts(code, logs, bool(run.record.get("submission_exists")), _ids(store, run), leaks)
+
+
+def _ids(store: Store, run: StoredRun) -> frozenset[str]:
+    """The first column of the submission: what its rows are about."""
+    url = f"{run.source}/submission.csv"
+    if not store.exists(url):
+        return frozenset()
+    with store.top.fs.open(store.top.path(store.relative(url)), "r", encoding="utf-8", errors="replace") as file:
+        ids = set()
+        try:
+            for number, row in enumerate(csv.reader(file)):
+                if number > IDS:
+                    break
+                ids.update(row[:1] if number else [])
+        except csv.Error:  # whatever it is, it has no ids
+            return frozenset()
+    return frozenset(ids)
+
+
+def _read(store: Store, run: StoredRun, model: LanguageModel, code: dict[str, str], logs: dict[str, str]) -> Reading:
+    texts = {f"logs/{name}": text for name, text in logs.items()}
+    texts |= {f"code/{name}": text for name, text in code.items() if name.endswith(_CODE_IN_PROMPTS)}
+    key = content_key(model.name, QUESTIONS, PIECE, OVERLAP, texts)
+    url = store.url("integrity", *run.name.split("/"), "reading.json")
+    known = store.read_json(url)
+    if known and known.get("key") == key:
+        from grading.integrity.findings import Finding
+
+        return Reading(
+            **{**known["reading"], "findings": tuple(Finding(**each) for each in known["reading"]["findings"])}
+        )
+    reading = read_run(texts, model.ask, model.name)
+    store.write_json(url, {"key": key, "model": model.name, "reading": asdict(reading)})
+    return reading

@@ -1,0 +1,115 @@
+"""A worker's machine dies in mid-run: nothing that was finished is done again, and nothing stays taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from tests.deployments.installation import Running, installation, until
+
+pytestmark = pytest.mark.timeout(900)
+NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # `doctor --fix` would end what others here have left
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with installation(tmp_path_factory.mktemp("recovery") / "up") as started:
+        yield started
+
+
+def slow_agent(notes: Path) -> Path:
+    """An agent that notes its starts in `notes`, by competition; on diabetes it then waits for a file `go` there."""
+    folder = notes / "slow"
+    folder.mkdir()
+    (folder / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
+    (folder / "start.sh").write_text(
+        f"""#!/bin/bash
+echo start >> {notes}/starts-$COMPETITION_ID
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+[ $COMPETITION_ID = diabetes ] || exit 0
+while [ ! -e {notes}/go ]; do sleep 0.1; done
+"""
+    )
+    return folder
+
+
+def doctor(running: Running, *options: str) -> dict[str, list[str]]:
+    """What doctor says of leftovers: its lines by what they are about."""
+    result = running.mlebench("doctor", "--split", "demo", *options, **NO_ENGINE)
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    return {
+        about: [line for line in lines if line.partition(" ")[2].startswith(about)] for about in ("flow runs", "slots")
+    }
+
+
+def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> None:
+    notes = running.folder.parent
+    agent = slow_agent(notes)
+    run = running.trigger(
+        "benchmark/full-benchmark", competition_ids=["digits", "diabetes"], agent=str(agent), run_group="killed"
+    )
+    grade, started = running.store / "runs/killed/digits/0/grade.json", notes / "starts-diabetes"
+    until("one grade and one agent that waits", lambda: grade.exists() and started.exists(), 400)
+    prepared = {path: path.stat().st_mtime_ns for path in running.store.glob("prepared/v1/*/commit.json")}
+    assert len(prepared) == 2
+
+    # The machine dies, as far as Prefect can tell: the worker and its flow run's process at one blow.
+    worker = running.installation.services.running()["worker"]
+    pid = int(running.flow_run(run)["infrastructure_pid"])
+    for process in (worker, psutil.Process(pid)):
+        process.kill()
+    psutil.wait_procs([worker], timeout=30)
+    assert running.flow_run(run)["state_type"] == "RUNNING", "nobody told the server"
+    assert doctor(running)["flow runs"] == ["ok flow runs all that run have a process"], "too early to tell"
+    (line,) = doctor(running, "--silent-for", "0")["flow runs"]
+    assert line.startswith("warn flow runs 'slow on 2 competitions, group killed' has no process"), line
+    assert line.endswith("-> mlebench doctor --fix")
+
+    running.up()  # as an operator or a supervisor would; the automation does the rest
+    until("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2, 400)
+    (notes / "go").touch()
+    state = running.ended(run)
+    assert state["type"] == "COMPLETED", running.log()
+    for name in ("digits", "diabetes"):
+        assert (notes / f"starts-{name}").read_text() == "start\n", name
+    assert {path: path.stat().st_mtime_ns for path in prepared} == prepared
+    grades = pd.read_parquet(running.store / "tables" / "grades")
+    assert sorted(grades["competition_id"]) == ["diabetes", "digits"]
+
+    (recovered,) = running.api("/artifacts/filter", {"artifacts": {"key": {"any_": ["recovered"]}}})
+    assert '"resubmitted"' in recovered["data"]
+    children = running.api("/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["RUNNING", "PENDING"]}}}})
+    assert [child["name"] for child in children] == [], "the old process's flow runs and tasks have ended too"
+    limits = running.api("/v2/concurrency_limits/filter", {})
+    assert [limit["active_slots"] for limit in limits if limit["name"].startswith("deployment:")] == [0] * len(limits)
+
+
+def test_doctor_resolves_what_was_left(running: Running) -> None:
+    running.installation.services.stop("worker")
+    # What a worker does before it starts a process; then its machine is gone.
+    run = running.trigger("preparation/prepare", split="demo", competition_ids=["digits"])
+    for state in ("PENDING", "RUNNING"):
+        running.api(f"/flow_runs/{run}/set_state", {"state": {"type": state}})
+    # And what a server does that is killed: it forgets who held a slot, but not that it was taken.
+    limit = running.api("/deployments/name/grading/grade")["global_concurrency_limit"]["id"]
+    running.api(f"/v2/concurrency_limits/{limit}", {"active_slots": 2}, "PATCH")
+
+    found = doctor(running, "--silent-for", "0")
+    assert [line[:4] for line in (*found["flow runs"], *found["slots"])] == ["warn", "warn"]
+    assert "grade: 2 taken, 0 in use" in found["slots"][0]
+    fixed = doctor(running, "--fix", "--silent-for", "0")
+    assert fixed["flow runs"][0].endswith("marked as crashed, submitted again")
+    assert fixed["slots"][0].endswith("freed")
+    assert doctor(running, "--silent-for", "0") == {
+        "flow runs": ["ok flow runs all that run have a process"],
+        "slots": ["ok slots none is taken by what has ended"],
+    }
+    assert running.api(f"/v2/concurrency_limits/{limit}")["active_slots"] == 0
+
+    running.up()
+    assert running.ended(run)["type"] == "COMPLETED", running.log()

@@ -1,0 +1,92 @@
+"""`mlebench contamination` with a scripted model that tells probabilities as vLLM does."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from flows.cli import main
+from storage.settings import get_settings
+from storage.store import Store
+from storage.tables import read_table, write_frame
+from tests.flows.test_integrity_violations import provided
+from tests.sandbox.gateway.llm import ScriptedLLM
+
+KNOWN = {
+    "leaf-classification": 0.9,
+    "spaceship-titanic": 0.6,
+    "random-acts-of-pizza": 0.5,
+    "tweet-sentiment-extraction": 0.1,
+}
+WORDS = {"silhouette": 0.9, "passenger": 0.6, "pizza": 0.5, "tweet": 0.1}
+
+
+class Reciting(ScriptedLLM):
+    """Knows each competition by heart to the degree of WORDS."""
+
+    echoes: bool = True
+
+    def _whole(self, path: str, body: Any) -> Any:
+        assert path == "/v1/completions"
+        prompt = body["prompt"]
+        sure = next((p for word, p in WORDS.items() if word in prompt.lower()), 0.3)
+        offsets = [found.start() for found in re.finditer(r"\S+", prompt)] if self.echoes else []
+        logprobs = [None, *[math.log(sure)] * (len(offsets) - 1)] if offsets else []
+        answer = {"token_logprobs": [*logprobs, -9.0], "text_offset": [*offsets, len(prompt)]}
+        return {"choices": [{"index": 0, "text": "", "logprobs": answer}], "usage": {"prompt_tokens": 9}}
+
+
+@pytest.fixture
+def llm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reciting]:
+    reciting = Reciting()
+    with provided(reciting, monkeypatch):
+        yield reciting
+
+
+@pytest.fixture
+def graded(store: Store) -> Store:
+    """A group that scored higher where the model knows more."""
+    rows = [{"competition_id": n, "edition": "v1", "human_percentile": 100 * p - 5} for n, p in KNOWN.items()]
+    write_frame(store, "aggregates/competitions", "g", pd.DataFrame(rows))
+    return store
+
+
+def contamination(store: Store, capfd, code: int = 0, group: str = "g") -> tuple[str, str]:
+    capfd.readouterr()
+    assert main(["contamination", group, "--model", "llama-3-70b", "--store", store.root]) == code
+    return capfd.readouterr()
+
+
+def test_familiarity_is_measured_and_correlated(graded: Store, llm: Reciting, capfd) -> None:
+    graded.write(graded.url("discussions", "leaf-classification", "a.md"), b"The silhouette is what matters most here.")
+    out, _ = contamination(graded, capfd)
+    assert "0.900  leaf-classification" in out
+    assert "description: Spearman +1.00 [+1.00, +1.00], Pearson +1.00, 4 competitions" in out
+    table = read_table(graded, "familiarity").set_index(["competition_id", "kind"])
+    for name, sure in KNOWN.items():
+        assert table.loc[(name, "description"), "mean_probability"] == pytest.approx(sure)
+    assert table.loc[("leaf-classification", "discussion"), "tokens"] == 6
+    assert table.loc[("leaf-classification", "all"), "texts"] == 2
+    asked = len(llm.requests)
+    contamination(graded, capfd)
+    assert len(llm.requests) == asked, "a text that was measured is not measured again"
+    assert all(seen.body["echo"] for seen in llm.requests)
+
+
+def test_an_endpoint_that_tells_no_probabilities_is_one_line(graded: Store, llm: Reciting, capfd) -> None:
+    llm.echoes = False
+    _, err = contamination(graded, capfd, code=1)
+    assert "its completions ignore `echo`" in err.splitlines()[-1]
+    llm._whole = lambda path, body: {"choices": [{"text": "hello"}]}  # type: ignore[method-assign]
+    assert "an endpoint is needed whose completions take `echo`" in contamination(graded, capfd, code=1)[1]
+
+
+def test_a_group_without_grades_and_no_provider_are_one_line_each(graded: Store, capfd) -> None:
+    assert "no graded runs of group 'nobody'" in contamination(graded, capfd, code=1, group="nobody")[1]
+    get_settings.cache_clear()
+    assert "no provider serves the model 'llama-3-70b'" in contamination(graded, capfd, code=1)[1]
