@@ -37,7 +37,7 @@ def evaluate(
     Runs and grades that the store has already under the same content key are reused. Raises `PartlyFailed` at the end
     if a run could not be made or graded; an agent that crashes or runs out of time is a result, not a failure.
     With `obfuscated`, agents are not told which competition they work on; with `examine`, what they leave is looked
-    through for plagiarism and broken rules.
+    through for plagiarism and broken rules, and a model's familiarity with the competitions is measured if one is set.
     """
     check_run_group(run_group)
     place = Store(store)

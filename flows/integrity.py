@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from prefect import flow
+from typing import Any
+
+from prefect import Task, flow
 
 from flows.outcome import Outcome, outcome_of
+from storage.settings import get_settings
+from tasks.familiarity import familiarity
 from tasks.plagiarism import plagiarism
 from tasks.progress import tell
 from tasks.violations import violations
@@ -12,13 +16,19 @@ from tasks.violations import violations
 
 @flow(name="integrity", flow_run_name="integrity of {run_group}")
 def integrity(run_group: str, store: str) -> list[Outcome]:
-    """Look for plagiarism and broken rules in a group's runs. A stage that fails does not stop the other."""
-    futures = {f"{each.name} {run_group}": each.submit(run_group, store) for each in (plagiarism, violations)}
+    """Look for plagiarism and broken rules in a group's runs; measure a model's familiarity if the settings name one.
+
+    A stage that fails does not stop the others.
+    """
+    stages: dict[Task[..., Any], str] = {plagiarism: "to look at", violations: "to look at"}
+    if get_settings().familiarity_model:
+        stages[familiarity] = "competitions measured"
+    futures = {stage: stage.submit(run_group, store) for stage in stages}
     outcomes = []
-    for what, future in futures.items():
-        outcome = outcome_of(what, [future])
+    for stage, future in futures.items():
+        outcome = outcome_of(f"{stage.name} {run_group}", [future])
         if outcome.result == "done":
-            outcome = Outcome(what, "done", f"{future.state.result()} to look at")
-        tell(what, outcome.result, outcome.message)
+            outcome = Outcome(outcome.what, "done", f"{future.state.result()} {stages[stage]}")
+        tell(outcome.what, outcome.result, outcome.message)
         outcomes.append(outcome)
     return outcomes

@@ -73,6 +73,8 @@ def benchmark(
     store: str | None = None,
     raw_dir: str | None = None,
     skip_verification: bool = False,
+    obfuscated: bool = False,
+    integrity: bool = False,
 ) -> list[Outcome]:
     """Prepare competitions, run an agent on each with several seeds, grade what it leaves, and write the report.
 
@@ -92,6 +94,8 @@ def benchmark(
         store: Root URL of everything. Default: MLEBENCH_STORE of the worker.
         raw_dir: Directory of downloaded archives on the worker. Default: Kaggle.
         skip_verification: Do not compare with the published checksums.
+        obfuscated: Do not tell agents which competition it is: another description, and no name.
+        integrity: Look through what agents leave for plagiarism and broken rules.
     """
     place = chosen_store(store)
     name_of(agent)  # one that does not exist is to fail now rather than after hours of preparing
@@ -109,6 +113,8 @@ def benchmark(
         skip_verification=skip_verification,
         time_limit_seconds=time_limit_seconds,
         isolation=isolation,
+        obfuscated=obfuscated,
+        examine=integrity,
     )
 
 

@@ -93,6 +93,9 @@ class Settings(BaseSettings):
     integrity_model: str | None = Field(
         default=None, description="Language model that reads runs for rule violations, by a provider; none: not asked."
     )
+    familiarity_model: str | None = Field(
+        default=None, description="Language model whose familiarity with competitions is measured; none: not asked."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -8,19 +8,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from prefect import task
+
 from competitions import registry
 from competitions.errors import UnknownCompetition, UserError
 from grading.integrity.familiarity import correlation, mean_probability
 from storage.keys import content_key
+from storage.settings import get_settings
 from storage.sources.kaggle.kernels import read_index
 from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
 from storage.tables import read_table, write_table
+from tasks.aggregate import write_tables
 from tasks.language_model import LanguageModel, ModelError, language_model
 
 CHARACTERS = 8000
 """Of a text that are measured: what most models take, and as much of a long text as of a short one."""
 KINDS = ("description", "discussion", "all")
+
+
+@task(name="familiarity", task_run_name="familiarity {run_group}")
+def familiarity(run_group: str, store: str) -> int:
+    """Write the tables of `find_familiarity` for the settings' model; returns the number of competitions measured."""
+    place, model = Store(store), get_settings().familiarity_model
+    if model is None:
+        raise UserError("no model to measure: set MLEBENCH_FAMILIARITY_MODEL")
+    write_tables(place, run_group)  # it is correlated with the scores of all that is graded by now
+    rows, _ = find_familiarity(place, run_group, model)
+    return sum(row["kind"] == "all" for row in rows)
 
 
 def find_familiarity(

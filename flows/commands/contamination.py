@@ -12,12 +12,15 @@ from flows.commands.refresh import refresh_report
 
 @click.command("contamination")
 @click.argument("run_group")
-@click.option("--model", required=True, help="A language model, usually the one that the group's agent used.")
+@click.option(
+    "--model",
+    help="A language model, usually the one that the group's agent used. Default: MLEBENCH_FAMILIARITY_MODEL.",
+)
 @click.option(
     "--kernels", type=click.IntRange(0), default=5, show_default=True, help="Pulled notebooks read of a competition."
 )
 @store_option
-def command(run_group: str, model: str, kernels: int, store: str | None, data_dir: Path | None) -> None:
+def command(run_group: str, model: str | None, kernels: int, store: str | None, data_dir: Path | None) -> None:
     """Measure how familiar a model is with the competitions of RUN_GROUP, and whether its scores go with that.
 
     Familiarity is the mean probability that the model gives to the tokens of a competition's description and
@@ -25,8 +28,12 @@ def command(run_group: str, model: str, kernels: int, store: str | None, data_di
     that was run with --obfuscated.
     """
     quiet_prefect()
+    from storage.settings import get_settings
     from tasks.familiarity import find_familiarity
 
+    model = model or get_settings().familiarity_model
+    if model is None:
+        raise click.UsageError("which model? give --model, or set MLEBENCH_FAMILIARITY_MODEL")
     place = open_store(store, data_dir)
     tell = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
     rows, found = find_familiarity(place, run_group, model, kernels, tell)

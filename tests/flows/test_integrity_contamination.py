@@ -90,3 +90,17 @@ def test_a_group_without_grades_and_no_provider_are_one_line_each(graded: Store,
     assert "no graded runs of group 'nobody'" in contamination(graded, capfd, code=1, group="nobody")[1]
     get_settings.cache_clear()
     assert "no provider serves the model 'llama-3-70b'" in contamination(graded, capfd, code=1)[1]
+
+
+def test_it_is_a_stage_of_the_flow_where_a_model_is_set(
+    store: Store, llm: Reciting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.full_benchmark import full_benchmark
+
+    monkeypatch.delenv("MLEBENCH_INTEGRITY_MODEL")
+    monkeypatch.setenv("MLEBENCH_FAMILIARITY_MODEL", "llama-3-70b")
+    get_settings.cache_clear()
+    outcomes = full_benchmark(["breast-cancer"], "dummy", "g", store.root, examine=True)
+    assert "1 competitions measured" in {each.message for each in outcomes}
+    assert set(read_table(store, "familiarity")["competition_id"]) == {"breast-cancer"}
+    assert "llama-3-70b" in store.local("reports", "g", "report.html").read_text()
