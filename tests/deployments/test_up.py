@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from operator import methodcaller
 from pathlib import Path
 
 import pandas as pd
 import psutil
 import pytest
+from distributed import Client, Event
 
 from deployments.services import free_port
 from tests.deployments.installation import Running, installation, until
@@ -92,10 +94,15 @@ def test_the_next_nights_are_scheduled(running: Running) -> None:
 
 def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path: Path) -> None:
     stores = [str(tmp_path / name) for name in ("a", "b")]
-    runs = [running.trigger("preparation/prepare", split="demo", store=store) for store in stores]
+    with Client(running.installation.dask_address()) as client:
+        # Every thread of the cluster is busy until both flow runs are, so that they do run at one time.
+        both = Event("both run")
+        held = [client.submit(methodcaller("wait"), both, pure=False) for _ in range(sum(client.nthreads().values()))]
+        runs = [running.trigger("preparation/prepare", split="demo", store=store) for store in stores]
+        until("two flow runs at once", lambda: {running.flow_run(run)["state_type"] for run in runs} == {"RUNNING"})
+        both.set()
+        client.gather(held)
     assert [running.ended(run)["type"] for run in runs] == ["COMPLETED", "COMPLETED"], running.log()
-    one, other = map(running.flow_run, runs)
-    assert max(one["start_time"], other["start_time"]) < min(one["end_time"], other["end_time"]), "one after the other"
     manifests = [
         [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/manifest.parquet"))]
         for store in stores

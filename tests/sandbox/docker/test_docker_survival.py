@@ -14,6 +14,7 @@ import pytest
 
 from sandbox.agents import BASE_IMAGE
 from sandbox.backend import RunSpec
+from sandbox.control import Layout
 from sandbox.docker import end_orphans, orphans, runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
@@ -84,13 +85,14 @@ def test_what_nobody_waits_for_is_found_and_ended(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], killed: Callable
 ) -> None:
     """What has an orchestrator, or may get it back in time, is left alone."""
-    over = docker_spec(HANDS_IN, run_id="over")
+    over = docker_spec(HANDS_IN + 'until [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done', run_id="over")
     late = docker_spec(HANDS_IN + "sleep 600", run_id="late", time_limit_seconds=1)
     unknown, resumable, watched = (
         docker_spec(HANDS_IN + "sleep 600", run_id=name) for name in ("unknown", "resumable", "watched")
     )
     for spec in (over, late, unknown, resumable):
         killed(spec)
+    (Layout(over.workdir).home / "submission" / "go").touch()
     shutil.rmtree(unknown.workdir)
     labels = runs.labels_of("torn", unknown.workdir.with_name("torn"), {"role": "agent"})
     connect().containers.create(BASE_IMAGE, labels=labels)  # killed in mid-launch
