@@ -12,9 +12,8 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -27,6 +26,7 @@ from competitions import csv_blocks, csv_text
 from competitions.csv_types import Types, inference_rows
 from competitions.download import Download
 from competitions.preparation import Content
+from competitions.threads import in_order
 
 WINDOW = 192 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20
@@ -80,20 +80,12 @@ class BigTable:
     def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
         """The blocks of the file in order; a few are parsed and formatted at one time."""
         with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
-            waiting: deque[Future[_Block]] = deque()
-            blocks: Iterator[Any] = csv_blocks.cut(file, self._block_rows) if plan else self._frames(file)
-            work: Any = partial(self._parsed, plan) if plan else _block_of
-            try:
-                for block in blocks:
-                    waiting.append(pool.submit(work, block, types, keep))
-                    ahead = _WORKERS if not plan else min(_WORKERS, _AHEAD // len(block) + 1)
-                    while len(waiting) > ahead:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+            if plan:
+                texts = csv_blocks.cut(file, self._block_rows)
+                work = partial(self._parsed, plan, types=types, keep=keep)
+                yield from in_order(pool, work, texts, lambda text: min(_WORKERS, _AHEAD // len(text) + 1))
+            else:
+                yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), _WORKERS)
 
     def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
         with pd.read_csv(file, chunksize=self._block_rows, **self._options) as blocks:
@@ -155,13 +147,8 @@ class BigTable:
         with ThreadPoolExecutor(_WORKERS) as pool:
             for part in _split(rows, self._lengths[rows], WINDOW):
                 found, places = self._gathered(part, pool)
-                waiting: deque[Future[T]] = deque()
-                for piece in _split(places, self._lengths[part], _PIECE):
-                    waiting.append(pool.submit(_finished, found, piece, finish))
-                    if len(waiting) > _WORKERS:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
+                pieces = _split(places, self._lengths[part], _PIECE)
+                yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
 
     def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
         """The text of the rows, in ascending order, and where that of each of `rows` is among them.

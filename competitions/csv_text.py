@@ -9,10 +9,11 @@ types of columns, other options, and single floats that the two write differentl
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+
+from competitions.threads import in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,19 +38,11 @@ def pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[
     """The text of frames written one below the other under one header; a few are formatted at one time."""
     workers = min(os.cpu_count() or 1, 8)
     header = options.get("header", True)
-    waiting: deque[Future[bytes]] = deque()
+    parts = enumerate(part for whole in frames for part in slices(whole))
     with ThreadPoolExecutor(workers) as pool:
-        try:
-            for frame in (part for whole in frames for part in slices(whole)):
-                waiting.append(pool.submit(text, frame, {**options, "header": header}))
-                header = False
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        yield from in_order(
+            pool, lambda part: text(part[1], {**options, "header": False if part[0] else header}), parts, workers
+        )
 
 
 def text(frame: pd.DataFrame, options: dict[str, Any]) -> bytes:

@@ -18,6 +18,7 @@ from sandbox.docker import runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
+from tests.sandbox.conftest import Run
 
 ROOT = Path(__file__).parents[3]
 
@@ -67,17 +68,6 @@ def docker_spec(
 def docker_backend() -> Iterator[DockerBackend]:
     with DockerBackend() as backend:
         yield backend
-
-
-@dataclasses.dataclass
-class Run:
-    handle: RunHandle
-    result: RunResult
-    lines: list[str]
-
-    @property
-    def log(self) -> str:
-        return (self.result.logs / "agent.log").read_text(errors="replace")
 
 
 @pytest.fixture
