@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 
 _CLONE = 0x40049409  # FICLONE: on XFS, Btrfs and others
 
@@ -16,6 +17,11 @@ def give_name(source: str, path: str) -> bool:
     another user) a clone that shares the blocks.
     """
     return _linked(source, path) or _cloned(source, path)
+
+
+def partial_name(path: str) -> str:
+    """Where to write what will be moved to `path`: another name for every writer, thread and machine."""
+    return f"{path}.{secrets.token_hex(6)}.partial"
 
 
 def _linked(source: str, path: str) -> bool:
@@ -31,7 +37,7 @@ def _linked(source: str, path: str) -> bool:
 
 
 def _cloned(source: str, path: str) -> bool:
-    partial = f"{path}.{os.getpid()}.partial"
+    partial = partial_name(path)
     try:
         with open(source, "rb") as original, open(partial, "wb") as copy:  # noqa: PTH123
             fcntl.ioctl(copy.fileno(), _CLONE, original.fileno())

@@ -3,7 +3,7 @@
 raw/<id>/<id>.zip                      + download.json (last)
 prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (last)
 runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
-tables/{runs,grades}/run_group=<run_group>/part-0.parquet
+tables/<table>/run_group=<run_group>/*.parquet
 reports/<run_group>/{summary.json, report.html, report.md}
 integrity/...                           what language models said of runs and texts, not to be asked again
 locks/<name>/<generation>.json          who works on what, see storage.lease
@@ -11,6 +11,7 @@ locks/<name>/<generation>.json          who works on what, see storage.lease
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import uuid
@@ -138,8 +139,9 @@ class Store:
     def remove(self, url: str) -> None:
         """Remove a file or folder; nothing happens if it does not exist."""
         path = self.top.path(self.relative(url))
-        if self.top.fs.exists(path):
-            self.top.fs.rm(path, recursive=True)
+        with contextlib.suppress(FileNotFoundError):  # or gone meanwhile
+            if self.top.fs.exists(path):
+                self.top.fs.rm(path, recursive=True)
 
     def glob(self, pattern: str) -> list[str]:
         """URLs below the root that match, sorted."""

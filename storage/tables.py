@@ -38,22 +38,28 @@ Table = Literal[
 ]
 
 
-def write_table(store: Store, table: Table, run_group: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Replace the partition of `run_group`. The group is in the path, so the file does not repeat it."""
+def write_table(
+    store: Store, table: Table, run_group: str, rows: Iterable[Mapping[str, Any]], part: str = "part-0"
+) -> None:
+    """Replace the rows of `run_group`. The group is in the path, so the file does not repeat it.
+
+    Tasks that run side by side and share a table write a `part` each: none reads what another is about to replace.
+    """
     import pandas as pd
 
-    write_frame(store, table, run_group, pd.DataFrame(list(rows)))
+    write_frame(store, table, run_group, pd.DataFrame(list(rows)), part)
 
 
-def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame) -> None:
-    """As `write_table`, with the rows as a data frame; one without rows leaves no partition."""
+def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame, part: str = "part-0") -> None:
+    """As `write_table`, with the rows as a data frame; one without rows leaves no file."""
+    url = store.url("tables", table, f"run_group={run_group}", f"{part}.parquet")
     if frame.empty:
-        store.remove(store.url("tables", table, f"run_group={run_group}"))
+        store.remove(url)
         return
     frame = frame.drop(columns="run_group", errors="ignore")
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
-    store.write(store.url("tables", table, f"run_group={run_group}", "part-0.parquet"), buffer.getvalue())
+    store.write(url, buffer.getvalue())
 
 
 def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = None) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import IO, Any, NamedTuple
 
 from competitions.errors import UserError
-from storage.links import give_name
+from storage.links import give_name, partial_name
 
 BLOCK = 1 << 20
 
@@ -105,7 +105,7 @@ class Destination:
                 raise
             sink.close()
             return
-        partial = f"{path}.{os.getpid()}.partial"
+        partial = partial_name(path)
         try:
             with open(partial, "wb", buffering=0) as raw:  # noqa: PTH123
                 yield HashingWriter(raw, md5)

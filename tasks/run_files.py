@@ -11,7 +11,7 @@ from typing import Any
 from competitions.errors import UserError
 from storage.sources.kaggle.notebook import plain_code
 from storage.store import Store
-from storage.tables import read_table, write_table
+from storage.tables import write_table
 from tasks.agent_run import RUN
 
 FILE_BYTES = 4 * 1024**2
@@ -77,10 +77,8 @@ def logs_of(store: Store, run: StoredRun) -> dict[str, str]:
 
 def note_examination(store: Store, run_group: str, stage: str, runs: int, flagged: int, by: str) -> None:
     """Write down in tables/examinations that a group was examined, also if nothing was found."""
-    table = read_table(store, "examinations", [run_group])
-    others = table[table["stage"] != stage].to_dict("records") if len(table) else []
     row = {"stage": stage, "runs": runs, "flagged": flagged, "by": by, "at": datetime.now(UTC).isoformat()}
-    write_table(store, "examinations", run_group, [*others, row])  # type: ignore[list-item]
+    write_table(store, "examinations", run_group, [row], part=stage)
 
 
 def _texts(store: Store, run: StoredRun, part: str, most: int) -> Iterator[tuple[str, str]]:

@@ -65,3 +65,13 @@ def test_tables_are_read_with_one_call_of_pandas(tmp_path: Path) -> None:
     ]
     assert read_table(store, "grades", ["one"])["score"].tolist() == [0.7]
     assert read_table(store, "runs").empty
+
+
+def test_a_part_of_a_table_does_not_touch_the_others(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    for stage, runs in (("plagiarism", 1), ("violations", 2), ("plagiarism", 3)):
+        write_table(store, "examinations", "g", [{"stage": stage, "runs": runs}], part=stage)
+
+    table = read_table(store, "examinations")
+
+    assert dict(zip(table["stage"], table["runs"], strict=True)) == {"plagiarism": 3, "violations": 2}

@@ -74,3 +74,15 @@ def test_a_link_is_hashed_whole_whatever_size_was_expected(tmp_path: Path, size:
         assert (written.bytes, written.hash) == (size, blake3(data).hexdigest())
         assert written.md5 == hashlib.md5(data).hexdigest()
     assert (tmp_path / "raw").stat().st_nlink == 2
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
+    destination = Destination(str(tmp_path))
+    first, second = destination.open("a"), destination.open("a")
+    first.__enter__().write(b"first")
+    second.__enter__().write(b"second")
+    first.__exit__(None, None, None)
+    assert (tmp_path / "a").read_bytes() == b"first"
+    second.__exit__(None, None, None)
+    assert (tmp_path / "a").read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
