@@ -126,8 +126,13 @@ class Download:
             out.public.copies(raw.each("train/{}.jpg", test["id"], to="test/{}.jpg"))
             out.public.copies(raw.each("train/{}/{}", test["label"], test["file"], to="test/{1}"))
         """
-        for row in zip(*values, strict=True):
-            yield (to or name).format(*row), self.file(name.format(*row))
+        columns = [list(column) for column in values]
+        if len(set(map(len, columns))) > 1:
+            raise ValueError(f"columns of unequal length: {', '.join(str(len(column)) for column in columns)}")
+        sizes = self.container.sizes
+        for path, file in zip(map((to or name).format, *columns), map(name.format, *columns), strict=True):
+            size = sizes.get(file)
+            yield path, self.file(file) if size is None else Member(self._archive, file, size)
 
     def open_file(self, name: str) -> IO[bytes]:
         """A binary stream of `name`."""

@@ -19,6 +19,7 @@ from isal import isal_zlib
 from competitions.errors import DownloadError
 from competitions.zipdirectory import Entry, ZipReader
 
+Buffer = bytes | memoryview
 _BLOCK = 1 << 20
 _HEADER = 30  # bytes of a local file header before the name
 _SLACK = 64  # room for the extra field that follows the name; a longer one costs a second read
@@ -63,17 +64,19 @@ class ZipContainer:
         if entry.method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flags & 1:
             with self.zip.open(name) as file:
                 return file.read()
-        data = self.read_compressed(name)
+        stored = self.read_compressed(name)
         try:
             if entry.method == zipfile.ZIP_DEFLATED:
-                data = isal_zlib.decompress(data, -zlib.MAX_WBITS, max(entry.size, 1))
+                data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
+            else:
+                data = bytes(stored)
         except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
             raise DownloadError(f"{self.label}: {name} is damaged ({error}); download it again") from error
         if len(data) != entry.size or isal_zlib.crc32(data) != entry.crc:
             raise DownloadError(f"{self.label}: {name} is damaged (its CRC differs); download it again")
         return data
 
-    def read_compressed(self, name: str) -> bytes:
+    def read_compressed(self, name: str) -> memoryview:
         """All bytes of a small member as stored, still compressed."""
         entry = self.zip.entries[name]
         block = self._read_at(entry.offset, _HEADER + len(name) + _SLACK + entry.compressed)
@@ -82,9 +85,9 @@ class ZipContainer:
             block, start = self._read_at(entry.offset + start, entry.compressed), 0
         if len(block) < start + entry.compressed:
             raise DownloadError(f"{self.label} ends within {name}; download it again")
-        return block[start : start + entry.compressed]
+        return memoryview(block)[start : start + entry.compressed]
 
-    def checked(self, name: str) -> Iterator[bytes]:
+    def checked(self, name: str) -> Iterator[Buffer]:
         """The member's bytes as stored, in pieces, to be taken over into another archive.
 
         They are inflated along the way, for only so a flipped bit is found: raises `DownloadError`, after the last
@@ -183,7 +186,7 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _inflated(inflater: Any, piece: bytes) -> Iterator[bytes]:
+def _inflated(inflater: Any, piece: Buffer) -> Iterator[bytes]:
     """What `piece` inflates to, in blocks: a thousand times as much in the worst case."""
     while piece:
         yield inflater.decompress(piece, 16 * _BLOCK)

@@ -15,7 +15,10 @@ from typing import Any
 from competitions.errors import UserError
 from storage.settings import Settings
 
-_PRELOAD = ["distributed", "distributed.nanny", "storage.materialise", "pandas", "pyarrow.compute", "blake3"]
+_PRELOAD = ["storage.preloaded"]
+_MALLOC = {"MALLOC_TRIM_THRESHOLD_": 32 << 20, "MALLOC_MMAP_THRESHOLD_": 16 << 20}
+"""glibc gives memory back to the system once so many bytes are free. Dask has it do so after every block that is read,
+and the system clears each page it hands out again, which takes longer than reading and hashing."""
 
 
 class ClusterError(UserError):
@@ -38,9 +41,14 @@ def cluster(settings: Settings) -> Iterator[str]:
     # Workers that die while the cluster closes are not news, nor is a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     _prepare_forkserver()
+    before = dask.config.get("distributed.nanny.pre-spawn-environ")
     with (
         dask.config.set(
-            {"distributed.worker.daemon": False, "distributed.worker.multiprocessing-method": "forkserver"}
+            {
+                "distributed.worker.daemon": False,
+                "distributed.worker.multiprocessing-method": "forkserver",
+                "distributed.nanny.pre-spawn-environ": {**before, **_MALLOC},
+            }
         ),
         warnings.catch_warnings(action="ignore", category=UserWarning),
         LocalCluster(

@@ -5,38 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from storage.execute import Done
+from storage.manifest import Columns
 from storage.plan import Chunk
 from storage.writers import Destination
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _FOLDER = ".progress"
-Columns = list[list[Any]]
-"""Rows of the manifest, column by column in the order of `Done`."""
 
 
-def columns_of(rows: Iterable[Done]) -> Columns:
-    """Rows as columns."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in Done._fields]
+class Size(NamedTuple):
+    """How much a chunk is."""
 
-
-def manifest_of(parts: Iterable[Columns]) -> pd.DataFrame:
-    """The manifest: the rows of all parts, sorted by part and path."""
-    import pandas as pd
-
-    names = Done._fields
-    whole: Columns = [[] for _ in names]
-    for part in parts:
-        for column, more in zip(whole, part, strict=True):
-            column += more
-    order = sorted(range(len(whole[0])), key=lambda row: (whole[0][row], whole[1][row]))
-    return pd.DataFrame(
-        {name: [column[row] for row in order] for name, column in zip(names, whole, strict=True)}, columns=list(names)
-    )
+    files: int
+    bytes: int
 
 
 class Journal:
@@ -49,27 +31,36 @@ class Journal:
         """A chunk is done: keep its rows of the manifest."""
         self._write(f"done-{name}", rows)
 
-    def plan(self, chunks: list[Chunk]) -> None:
+    def plan(self, chunks: Iterable[Chunk]) -> None:
         """What there is to do. A run without a plan starts from the beginning, so this comes after "declared"."""
-        self._write("plan", chunks)
+        sizes = []
+        for number, chunk in enumerate(chunks):
+            self._write(f"todo-{number}", chunk.tasks)
+            sizes.append(Size(chunk.files, chunk.bytes))
+        self._write("sizes", sizes)
 
-    def resume(self) -> tuple[dict[str, Columns], list[Chunk] | None]:
-        """(finished chunks by name, all chunks) of an interrupted run, ({}, None) if there is none."""
+    def todo(self, number: int) -> list[Any]:
+        """The packed tasks of a chunk."""
+        tasks: list[Any] = self._read(f"todo-{number}")
+        return tasks
+
+    def resume(self) -> tuple[dict[str, Columns], list[Size] | None]:
+        """(finished chunks by name, sizes of all chunks) of an interrupted run, ({}, None) if there is none."""
         fs, folder = self.destination.fs, self.destination.path(self.folder)
         fs.invalidate_cache()
-        if not fs.exists(f"{folder}/plan.json"):
+        if not fs.exists(f"{folder}/sizes.json"):
             return {}, None
-        chunks = [Chunk(*chunk) for chunk in json.loads(fs.cat_file(f"{folder}/plan.json"))]
-        found = {}
-        for path in fs.glob(f"{folder}/done-*.json"):
-            name = path.rsplit("/done-", 1)[1].removesuffix(".json")
-            found[name] = json.loads(fs.cat_file(path))
-        return found, chunks
+        names = [path.rsplit("/", 1)[1].removesuffix(".json") for path in fs.glob(f"{folder}/done-*.json")]
+        done = {name.removeprefix("done-"): self._read(name) for name in names}
+        return done, [Size(*size) for size in self._read("sizes")]
 
     def clear(self) -> None:
         """Remove all notes, other runs' too."""
         with contextlib.suppress(FileNotFoundError):
             self.destination.fs.rm(self.destination.path(_FOLDER), recursive=True)
+
+    def _read(self, name: str) -> Any:
+        return json.loads(self.destination.fs.cat_file(self.destination.path(f"{self.folder}/{name}.json")))
 
     def _write(self, name: str, value: Any) -> None:
         self.destination.write(f"{self.folder}/{name}.json", [json.dumps(value).encode()])

@@ -2,19 +2,20 @@
 
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
-1. `declare` runs prepare.py on one worker, writes what prepare computed (tables and other content) and returns the
-   rest as values: copies, archives of members, derived files.
-2. These are cut into chunks of bounded bytes and carried out by the executor, in this process or on Dask. A chunk
-   travels as values: competition, edition, source URL, destination URL, tasks.
+1. `declare` runs prepare.py on one worker, writes what prepare computed (tables and other content) and cuts the rest
+   (copies, archives of members, derived files) into chunks of bounded bytes, which it leaves in the journal as values.
+2. The executor carries them out, in this process or on Dask. What is sent to a worker is the job (competition, edition,
+   source URL, destination URL) and a chunk's number.
 3. The manifest (Parquet) and, last of all, the commit marker are written. A dataset without the marker does not exist.
 
-Every chunk that is done leaves its manifest rows in `.progress/<key>/`, so that a run that was killed goes on after the
-last finished chunk.
+The journal lies in `.progress/<key>/`. Every chunk that is done leaves its manifest rows there, so that a run that was
+killed goes on after the last finished chunk.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,14 +26,16 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.download import Download
 from competitions.editions import Edition
-from competitions.preparation import Archive, Content
-from storage.execute import Task, execute
-from storage.journal import Columns, Journal, columns_of, manifest_of
-from storage.plan import Chunk, cut, in_storage_order, pack, unpack
+from competitions.preparation import Content
+from storage.execute import Copies, Task, execute, gathered
+from storage.journal import Journal, Size
+from storage.manifest import Columns, manifest_of
+from storage.plan import plan, unpack
 from storage.writers import Destination
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
@@ -104,15 +107,14 @@ def materialise(
     job = Job(competition_id, str(folder) if folder else None, edition, dict(params or {}), raw, out, key)
     journal = Journal(destination, key)
     unmark(destination)
-    done, chunks = journal.resume() if key else ({}, None)
-    if chunks is None:
+    done, sizes = journal.resume() if key else ({}, None)
+    if sizes is None:
         make_way(destination)
-        plan = next(iter(executor.map(declare, [job])))
-        journal.note("declared", plan.done)
-        done, chunks = {"declared": plan.done}, plan.chunks
-        journal.plan(chunks)
-    counter = _Counter(done, chunks, on_progress)
-    todo = [(number, chunk.tasks) for number, chunk in enumerate(chunks) if f"{number}" not in done]
+        next(iter(executor.map(declare, [job])))
+        done, sizes = journal.resume()
+        assert sizes is not None
+    counter = _Counter(done, sizes, on_progress)
+    todo = [number for number in range(len(sizes)) if f"{number}" not in done]
     for number, rows in executor.map(run_chunk, todo, job):
         done[f"{number}"] = rows
         counter.add(rows)
@@ -121,42 +123,34 @@ def materialise(
         before_commit()
     _commit(destination, manifest, job)
     journal.clear()
-    return manifest
+    found: pd.DataFrame = manifest.to_pandas()
+    return found
 
 
-class Plan(NamedTuple):
-    """What is left after declaring: manifest rows of the files already written, and chunks for workers."""
-
-    done: Columns
-    chunks: list[Chunk]
-
-
-def declare(job: Job) -> Plan:
-    """Run prepare.py, write what it computed, return what remains. Runs on a worker."""
+def declare(job: Job) -> None:
+    """Run prepare.py, write what it computed, note that and what remains in the journal. Runs on a worker."""
     competition = job.load()
     destination = Destination(job.out)
     download = _download(job)
     preparation = competition.declare(download, job.edition, job.params)
     checked = competition.facts.checksums.prepared
-    here: list[Task] = []
-    elsewhere: list[Task] = []
-    for part, path, operation in preparation.operations():
-        task = Task(part, path, operation, f"{part}/{path}" in checked)
-        computed = isinstance(operation, Content) or (isinstance(operation, Archive) and not operation.portable)
-        (here if computed else elsewhere).append(task)
+    tasks = gathered((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
+    here = [task for task in tasks if isinstance(task, Task) and task.computed]
     if "description.md" not in preparation.public.operations:
         text = competition.description.encode()
         here.append(Task("public", "description.md", Content(lambda: [text])))
-    done = columns_of(execute(here, competition, download, destination))
-    return Plan(done, [pack(tasks) for tasks in cut(in_storage_order(elsewhere, download))])
+    elsewhere = [task for task in tasks if isinstance(task, Copies) or not task.computed]
+    journal = Journal(destination, job.key)
+    journal.note("declared", execute(here, competition, download, destination))
+    journal.plan(plan(elsewhere, download))
 
 
-def run_chunk(numbered: tuple[int, list[Any]], job: Job) -> tuple[int, Columns]:
-    """Carry out one chunk and note it as done. Runs on a worker."""
-    number, tasks = numbered
+def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
+    """Carry out a chunk of the journal's plan and note it as done. Runs on a worker."""
     destination = Destination(job.out)
-    rows = columns_of(execute(unpack(tasks), job.load(), _download(job), destination))
-    Journal(destination, job.key).note(f"{number}", rows)
+    journal = Journal(destination, job.key)
+    rows = execute(map(unpack, journal.todo(number)), job.load(), _download(job), destination)
+    journal.note(f"{number}", rows)
     return number, rows
 
 
@@ -179,7 +173,7 @@ class _Counter:
     """Tells how far a dataset is."""
 
     def __init__(
-        self, done: dict[str, Columns], chunks: list[Chunk], on_progress: Callable[[Progress], None] | None
+        self, done: dict[str, Columns], chunks: list[Size], on_progress: Callable[[Progress], None] | None
     ) -> None:
         self._tell = on_progress
         self._files = len(done["declared"][0])  # its bytes are not known beforehand, so they do not count
@@ -203,14 +197,19 @@ class _Counter:
             self._tell(self._total._replace(files=self._files, bytes=self._bytes))
 
 
-def _commit(destination: Destination, manifest: pd.DataFrame, job: Job) -> None:
-    destination.write(MANIFEST, [manifest.to_parquet(index=False)])
+def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    pq.write_table(manifest, content)
+    destination.write(MANIFEST, [content.getvalue()])
     marker = {
         "competition": job.competition,
         "edition": job.edition,
         "key": job.key,
         "files": len(manifest),
-        "bytes": int(manifest["bytes"].sum()),
+        "bytes": pc.sum(manifest["bytes"], min_count=0).as_py(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     destination.write(MARKER, [json.dumps(marker).encode()])

@@ -1,21 +1,19 @@
-"""What is to be done, as values that travel: tasks cut into chunks of bounded bytes, packed column by column.
-
-A hundred thousand copies are a hundred thousand small objects, which cost more to send and to note than the copying of
-small files. Packed as columns they cost nearly nothing, and are plain JSON.
-"""
+"""What is to be done, as values that travel: chunks of bounded bytes, plain JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from competitions.containers import Container
 from competitions.download import Download, Member
-from competitions.preparation import Archive, Copy, Derived
-from storage.execute import Task
+from competitions.preparation import Archive, Derived
+from storage.execute import Copies, Task
 
 _CHUNK_BYTES = 64 << 20
 _CHUNK_FILES = 2_000
 _FILE_COST = 16 << 10  # bytes that opening and creating a file is worth: keeps chunks of tiny files small
+_ONE_PASS = (".7z", ".gz", ".tgz")  # from front to back: whoever wants a member reads all before it
 
 
 class Chunk(NamedTuple):
@@ -26,53 +24,44 @@ class Chunk(NamedTuple):
     tasks: list[Any]
 
 
-def in_storage_order(tasks: Iterable[Task], download: Download) -> list[Task]:
-    """Copies in the order in which their archives hold them: drawn at random, they would be read at random."""
-    copies: dict[str, list[Task]] = {}
-    ordered = []
+def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
+    """Chunks: copies of bounded bytes and number, in the order in which their archive holds them; all else one by one.
+
+    Raises `TypeError` for content that `prepare` computed: it cannot travel.
+    """
+    chunks = []
     for task in tasks:
-        if isinstance(task.operation, Copy):
-            copies.setdefault(task.operation.member.archive, []).append(task)
+        if isinstance(task, Copies):
+            copies = in_storage_order(task, download.view(task.archive).container)
+            chunks += [Chunk(len(each.names), sum(each.sizes), [pack(each)]) for each in cut(copies)]
         else:
-            ordered.append(task)
-    for archive, group in copies.items():
-        place = {name: number for number, name in enumerate(download.view(archive).container.sizes)}
-        ordered += sorted(group, key=lambda task: place[task.operation.member.name])  # type: ignore[union-attr]
-    return ordered
+            chunks.append(Chunk(1, size_of(task), [pack(task)]))
+    return chunks
 
 
-def cut(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Chunks of bounded bytes and number of files; members of one archive stay together and in order."""
-    chunks: list[list[Task]] = []
-    current: list[Task] = []
-    size = 0
-    archive: str | None = None
-    whole = False
-    for task in sorted(tasks, key=lambda task: _archive(task) or ""):
-        source = _archive(task)
-        if source != archive:
-            whole = source is not None and source.endswith((".7z", ".gz", ".tgz"))
-        cost = size_of(task) + _FILE_COST
-        full = size + cost > _CHUNK_BYTES or len(current) >= _CHUNK_FILES or source is None
-        if current and (source != archive or (full and not whole)):
-            chunks.append(current)
-            current, size = [], 0
-        current.append(task)
-        size += cost
-        archive = source
-    return [*chunks, current] if current else chunks
+def in_storage_order(copies: Copies, container: Container) -> Copies:
+    """Copies in the order in which their archive holds them: drawn at random, they would be read at random."""
+    place = {name: number for number, name in enumerate(container.sizes)}
+    places = [place[name] for name in copies.names]
+    return copies.at(sorted(range(len(places)), key=places.__getitem__))
 
 
-def _archive(task: Task) -> str | None:
-    """The archive that a copy is made from ("" for the download itself), None for other operations."""
-    operation = task.operation
-    return operation.member.archive if type(operation) is Copy else None
+def cut(copies: Copies) -> Iterator[Copies]:
+    """Pieces of bounded bytes and number of files, but all of an archive that is read from front to back in one."""
+    if copies.archive.endswith(_ONE_PASS):
+        yield copies
+        return
+    start = size = 0
+    for number, more in enumerate(copies.sizes):
+        size += more + _FILE_COST
+        if number > start and (size > _CHUNK_BYTES or number - start == _CHUNK_FILES):
+            yield copies.at(range(start, number))
+            start, size = number, more + _FILE_COST
+    yield copies.at(range(start, len(copies.sizes)))
 
 
 def size_of(task: Task) -> int:
     """Bytes that carrying out the task reads, 0 where that is not known."""
-    if type(task.operation) is Copy:  # most are
-        return task.operation.member.size
     match task.operation:
         case Archive(entries=entries):
             return sum(getattr(entry, "size", 0) for _, entry in entries)
@@ -80,50 +69,30 @@ def size_of(task: Task) -> int:
             return 0
 
 
-def pack(tasks: Iterable[Task]) -> Chunk:
-    """Tasks as JSON values. Raises `TypeError` for content that `prepare` computed: it cannot travel."""
-    tasks = list(tasks)
-    copies: dict[tuple[str, str], list[list[Any]]] = {}
-    others = []
-    for part, path, operation, md5 in tasks:
-        match operation:
-            case Copy((archive, name, size)):
-                group = copies.get((part, archive))
-                if group is None:
-                    group = copies[part, archive] = [[], [], [], []]
-                if md5:
-                    group[3].append(len(group[0]))
-                group[0].append(path)
-                group[1].append(name)
-                group[2].append(size)
-            case Archive(kind, entries, stored, folders):
-                names = [name for name, _ in entries]
-                members: list[Any] = [list(field) for field in zip(*(member for _, member in entries), strict=True)]
-                others.append(["archive", part, path, md5, kind, names, members, stored, list(folders)])
-            case Derived(function, arguments):
-                others.append(["derived", part, path, md5, function, list(arguments)])
-            case _:
-                raise TypeError(f"{part}/{path}: computed content does not travel")
-    packed = [["copies", *key, *columns] for key, columns in copies.items()]
-    return Chunk(len(tasks), sum(map(size_of, tasks)), packed + others)
+def pack(task: Task | Copies) -> list[Any]:
+    """A task as JSON values. Raises `TypeError` for content that `prepare` computed."""
+    if isinstance(task, Copies):
+        return ["copies", *task]
+    part, path, operation, md5 = task
+    match operation:
+        case Archive(kind, entries, stored, folders):
+            names = [name for name, _ in entries]
+            members: list[Any] = [list(field) for field in zip(*(member for _, member in entries), strict=True)]
+            return ["archive", part, path, md5, kind, names, members, stored, list(folders)]
+        case Derived(function, arguments):
+            return ["derived", part, path, md5, function, list(arguments)]
+        case _:
+            raise TypeError(f"{part}/{path}: computed content does not travel")
 
 
-def unpack(packed: Iterable[Any]) -> list[Task]:
-    """The tasks that `pack` packed."""
-    tasks: list[Task] = []
-    for kind, part, *rest in packed:
-        if kind == "copies":
-            archive, paths, names, sizes, checked = rest
-            with_md5 = set(checked)
-            tasks += [
-                Task(part, path, Copy(Member(archive, name, size)), number in with_md5)
-                for number, (path, name, size) in enumerate(zip(paths, names, sizes, strict=True))
-            ]
-        elif kind == "archive":
-            path, md5, suffix, names, members, stored, folders = rest
-            entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()
-            tasks.append(Task(part, path, Archive(suffix, entries, stored, tuple(folders)), md5))
-        else:
-            path, md5, function, arguments = rest
-            tasks.append(Task(part, path, Derived(function, tuple(arguments)), md5))
-    return tasks
+def unpack(packed: list[Any]) -> Task | Copies:
+    """The task that `pack` packed."""
+    kind, *rest = packed
+    if kind == "copies":
+        return Copies(*rest)
+    if kind == "archive":
+        part, path, md5, suffix, names, members, stored, folders = rest
+        entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()
+        return Task(part, path, Archive(suffix, entries, stored, tuple(folders)), md5)
+    part, path, md5, function, arguments = rest
+    return Task(part, path, Derived(function, tuple(arguments)), md5)

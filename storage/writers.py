@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import shutil
+import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import IO, Any, NamedTuple
@@ -143,27 +144,24 @@ class Destination:
             return self.write(name, [data], md5)
         return _known(data, md5)
 
-    def link(self, name: str, source: str, md5: bool = False, size: int = BLOCK) -> Written | None:
-        """A plain local file under another name, read once for its hash; None where its bytes must be copied.
-
-        `size` is how many bytes to expect.
-        """
+    def link(self, name: str, source: str, md5: bool = False) -> Written | None:
+        """A plain local file under another name, read once for its hash; None where its bytes must be copied."""
         if not self.local:
             return None
         path = self.path(name)
         self.make_folder(path)
         if not give_name(source, path):
             return None
+        block = _block()
         descriptor = os.open(source, os.O_RDONLY)
         try:
-            wanted = min(size, BLOCK) + 1
-            data = os.read(descriptor, wanted)
-            if len(data) < wanted:
-                return _known(data, md5)
+            count = os.readv(descriptor, [block])
+            if count < len(block):
+                return _known(block[:count], md5)
             hasher = HashingWriter(_Nowhere(), md5)
-            while data:
-                hasher.write(data)
-                data = os.read(descriptor, BLOCK)
+            while count:
+                hasher.write(block[:count])
+                count = os.readv(descriptor, [block])
         finally:
             os.close(descriptor)
         return hasher.written()
@@ -184,8 +182,19 @@ def _create(path: str, data: bytes) -> bool:
     return whole
 
 
-def _known(data: bytes, md5: bool) -> Written:
+def _known(data: bytes | memoryview, md5: bool) -> Written:
     return Written(len(data), _blake3()(data).hexdigest(), hashlib.md5(data).hexdigest() if md5 else None)
+
+
+def _block() -> memoryview:
+    """A buffer for all files that a thread reads: of a new one for each, the system would have to clear every page."""
+    if not hasattr(_of_thread, "block"):
+        _of_thread.block = memoryview(bytearray(BLOCK))
+    block: memoryview = _of_thread.block
+    return block
+
+
+_of_thread = threading.local()
 
 
 @cache

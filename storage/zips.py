@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from competitions.zipdirectory import Entry
+from competitions.zips import Buffer
 from storage.writers import BLOCK, HashingWriter
 
 _MODE = 0o644 << 16
@@ -31,7 +32,7 @@ class ZipWriter:
         info.compress_type, info.external_attr, info.create_system = method, _MODE, 3
         return info
 
-    def add(self, name: str, pieces: Iterable[bytes], stored: bool) -> None:
+    def add(self, name: str, pieces: Iterable[Buffer], stored: bool) -> None:
         """Compress a new member."""
         method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
         with self._zip.open(self._info(name, method), "w", force_zip64=True) as member:
@@ -44,7 +45,7 @@ class ZipWriter:
         info.external_attr = (0o40755 << 16) | 0x10
         self._zip.writestr(info, b"")
 
-    def take_over(self, name: str, source: Entry, compressed: Iterable[bytes]) -> None:
+    def take_over(self, name: str, source: Entry, compressed: Iterable[Buffer]) -> None:
         """A member of another archive without inflating and deflating it: header, then its bytes as stored."""
         info = self._info(name, source.method)
         info.CRC, info.file_size, info.compress_size = source.crc, source.size, source.compressed

@@ -11,7 +11,7 @@ import pytest
 
 from competitions.download import Download
 from competitions.text_normalization import prepare_language
-from storage.execute import Task, execute
+from storage.execute import execute, gathered
 from storage.writers import Destination
 
 
@@ -29,7 +29,8 @@ def prepared(tmp_path, tokens):
     def prepare(edition: str) -> dict[str, str]:
         raw, out = Download.open(str(tmp_path)), tmp_path / edition
         preparation = prepare_language(raw, edition, "xx")
-        execute([Task(*operation) for operation in preparation.operations()], None, raw, Destination(str(out)))
+        tasks = gathered((*operation, False) for operation in preparation.operations())
+        execute(tasks, None, raw, Destination(str(out)))
         files = {path.name: path.read_text() for path in out.glob("private/*.csv")}
         for path in out.glob("public/*.zip"):
             with zipfile.ZipFile(path) as archive:

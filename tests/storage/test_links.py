@@ -13,7 +13,7 @@ from competitions import registry
 from competitions.download import Download
 from competitions.preparation import Copy
 from storage import links
-from storage.execute import Task, execute
+from storage.execute import Task, execute, gathered
 from storage.writers import Destination
 
 SIZE = 32 << 20
@@ -22,9 +22,9 @@ SIZE = 32 << 20
 def copied(source: Path, out: Path) -> Path:
     """`source` as the executor puts it into a dataset."""
     download = Download.open(str(source.parent))
-    task = Task("public", "copy", Copy(download.file(source.name)), md5=True)
-    (row,) = execute([task], registry.get("digits"), download, Destination(str(out)))
-    assert row.bytes == source.stat().st_size
+    tasks = gathered([Task("public", "copy", Copy(download.file(source.name)), md5=True)])
+    _, _, (size,), *_ = execute(tasks, registry.get("digits"), download, Destination(str(out)))
+    assert size == source.stat().st_size
     assert (out / "public" / "copy").read_bytes() == source.read_bytes()
     return out / "public" / "copy"
 

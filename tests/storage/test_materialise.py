@@ -16,11 +16,11 @@ import pytest
 from competitions import registry
 from competitions.download import Download
 from competitions.errors import BadCompetition
-from competitions.preparation import Archive, Content, Copy, Preparation, json_content, table
-from storage import execute as execute_module
-from storage.execute import Task, execute
+from competitions.preparation import Content, Preparation, json_content, table
+from storage import archives
+from storage.execute import execute, gathered
+from storage.manifest import Done
 from storage.materialise import Serial, materialise
-from storage.plan import cut
 from storage.writers import Destination
 
 
@@ -32,9 +32,9 @@ def download_of(tmp_path: Path, files: dict[str, bytes], method: int = zipfile.Z
 
 
 def carry_out(preparation: Preparation, download: Download, out: Path) -> dict[str, Any]:
-    tasks = [Task(part, path, operation, True) for part, path, operation in preparation.operations()]
-    rows = execute(tasks, registry.get("digits"), download, Destination(str(out)))
-    return {f"{row.part}/{row.path}": row for row in rows}
+    tasks = gathered((*operation, True) for operation in preparation.operations())
+    columns = execute(tasks, registry.get("digits"), download, Destination(str(out)))
+    return {f"{row[0]}/{row[1]}": Done(*row) for row in zip(*columns, strict=True)}
 
 
 class TestDeclaring:
@@ -95,7 +95,7 @@ class TestExecuting:
         download = download_of(tmp_path, {"a.bin": b"abc" * 5000, "b.bin": b""}, method)
         out = Preparation()
         out.public.archive("out.zip", {name: download.file(name) for name in ("b.bin", "a.bin")})
-        monkeypatch.setattr(execute_module.ZipWriter, "add", None)  # would compress
+        monkeypatch.setattr(archives.ZipWriter, "add", None)  # would compress
         carry_out(out, download, tmp_path / "out")
         with zipfile.ZipFile(tmp_path / "out/public/out.zip") as archive:
             assert archive.testzip() is None
@@ -139,25 +139,6 @@ class TestExecuting:
         with pytest.raises(RuntimeError):
             carry_out(out, download_of(tmp_path, {"a": b""}), tmp_path / "out")
         assert not [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
-
-
-class TestChunks:
-    def test_chunks_are_bounded_and_lose_nothing(self, tmp_path: Path) -> None:
-        download = download_of(tmp_path, {f"{i}": b"" for i in range(5000)})
-        tasks = [Task("public", f"{i}", Copy(download.file(f"{i}")._replace(size=1 << 20))) for i in range(5000)]
-        chunks = cut(tasks)
-        assert sorted(task.path for chunk in chunks for task in chunk) == sorted(task.path for task in tasks)
-        assert max(sum(task.operation.member.size for task in chunk) for chunk in chunks) <= 64 << 20
-
-    def test_members_of_a_solid_archive_stay_in_one_chunk(self) -> None:
-        from competitions.download import Member
-
-        tasks = [Task("public", f"{i}", Copy(Member("x.7z", f"{i}", 1 << 30))) for i in range(10)]
-        assert len(cut(tasks)) == 1
-
-    def test_each_archive_is_a_chunk_of_its_own(self) -> None:
-        tasks = [Task("public", f"{i}.zip", Archive("zip", ())) for i in range(3)]
-        assert len(cut(tasks)) == 3
 
 
 class Stops(Exception):
