@@ -46,7 +46,8 @@ def pictures(download: Path, out: Path, zipped: bool) -> dict[str, str]:
             shutil.copyfile(images / f"{each}.png", public / name / f"{each}.png")
         if zipped:
             shutil.make_archive(str(public / name), "zip", public / name)
-            shutil.rmtree(public / name)
+    for name in ("train", "test") if zipped else ():  # at the end: see `benchmarks.folders`
+        shutil.rmtree(public / name)
     return {**checksums(public), **checksums(out / "private")}
 
 

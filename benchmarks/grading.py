@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.measure import Case, Sample, measure
+from benchmarks.measure import Case, Sample, best, measure
 from competitions import registry
 
 _ID = "iwildcam-2020-fgvc7"
@@ -32,7 +32,7 @@ def case(work: Path, full: bool) -> Case:
     items.write_text(
         "".join(json.dumps({"competition_id": _ID, "submission_path": str(path)}) + "\n" for path in submissions)
     )
-    own = measure(lambda: _together(items, work / "reports", store))
+    own = best(lambda: _together(items, work / "reports", store), 1)
     some = submissions if full else submissions[:_QUICK]
     part = measure(lambda: [_alone(path, store) for path in some])
     if own.value[: len(some)] != part.value:

@@ -54,43 +54,53 @@ class Case:
 
 
 def measure(work: Callable[[], Any]) -> Sample:
-    """Run `work` once. Memory is sampled by a process of its own, which does not count itself."""
+    """Run `work` once. Its peak memory is not known: counting pages takes time, see `peak`."""
     os.sync()  # nobody pays for what an earlier run left to be written to the disk
+    before, start = _cpu(), time.perf_counter()
+    value = work()
+    seconds, cpu = time.perf_counter() - start, _cpu() - before
+    return Sample(seconds, cpu, 0.0, value)
+
+
+def peak(work: Callable[[], Any]) -> float:
+    """The peak memory of the process tree while `work` runs, in MB, sampled by a process that does not count itself."""
     command = [sys.executable, __file__, str(os.getpid())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sampler:
         assert sampler.stdout is not None
         sampler.stdout.readline()  # it is ready
-        before, start = _cpu(sampler.pid), time.perf_counter()
-        value = work()
-        seconds, cpu = time.perf_counter() - start, _cpu(sampler.pid) - before
-        peak, _ = sampler.communicate()
-    return Sample(seconds, cpu, float(peak) / 1e6, value)
+        work()
+        found, _ = sampler.communicate()
+    return float(found) / 1e6
 
 
 def quickest(samples: list[Sample]) -> Sample:
-    """The quickest of several runs (whatever else the machine does can only add), with the highest peak of all."""
-    first = min(samples, key=lambda sample: sample.seconds)
-    return replace(first, peak_mb=max(sample.peak_mb for sample in samples))
+    """The quickest of several runs: whatever else the machine does can only add."""
+    return min(samples, key=lambda sample: sample.seconds)
 
 
 def best(work: Callable[[], Any], times: int) -> Sample:
-    """The quickest of several runs."""
-    return quickest([measure(work) for _ in range(times)])
+    """The quickest of several runs, after one that is not timed, in which memory is sampled and all is imported."""
+    peak_mb = peak(work)
+    return replace(quickest([measure(work) for _ in range(times)]), peak_mb=peak_mb)
 
 
 def compare(ours: Callable[[], Any], baseline: Callable[[], Any], times: int) -> tuple[Sample, Sample]:
-    """The quickest of `times` runs of each, taken in turns, so that a disturbance of the machine meets both."""
+    """The quickest of `times` runs of each, taken in turns, so that a disturbance of the machine meets both.
+
+    Before that, one run of ours is not timed, in which memory is sampled and all is imported.
+    """
+    peak_mb = peak(ours)
     pairs = [(measure(baseline), measure(ours)) for _ in range(times)]
-    return quickest([own for _, own in pairs]), quickest([theirs for theirs, _ in pairs])
+    own, theirs = (quickest([pair[which] for pair in pairs]) for which in (1, 0))
+    return replace(own, peak_mb=peak_mb), theirs
 
 
-def _cpu(sampler: int) -> float:
-    """CPU seconds of this process, its living children, and those that have ended; not of the sampler."""
+def _cpu() -> float:
+    """CPU seconds of this process, its living children, and those that have ended."""
     total = 0.0
     for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        if process.pid != sampler:
-            with contextlib.suppress(psutil.Error):
-                total += sum(process.cpu_times()[:4])
+        with contextlib.suppress(psutil.Error):
+            total += sum(process.cpu_times()[:4])
     return total
 
 
@@ -109,13 +119,14 @@ def _sample(pid: int) -> None:
     tree = psutil.Process(pid)
     peak = 0
     print("ready", flush=True)
-    pause = _INTERVAL
-    while not select.select([sys.stdin], [], [], pause)[0]:
+    ended = False
+    while not ended:
         start = time.perf_counter()
         processes = [each for each in tree.children(recursive=True) if each.pid != os.getpid()]
         peak = max(peak, sum(map(_memory, [tree, *processes])))
         # Counting the pages of large processes takes a core, and holds up those that ask for memory meanwhile.
         pause = max(_INTERVAL, 10 * (time.perf_counter() - start))
+        ended = bool(select.select([sys.stdin], [], [], pause)[0])
     print(peak)
 
 

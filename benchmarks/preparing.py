@@ -42,7 +42,7 @@ def cases(names: list[str], work: Path, full: bool, address: str) -> Iterator[Ca
         )  # fmt: skip
     if "d" in names:
         folders = fresh("folders-", work)
-        size = data.folders_of_files(folders, 2_000, 10 if full else 3)
+        size = data.folders_of_files(folders, 2_000, 10 if full else 5)
         yield _case(
             "d", "2,000 directories copied as trees", 10, "bench-folders", folders,
             lambda out: baseline.folders(folders, out), work, size, address, 1 if full else 2,

@@ -28,7 +28,7 @@ from competitions.download import Download
 from competitions.preparation import Content
 from competitions.threads import in_order
 
-WINDOW = 192 << 20  # bytes put in order at a time; the scratch file is read once for each
+WINDOW = 128 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20
 _WORKERS = min(os.cpu_count() or 1, 8)
 _AHEAD = 256 << 20  # bytes of text waiting to be formatted

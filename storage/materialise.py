@@ -30,6 +30,7 @@ from competitions.preparation import Content
 from storage.execute import Copies, Task, execute, gathered
 from storage.journal import Journal, Size
 from storage.manifest import Columns, manifest_of
+from storage.memory import give_back
 from storage.plan import plan, unpack
 from storage.writers import Destination
 
@@ -143,6 +144,8 @@ def declare(job: Job) -> None:
     journal = Journal(destination, job.key)
     journal.note("declared", execute(here, competition, download, destination))
     journal.plan(plan(elsewhere, download))
+    del preparation, tasks, here, elsewhere  # tables, perhaps large ones
+    give_back()
 
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:

@@ -10,7 +10,7 @@ from competitions.download import Download, Member
 from competitions.preparation import Archive, Derived
 from storage.execute import Copies, Task
 
-_CHUNK_BYTES = 64 << 20
+_CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000
 _FILE_COST = 16 << 10  # bytes that opening and creating a file is worth: keeps chunks of tiny files small
 _ONE_PASS = (".7z", ".gz", ".tgz")  # from front to back: whoever wants a member reads all before it
