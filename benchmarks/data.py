@@ -15,7 +15,8 @@ from competitions.csv_text import text
 def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
     """A download with labels.csv and images.zip, which holds `count` pictures of 5 to 40 KB; returns their bytes.
 
-    So large are those of dogs-vs-cats-redux (850 MB in 37,500 files). Their bytes do not compress, as those of PNG and JPEG; the archive deflates them all the same, as most do.
+    So large are those of dogs-vs-cats-redux (850 MB in 37,500 files). Their bytes do not compress, as those of PNG and
+    JPEG; the archive deflates them all the same, as most do.
     """
     generator = random.Random(seed)
     inner = path.with_name("images.zip")
