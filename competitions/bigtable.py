@@ -4,7 +4,7 @@ A `BigTable` reads the CSV in blocks, formats every row as ``to_csv(index=False)
 whole file, and keeps the text in a scratch file (in the system's temporary directory: set ``TMPDIR`` where that is
 small), with the length of each row in memory. Rows are then written by number, in whatever order.
 
-Memory: 4 bytes a row, 8 for each row asked for, and about three times `WINDOW` bytes. Scratch: the size of the table.
+Memory: 4 bytes a row, 4 more for each row asked for, and about three times `WINDOW` bytes. Scratch: the size of the table.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from competitions.threads import in_order
 
 WINDOW = 128 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20
+_STEP = 1 << 20  # rows
 _WORKERS = min(os.cpu_count() or 1, 8)
 _AHEAD = 256 << 20  # bytes of text waiting to be formatted
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.integer[Any]]
 T = TypeVar("T")
 
 
@@ -110,7 +111,7 @@ class BigTable:
     @property
     def rows(self) -> Rows:
         """The numbers of all rows, from 0 in file order: what a split is drawn from."""
-        return np.arange(len(self))
+        return np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64)
 
     def content(self, rows: Rows) -> Content:
         """The header and the rows of these numbers, in their order, as ``to_csv(index=False)`` writes them."""
@@ -145,9 +146,10 @@ class BigTable:
     def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
         """The text of the rows in pieces of bounded size, each handed to `finish`; a few are made at one time."""
         with ThreadPoolExecutor(_WORKERS) as pool:
-            for part in _split(rows, self._lengths[rows], WINDOW):
+            for some in _split(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
+                part = rows[some]
                 found, places = self._gathered(part, pool)
-                pieces = _split(places, self._lengths[part], _PIECE)
+                pieces = (places[some] for some in _split(len(part), self._lengths[part].__getitem__, _PIECE))
                 yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
 
     def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
@@ -176,13 +178,22 @@ class BigTable:
         return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
 
 
-def _split(values: Rows, lengths: NDArray[np.int32], size: int) -> Iterator[Rows]:
-    """Consecutive parts of `values`, the lengths in each adding up to about `size`."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    for part in np.split(values, np.searchsorted(ends, np.arange(size, total, size))):
-        if len(part):
-            yield part
+def _split(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int) -> Iterator[slice]:
+    """Consecutive parts of `count` rows, the lengths in each adding up to about `size`.
+
+    Lengths are asked for some rows at a time: those of a hundred million would be larger than all else.
+    """
+    start = total = 0
+    for first in range(0, count, _STEP):
+        ends = total + np.cumsum(lengths(slice(first, first + _STEP)), dtype=np.int64)
+        bounds = np.arange(-(-total // size) * size, ends[-1], size)
+        for stop in first + np.searchsorted(ends, bounds):
+            if stop > start:
+                yield slice(start, int(stop))
+                start = int(stop)
+        total = int(ends[-1])
+    if count > start:
+        yield slice(start, count)
 
 
 def _finished(found: pa.LargeBinaryArray, places: Rows, finish: Callable[[memoryview], T]) -> T:
