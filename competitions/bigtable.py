@@ -4,7 +4,8 @@ A `BigTable` reads the CSV in blocks, formats every row as ``to_csv(index=False)
 whole file, and keeps the text in a scratch file (in the system's temporary directory: set ``TMPDIR`` where that is
 small), with the length of each row in memory. Rows are then written by number, in whatever order.
 
-Memory: 4 bytes a row, 4 more for each row asked for, and about three times `WINDOW` bytes. Scratch: the size of the table.
+Memory: 4 bytes a row, 4 more for each row asked for, and about three times `WINDOW` bytes. Scratch: the size of the
+table.
 """
 
 from __future__ import annotations
