@@ -16,9 +16,6 @@ from competitions.errors import UserError
 from storage.settings import Settings
 
 _PRELOAD = ["storage.preloaded"]
-_MALLOC = {"MALLOC_TRIM_THRESHOLD_": 32 << 20, "MALLOC_MMAP_THRESHOLD_": 16 << 20}
-"""glibc gives memory back to the system once so many bytes are free. Dask has it do so after every block that is read,
-and the system clears each page it hands out again, which takes longer than reading and hashing."""
 
 
 class ClusterError(UserError):
@@ -41,14 +38,9 @@ def cluster(settings: Settings) -> Iterator[str]:
     # Workers that die while the cluster closes are not news, nor is a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     _prepare_forkserver()
-    before = dask.config.get("distributed.nanny.pre-spawn-environ")
     with (
         dask.config.set(
-            {
-                "distributed.worker.daemon": False,
-                "distributed.worker.multiprocessing-method": "forkserver",
-                "distributed.nanny.pre-spawn-environ": {**before, **_MALLOC},
-            }
+            {"distributed.worker.daemon": False, "distributed.worker.multiprocessing-method": "forkserver"}
         ),
         warnings.catch_warnings(action="ignore", category=UserWarning),
         LocalCluster(
@@ -56,6 +48,7 @@ def cluster(settings: Settings) -> Iterator[str]:
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
+            silence_logs=logging.CRITICAL,  # a task's error reaches whoever gave it
             env=dict(os.environ),  # the server of forks may have been started with another one
         ) as local,
     ):

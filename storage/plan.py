@@ -41,9 +41,11 @@ def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:
     """Copies in the order in which their archive holds them: drawn at random, they would be read at random."""
-    place = {name: number for number, name in enumerate(container.sizes)}
-    places = [place[name] for name in copies.names]
-    return copies.at(sorted(range(len(places)), key=places.__getitem__))
+    rows = {name: row for row, name in enumerate(copies.names)}
+    if len(rows) == len(copies.names):
+        return copies.at([rows[name] for name in container.sizes if name in rows])
+    place = {name: number for number, name in enumerate(container.sizes)}  # a member goes to several places
+    return copies.at(sorted(range(len(copies.names)), key=lambda row: place[copies.names[row]]))
 
 
 def cut(copies: Copies) -> Iterator[Copies]:

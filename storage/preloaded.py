@@ -1,10 +1,14 @@
-"""What is imported once, by the process that Dask workers are forked from: they start, and stop, in no time."""
+"""What makes a process a good Dask worker; `dask worker ADDRESS --preload storage.preloaded`.
+
+The workers of a local cluster are forked from a process that has imported this: they start, and stop, in no time.
+"""
 
 from __future__ import annotations
 
 import gc
-import logging
 from importlib import import_module
+
+from storage.memory import keep_blocks
 
 for name in ("distributed", "distributed.nanny", "storage.materialise", "pandas", "pyarrow.compute", "blake3"):
     import_module(name)
@@ -12,4 +16,4 @@ for name in ("distributed", "distributed.nanny", "storage.materialise", "pandas"
 gc.collect()
 gc.freeze()
 gc.set_threshold(50_000, 20, 20)
-logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a task's error reaches whoever gave it
+keep_blocks()

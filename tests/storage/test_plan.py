@@ -14,7 +14,7 @@ from competitions.preparation import Archive, Content, Copy, Derived
 from storage.execute import Copies, Task, gathered
 from storage.journal import Journal, Size
 from storage.manifest import Done, columns_of, manifest_of
-from storage.plan import Chunk, cut, pack, plan, unpack
+from storage.plan import Chunk, cut, in_storage_order, pack, plan, unpack
 from storage.writers import Destination
 
 OTHERS = [
@@ -70,6 +70,12 @@ def test_copies_come_in_storage_order(tmp_path: Path) -> None:
     assert unpack(chunk.tasks[0]) == Copies(
         "", ["public", "public", "private"], ["3", "1", "2"], ["c", "a", "b"], [1, 1, 1], [1]
     )
+
+
+def test_a_member_that_goes_to_several_places_is_copied_to_each(tmp_path: Path) -> None:
+    twice = Copies("", ["public", "private", "public"], ["1", "2", "3"], ["b", "a", "b"], [1, 1, 1], [2])
+    ordered = in_storage_order(twice, download_of(tmp_path, "cab").container)
+    assert ordered == Copies("", ["private", "public", "public"], ["2", "1", "3"], ["a", "b", "b"], [1, 1, 1], [2])
 
 
 @pytest.mark.parametrize(("size", "chunks"), [(0, 3), (1 << 20, 40), (200 << 20, 5000)])
