@@ -135,7 +135,12 @@ def check_dask(settings: Settings) -> Finding:
     except Exception:
         return Finding("dask", "fail", f"nothing answers at {settings.dask_address}", "start it, or unset it")
     if not workers:
-        return Finding("dask", "fail", f"{settings.dask_address} has no workers", "dask worker ADDRESS starts one")
+        return Finding(
+            "dask",
+            "fail",
+            f"{settings.dask_address} has no workers",
+            "dask worker ADDRESS --preload storage.preloaded starts one",
+        )
     return Finding("dask", "ok", f"{settings.dask_address} with {workers} workers")
 
 
