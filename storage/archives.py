@@ -155,6 +155,7 @@ def _scratch(destination: Destination) -> str | None:
     """Large scratch files lie beside a local destination: the system's temporary directory may be small memory."""
     if not destination.local:
         return None
+    folder = destination.drafts or destination.root
     with contextlib.suppress(OSError):
-        Path(destination.root).mkdir(parents=True, exist_ok=True)
-    return destination.root
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    return folder

@@ -12,6 +12,8 @@ from storage.plan import Chunk
 from storage.writers import Destination
 
 _FOLDER = ".progress"
+DRAFTS = f"{_FOLDER}/drafts"
+"""Where files of a dataset that are being written lie."""
 
 
 class Size(NamedTuple):

@@ -28,7 +28,7 @@ from competitions.download import Download
 from competitions.editions import Edition
 from competitions.preparation import Content
 from storage.execute import Copies, Task, execute, gathered
-from storage.journal import Journal, Size
+from storage.journal import DRAFTS, Journal, Size
 from storage.manifest import Columns, manifest_of
 from storage.memory import give_back
 from storage.plan import plan, unpack
@@ -104,7 +104,7 @@ def materialise(
     have nothing published (see `storage.lease`). Raises `DownloadError` for a damaged or incomplete download.
     """
     executor = executor or Serial()
-    destination = Destination(out)
+    destination = Destination(out, DRAFTS)
     job = Job(competition_id, str(folder) if folder else None, edition, dict(params or {}), raw, out, key)
     journal = Journal(destination, key)
     unmark(destination)
@@ -131,7 +131,7 @@ def materialise(
 def declare(job: Job) -> None:
     """Run prepare.py, write what it computed, note that and what remains in the journal. Runs on a worker."""
     competition = job.load()
-    destination = Destination(job.out)
+    destination = Destination(job.out, DRAFTS)
     download = _download(job)
     preparation = competition.declare(download, job.edition, job.params)
     checked = competition.facts.checksums.prepared
@@ -150,7 +150,7 @@ def declare(job: Job) -> None:
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     """Carry out a chunk of the journal's plan and note it as done. Runs on a worker."""
-    destination = Destination(job.out)
+    destination = Destination(job.out, DRAFTS)
     journal = Journal(destination, job.key)
     rows = execute(map(unpack, journal.todo(number)), job.load(), _download(job), destination)
     journal.note(f"{number}", rows)

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import io
 import os
+import secrets
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from functools import cache
 from typing import IO, Any, NamedTuple
 
 from competitions.errors import UserError
-from storage.links import give_name, partial_name
+from storage.links import give_name
 
 BLOCK = 1 << 20
 
@@ -62,9 +63,13 @@ class HashingWriter(io.RawIOBase):
 
 
 class Destination:
-    """A directory of the store that prepared files are written below."""
+    """A directory of the store that prepared files are written below.
 
-    def __init__(self, url: str) -> None:
+    On this machine files are written under another name first: in the folder `drafts`, which whoever names one removes
+    in the end, or beside where they will be. What a killed process leaves is then not among the files of a dataset.
+    """
+
+    def __init__(self, url: str, drafts: str = "") -> None:
         import fsspec
 
         from storage.remote import configure
@@ -73,11 +78,18 @@ class Destination:
         self.fs, self.root = fsspec.core.url_to_fs(url)
         self.root = self.root.rstrip("/")
         self.local = self.fs.protocol in ("file", "local") or "file" in self.fs.protocol
+        self.drafts = f"{self.root}/{drafts}" if drafts and self.local else ""
         self._folders: set[str] = set()
 
     def path(self, name: str) -> str:
         """The file system's own path of `name`."""
         return f"{self.root}/{name}"
+
+    def draft(self, path: str) -> str:
+        """Where to write what will be moved to `path`: another name for every writer, thread and machine."""
+        draft = f"{self.drafts or path}{'/' if self.drafts else '.'}{secrets.token_hex(6)}.partial"
+        self.make_folder(draft)
+        return draft
 
     def make_folder(self, path: str) -> None:
         """Create the folder of `path` (remembered, so that thousands of files cost one call)."""
@@ -106,7 +118,7 @@ class Destination:
                 raise
             sink.close()
             return
-        partial = partial_name(path)
+        partial = self.draft(path)
         try:
             with open(partial, "wb", buffering=0) as raw:  # noqa: PTH123
                 yield HashingWriter(raw, md5)
@@ -150,7 +162,7 @@ class Destination:
             return None
         path = self.path(name)
         self.make_folder(path)
-        if not give_name(source, path):
+        if not give_name(source, path, lambda: self.draft(path)):
             return None
         block = _block()
         descriptor = os.open(source, os.O_RDONLY)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +30,8 @@ from storage.sources.local import Local
 from storage.store import Store
 
 ROOT = Path(__file__).parents[2]
-FILES = 300
+PARTS = ("public", "private")
+FILES = 500
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def prepare(raw, edition, params):
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its download: 90 MB in 300 members, every other one compressed."""
+    """Its download: 150 MB in 500 members, every other one compressed."""
     path = tmp_path_factory.mktemp("raw") / "pictures.zip"
     generator = random.Random(0)
     with zipfile.ZipFile(path, "w") as out:
@@ -87,6 +89,13 @@ class Seen:
     def kept(self) -> int:
         """Files that were there before anything was done."""
         return self.steps[0].files
+
+
+def assert_nothing_else(out: Path, manifest: pd.DataFrame) -> None:
+    """What a killed process left half written is gone."""
+    found = {path.relative_to(out).as_posix() for part in PARTS for path in (out / part).rglob("*") if path.is_file()}
+    assert found == set(manifest["part"] + "/" + manifest["path"])
+    assert not (out / ".progress").exists()
 
 
 class TestWorkers:
@@ -119,6 +128,7 @@ class TestWorkers:
             client.close()
         assert killed
         pd.testing.assert_frame_equal(manifest, expected)
+        assert_nothing_else(out, manifest)
 
     def test_a_killed_scheduler_is_one_line_and_the_rerun_keeps_what_was_done(
         self, pictures: Path, archive: Path, expected: pd.DataFrame, tmp_path: Path
@@ -149,6 +159,34 @@ class TestWorkers:
         manifest = materialise("pictures", str(archive), str(out), folder=pictures, key="k", on_progress=again)
         assert again.kept >= seen.steps[1].files > 2, "chunks that were done are kept"
         pd.testing.assert_frame_equal(manifest, expected)
+        assert_nothing_else(out, manifest)
+
+
+def test_a_process_killed_within_a_file_leaves_nothing_of_it(pictures: Path, archive: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "dies-once" / "pictures", tmp_path / "out"
+    shutil.copytree(pictures, folder)
+    (folder / "prepare.py").write_text(
+        f"""import os, signal
+from competitions.preparation import Preparation
+def pieces():
+    yield "x" * (3 << 20)
+    if not os.path.exists({str(tmp_path / "died")!r}):
+        open({str(tmp_path / "died")!r}, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+def prepare(raw, edition, params):
+    out = Preparation()
+    out.public.text("a.txt", pieces())
+    return out
+"""
+    )
+    code = "from pathlib import Path; from storage.materialise import materialise as m; import sys"
+    code += "; m('pictures', sys.argv[1], sys.argv[2], folder=Path(sys.argv[3]), key='k')"
+    command = [sys.executable, "-c", code, str(archive), str(out), str(folder)]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    assert [path for path in (out / "public").rglob("*") if path.is_file()] == []
+    manifest = materialise("pictures", str(archive), str(out), folder=folder, key="k")
+    assert manifest["bytes"].max() == 3 << 20
+    assert_nothing_else(out, manifest)
 
 
 class scheduler_and_workers:  # noqa: N801  # used as a function
@@ -297,7 +335,7 @@ def test_a_full_disk_is_said_and_the_rerun_goes_on(
     again = Seen(out)
     manifest = materialise("pictures", str(archive), str(out), folder=pictures, key="k", on_progress=again)
     pd.testing.assert_frame_equal(manifest, expected)
-    assert not list(out.rglob("*.partial"))
+    assert_nothing_else(out, manifest)
 
 
 def test_files_of_another_version_do_not_stay(pictures: Path, digits_zip: Path, tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ def test_a_link_is_hashed_whole(tmp_path: Path, size: int) -> None:
     assert (tmp_path / "raw").stat().st_nlink == 2
 
 
+def test_what_is_half_written_does_not_lie_among_the_files(tmp_path: Path) -> None:
+    destination = Destination(str(tmp_path), "drafts")
+    with destination.open("public/a") as writer:
+        writer.write(b"half")
+        assert list((tmp_path / "public").iterdir()) == []
+        assert [path.read_bytes() for path in (tmp_path / "drafts").iterdir()] == [b"half"]
+    assert (tmp_path / "public" / "a").read_bytes() == b"half"
+    assert list((tmp_path / "drafts").iterdir()) == []
+
+
 def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
     destination = Destination(str(tmp_path))
     first, second = destination.open("a"), destination.open("a")
