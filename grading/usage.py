@@ -18,7 +18,8 @@ _SERIES_COLUMNS += ["cost_per_run", "tokens_per_run", "cost_per_medal", "tokens_
 def usage_by_run(usage: pd.DataFrame) -> pd.DataFrame:
     """One row a run of the table `usage` (one row a call of a language model): calls, models, and sums.
 
-    A sum is NaN where no call of the run states it: an unknown price is not a price of nothing.
+    A sum is NaN where no call of the run states it, and the cost also where only some calls have a price: an unknown
+    price is not a price of nothing.
     """
     if usage.empty:
         return pd.DataFrame(columns=_RUN_COLUMNS)
@@ -26,17 +27,25 @@ def usage_by_run(usage: pd.DataFrame) -> pd.DataFrame:
     for (group, run), calls in usage.groupby(["run_group", "run_id"], sort=True):
         first = calls.iloc[0]
         models = ", ".join(sorted(set(calls["model"].dropna().astype(str))))
-        sums = {name: float(calls[name].sum(min_count=1)) if name in calls else math.nan for name in _SUMS}
+        sums = _sums(calls)
         who = {"run_group": group, "run_id": run, "competition_id": first["competition_id"], "seed": first["seed"]}
         rows.append({**who, "models": models, "calls": len(calls), **sums})
     return pd.DataFrame(rows, columns=_RUN_COLUMNS)
+
+
+def _sums(rows: pd.DataFrame) -> dict[str, float]:
+    sums = {name: float(rows[name].sum(min_count=1)) if name in rows else math.nan for name in _SUMS}
+    tokens = rows[[name for name in _SUMS[:2] if name in rows]].fillna(0).sum(axis=1)
+    if "cost_usd" in rows and (rows["cost_usd"].isna() & (tokens > 0)).any():
+        sums["cost_usd"] = math.nan
+    return sums
 
 
 def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:
     """One row a series: totals over its graded runs, and per run and per medal.
 
     Means are over runs that called a model at all; per medal is everything that was spent, also on runs without one,
-    over the medals won: NaN without a medal.
+    over the medals won: NaN without a medal. Costs are NaN where that of a run is.
     """
     by_run = usage_by_run(usage)
     rows: list[dict[str, Any]] = []
@@ -45,7 +54,7 @@ def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:
         used = own[own["calls"].notna()]
         if used.empty:
             continue
-        sums = {name: float(used[name].sum(min_count=1)) for name in _SUMS}
+        sums = _sums(used)
         tokens = sums["input_tokens"] + sums["output_tokens"]
         medals = int(group["any_medal"].sum())
         rows.append(

@@ -196,9 +196,20 @@ class TestUsage:
     def test_by_series_and_medal(self) -> None:
         (row,) = usage_by_series(grades_of({"a": (0.95,), "b": (0.75,)}), self.USAGE).to_dict("records")
         assert (row["runs"], row["runs_with_usage"], row["medals"], row["calls"]) == (2, 2, 2, 3)
-        assert (row["cost_usd"], row["cost_per_medal"], row["tokens_per_medal"]) == (2.0, 1.0, 330.0)
+        assert math.isnan(row["cost_usd"]), "one run's cost is unknown, and so is that of all"
+        assert row["tokens_per_medal"] == 330.0
+        priced = self.USAGE.fillna({"cost_usd": 4.0})
+        (row,) = usage_by_series(grades_of({"a": (0.95,), "b": (0.75,)}), priced).to_dict("records")
+        assert (row["cost_usd"], row["cost_per_run"], row["cost_per_medal"]) == (6.0, 3.0, 3.0)
         (row,) = usage_by_series(grades_of({"a": (0.1,)}), self.USAGE).to_dict("records")
+        assert row["cost_usd"] == 2.0
         assert math.isnan(row["cost_per_medal"])
+
+    def test_a_run_with_a_call_of_unknown_price_has_no_known_cost(self) -> None:
+        unpriced = self.USAGE.assign(cost_usd=[0.5, None, None])
+        assert math.isnan(usage_by_run(unpriced)["cost_usd"][0])
+        refused = unpriced.assign(input_tokens=[100, None, 300], output_tokens=[10, 0, 30])
+        assert usage_by_run(refused)["cost_usd"][0] == 0.5, "a call that failed used nothing"
 
 
 class TestCompare:
