@@ -1,0 +1,72 @@
+"""A headless Chromium for tests."""
+
+import json
+import subprocess
+import time
+import urllib.request
+
+
+class Browser:
+    """A headless Chromium, driven over its debugging protocol; keeps what it complains about and asks for."""
+
+    def __init__(self, home):
+        from websockets.sync.client import connect
+
+        options = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
+        options += " --disable-component-update --disable-quic --remote-debugging-port=0"
+        command = ["chromium", *options.split(), f"--user-data-dir={home}", "about:blank"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            port_file = home / "DevToolsActivePort"
+            self.wait_for(lambda: port_file.exists() and "/" in port_file.read_text())
+            port = port_file.read_text().split()[0]
+            tabs = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=30).read())
+            address = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
+            self.socket = connect(address, max_size=None, proxy=None)
+        except BaseException:
+            self.close()
+            raise
+        self.events, self.count = [], 0
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+    def wait_for(self, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "the browser does not get there"
+            time.sleep(0.05)
+
+    def call(self, method, **params):
+        self.count += 1
+        self.socket.send(json.dumps({"id": self.count, "method": method, "params": params}))
+        while True:
+            message = json.loads(self.socket.recv(timeout=60))
+            if message.get("id") == self.count:
+                return message["result"]
+            self.events.append(message)
+
+    def run(self, script):
+        """The value of a JavaScript expression in the page."""
+        return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+
+    def open(self, path, width):
+        self.events.clear()
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
+        )
+        self.call("Page.navigate", url=path.as_uri())
+        self.wait_for(lambda: self.run("location.protocol + document.readyState") == "file:complete")
+
+    @property
+    def complaints(self):
+        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        return [event for event in self.events if event["method"] in kinds]
+
+    @property
+    def requests(self):
+        sent = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        return [params["request"]["url"] for params in sent]

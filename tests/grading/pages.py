@@ -1,0 +1,162 @@
+"""Tables made up for tests of the page, and the page read as a document."""
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pandas as pd
+
+from grading.medals import Thresholds, medal_for
+from grading.page import render_page
+from grading.report import GradedSubmission, competition_report
+
+HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=1221, lower_is_better=False)
+LOWER = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=40, lower_is_better=True, human=False)
+THRESHOLDS = {"cactus": HIGHER, "diabetes": LOWER}
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></style></script><svg onload=alert(1)>",
+    "{{ 7 * 191 }} {% raw %}",
+    "javascript:alert(1)",
+]
+
+
+def graded(
+    competition, seed, score, *, outcome="valid", message=None, agent="baseline", group="g", thresholds=None, **more
+):
+    """A row of the table of grades."""
+    limits = thresholds or THRESHOLDS.get(competition, HIGHER)
+    report = competition_report(
+        competition,
+        score if outcome == "valid" else None,
+        limits,
+        submission_path="s.csv",
+        submission_exists=outcome != "missing",
+    )
+    facts = {
+        "complexity": "demo",
+        "category": "Tabular",
+        "edition": "v1",
+        "run_id": f"{group}-{agent}-{competition}-{seed}",
+        **more,
+    }
+    return GradedSubmission(report, outcome, message, run_group=group, seed=seed, agent=agent, **facts).to_row()
+
+
+def ran(competition, seed, *, agent="baseline", group="g", status="completed", seconds=60.0, **more):
+    """A row of the table of runs."""
+    return {
+        "run_group": group,
+        "run_id": f"{group}-{agent}-{competition}-{seed}",
+        "competition_id": competition,
+        "seed": seed,
+        "agent": agent,
+        "edition": "v1",
+        "backend": "process",
+        "status": status,
+        "message": None,
+        "exit_code": 0,
+        "started_at": "2026-01-01T00:00:00+00:00",
+        "finished_at": "2026-01-01T00:10:00+00:00",
+        "duration_seconds": seconds,
+        "submission_exists": True,
+        "time_limit_seconds": 600.0,
+        "code_fingerprint": "0123abcd",
+        **more,
+    }
+
+
+GRADES = pd.DataFrame(
+    [
+        graded("cactus", 1, 0.95),
+        graded("cactus", 2, 0.75),
+        graded("diabetes", 1, 0.15),
+        graded("diabetes", 2, None, outcome="invalid", message="the column id is missing"),
+    ]
+)
+RUNS = pd.DataFrame(
+    [ran("cactus", 1), ran("cactus", 2), ran("diabetes", 1, seconds=754.0), ran("diabetes", 2, status="timeout")]
+)
+
+
+class Document(HTMLParser):
+    """The elements, attributes and visible text of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.text, self._raw = [], "", None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._raw = tag if tag in ("script", "style") else None
+
+    def handle_endtag(self, tag):
+        self._raw = None
+        self.text += " " if tag in ("th", "td", "li", "p", "div", "summary") else ""
+
+    def handle_data(self, data):
+        self.text += "" if self._raw else data
+
+    def attributes(self, *names):
+        return [attrs[name] for _, attrs in self.elements for name in names if name in attrs]
+
+
+def page(grades=GRADES, runs=RUNS, **options):
+    return render_page(grades, runs, **{"thresholds": THRESHOLDS, **options})
+
+
+def words(html):
+    return " ".join(Document(html).text.split())
+
+
+def snapshots(*rows, group="g", agent="baseline"):
+    """Rows of the table of snapshots: (competition, seed, hours, score)."""
+    return pd.DataFrame(
+        [
+            {
+                "run_group": group,
+                "run_id": f"{group}-{agent}-{competition}-{seed}",
+                "competition_id": competition,
+                "seed": seed,
+                "agent": agent,
+                "at_seconds": 3600.0 * hours,
+                "score": score,
+                "any_medal": medal_for(score, THRESHOLDS.get(competition, HIGHER)) is not None,
+            }
+            for competition, seed, hours, score in rows
+        ]
+    )
+
+
+def calls(*rows, group="g", agent="baseline", model="model-a"):
+    """Rows of the table of usage: (competition, seed, dollars)."""
+    return pd.DataFrame(
+        [
+            {
+                "run_group": group,
+                "run_id": f"{group}-{agent}-{competition}-{seed}",
+                "competition_id": competition,
+                "seed": seed,
+                "model": model,
+                "input_tokens": 1_000_000,
+                "output_tokens": 5_000,
+                "cost_usd": dollars,
+                "latency_seconds": 2.0,
+                "started_at": "2026-01-01T00:00:00+00:00",
+            }
+            for competition, seed, dollars in rows
+        ]
+    )
+
+
+SNAPSHOTS = snapshots(
+    ("cactus", 1, 0.5, 0.6),
+    ("cactus", 1, 3, 0.95),
+    ("cactus", 2, 2, 0.75),
+    ("diabetes", 1, 1, 0.9),
+    ("diabetes", 2, 1, 1.0),
+)
+USAGE = calls(("cactus", 1, 1.25), ("cactus", 1, 0.75), ("diabetes", 1, 4.0))

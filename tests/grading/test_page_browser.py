@@ -1,0 +1,101 @@
+"""The page in a browser: whole, printed, light and dark, sorted and filtered."""
+
+import base64
+import re
+
+import pandas as pd
+import pytest
+
+from tests.grading.browser import Browser
+from tests.grading.pages import EVIL, RUNS, calls, graded, page, snapshots
+
+PREFERS_DARK = {"name": "prefers-color-scheme", "value": "dark"}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    started = Browser(tmp_path_factory.mktemp("chromium"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    grades = [
+        graded(f"a-rather-long-competition-name-{n}", s, 0.05 * n + s / 100) for n in range(20) for s in (1, 2, 3)
+    ]
+    grades += [graded("evil", 1, None, outcome="invalid", message=text, agent=text) for text in EVIL]
+    path = tmp_path / "report.html"
+    names = [f"a-rather-long-competition-name-{n}" for n in range(20)]
+    times = [(name, s, hours, 0.04 * hours) for name in names for s in (1, 2, 3) for hours in (0.5, 3, 20)]
+    options = {"snapshots": snapshots(*times), "usage": calls(*((name, 1, 0.5) for name in names))}
+    points = {name: [1 - n / 20 for n in range(21)] for name in ("cactus", *names)}
+    path.write_text(page(pd.DataFrame(grades), RUNS, percentiles=points, **options), "utf-8")
+    return path
+
+
+@pytest.mark.service("chromium")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(browser, file, width):
+    browser.open(file, width)
+    assert browser.complaints == []
+    assert [url for url in browser.requests if not url.startswith("data:,")] == [file.as_uri()]
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("document.querySelectorAll('#matrix .chip.gold').length") > 0
+    assert browser.run("document.querySelector('.rates-over-time polyline').getBoundingClientRect().width") > width / 2
+    sizes = "[...document.querySelectorAll('td, th, p, .label')].map((e) => parseFloat(getComputedStyle(e).fontSize))"
+    assert browser.run(f"Math.min(...{sizes})") >= 12
+
+
+@pytest.mark.service("chromium")
+def test_a_browser_prints_it_with_heads_on_every_page(browser, file):
+    browser.open(file, 1280)
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[PREFERS_DARK])
+    # Chromium repeats the text of a head where a table goes on, but nothing that is a box of its own.
+    kinds = "[...document.querySelectorAll('thead button')].map((head) => getComputedStyle(head).display)"
+    assert set(browser.run(kinds)) == {"contents"}
+    assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
+    for hidden in ("nav", ".filter"):
+        assert browser.run(f"document.querySelector('{hidden}').offsetHeight") == 0
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+    pdf = base64.b64decode(browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+
+
+@pytest.mark.service("chromium")
+def test_a_browser_shows_it_light_and_dark(browser, file):
+    browser.open(file, 1280)
+    seen = {}
+    for scheme in ("light", "dark"):
+        browser.call("Emulation.setEmulatedMedia", features=[{**PREFERS_DARK, "value": scheme}])
+        for what in ("color", "backgroundColor"):
+            seen[scheme, what] = browser.run(f"getComputedStyle(document.body).{what}")
+    browser.call("Emulation.setEmulatedMedia", features=[])
+    luminance = {key: sum(map(int, re.findall(r"\d+", value)[:3])) for key, value in seen.items()}
+    assert luminance["light", "backgroundColor"] > 700 > 200 > luminance["light", "color"]
+    assert luminance["dark", "backgroundColor"] < 200 < 600 < luminance["dark", "color"]
+
+
+@pytest.mark.service("chromium")
+def test_a_browser_sorts_and_filters_tables(browser, file):
+    browser.open(file, 1280)
+    column = "[...document.querySelectorAll('#all tbody tr')].map((row) => row.cells[4].textContent)"
+    button = "document.querySelectorAll('#all thead button')[4]"
+    for order in (1, -1):
+        browser.run(f"{button}.click()")
+        scores = [float(text) for text in browser.run(column) if text != "–"]
+        assert scores == sorted(scores, reverse=order < 0)
+        assert browser.run(column)[-1] == "–"  # what has no score comes last either way
+    browser.run("var box = document.querySelector('[data-filter=all]'); box.value = 'SILVER name-16'; undefined")
+    browser.run("box.dispatchEvent(new Event('input'))")
+    shown = (
+        "[...document.querySelectorAll('#all tbody tr')].filter((row) => row.offsetHeight).map((row) => row.innerText)"
+    )
+    rows = browser.run(shown)
+    assert rows
+    assert all("silver" in row and "name-16" in row for row in rows)
+    assert browser.run("document.getElementById('all-count').textContent").startswith(f"{len(rows)} of ")
+    browser.run("box = document.querySelector('[data-filter=cards]'); box.value = 'name-16'; undefined")
+    browser.run("box.dispatchEvent(new Event('input'))")
+    cards = "[...document.querySelectorAll('#cards article')].filter((card) => card.offsetHeight).length"
+    assert browser.run(cards) == 1
