@@ -21,7 +21,7 @@ from storage.settings import get_settings
 from storage.store import Store
 from tasks.progress import Event, listen
 from tests.s3.fixtures import Bucket
-from tests.storage.test_crash import scheduler_and_workers
+from tests.storage.dask_processes import DaskProcesses
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_server_that_restarts_in_mid_prepare(store: Store, s3: Bucket) -> None
 @pytest.fixture
 def nothing_shared(s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a scheduler with three workers that know the package, the bucket's server, and nothing else."""
-    with scheduler_and_workers(tmp_path, 3, s3.environment) as (address, _):
+    with DaskProcesses(tmp_path, 3, s3.environment) as (address, _):
         monkeypatch.setenv("MLEBENCH_DASK_ADDRESS", address)
         get_settings.cache_clear()
         yield address
