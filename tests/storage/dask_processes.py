@@ -22,6 +22,13 @@ class DaskProcesses:
         self.processes: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> tuple[str, list[subprocess.Popen[str]]]:
+        try:
+            return self._cluster(), self.processes
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _cluster(self) -> str:
         first = self._start("scheduler", "scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
         address = self._line(first, "Scheduler at:").split("Scheduler at:")[1].strip()
         for number in range(self.count):
@@ -30,7 +37,7 @@ class DaskProcesses:
 
         with Client(address, set_as_default=False, timeout=60) as client:
             client.wait_for_workers(self.count, timeout=120)
-        return address, self.processes
+        return address
 
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[str]:
         place = self.folder / name
