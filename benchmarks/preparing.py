@@ -26,7 +26,7 @@ def cases(names: list[str], work: Path, full: bool, address: str) -> Iterator[Ca
         if "a" in names:
             yield _case(
                 "a", "20,000 pictures of a nested zip into two directories", 6, "bench-pictures", pictures,
-                lambda out: baseline.pictures(pictures, out, zipped=False), work, size, address, 3,
+                lambda out: baseline.pictures(pictures, out, zipped=False), work, size, address, 5,
             )  # fmt: skip
         if "b" in names:
             yield _case(
