@@ -37,14 +37,14 @@ class Journal:
         """What there is to do. A run without a plan starts from the beginning, so this comes after "declared"."""
         sizes = []
         for number, chunk in enumerate(chunks):
-            self._write(f"todo-{number}", chunk.tasks)
+            self._write(f"todo-{number}", chunk.task)
             sizes.append(Size(chunk.files, chunk.bytes))
         self._write("sizes", sizes)
 
     def todo(self, number: int) -> list[Any]:
-        """The packed tasks of a chunk."""
-        tasks: list[Any] = self._read(f"todo-{number}")
-        return tasks
+        """The packed task of a chunk."""
+        task: list[Any] = self._read(f"todo-{number}")
+        return task
 
     def resume(self) -> tuple[dict[str, Columns], list[Size] | None]:
         """(finished chunks by name, sizes of all chunks) of an interrupted run, ({}, None) if there is none."""

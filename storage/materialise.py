@@ -152,7 +152,7 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     """Carry out a chunk of the journal's plan and note it as done. Runs on a worker."""
     destination = Destination(job.out, DRAFTS)
     journal = Journal(destination, job.key)
-    rows = execute(map(unpack, journal.todo(number)), job.load(), _download(job), destination)
+    rows = execute([unpack(journal.todo(number))], job.load(), _download(job), destination)
     journal.note(f"{number}", rows)
     return number, rows
 

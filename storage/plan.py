@@ -17,11 +17,11 @@ _ONE_PASS = (".7z", ".gz", ".tgz")  # from front to back: whoever wants a member
 
 
 class Chunk(NamedTuple):
-    """Work for one worker at a time: how many files, how many bytes, and the packed tasks."""
+    """Work for one worker at a time: how many files, how many bytes, and the packed task."""
 
     files: int
     bytes: int
-    tasks: list[Any]
+    task: list[Any]
 
 
 def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
@@ -33,19 +33,20 @@ def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
     for task in tasks:
         if isinstance(task, Copies):
             copies = in_storage_order(task, download.view(task.archive).container)
-            chunks += [Chunk(len(each.names), sum(each.sizes), [pack(each)]) for each in cut(copies)]
+            chunks += [Chunk(len(each.names), sum(each.sizes), pack(each)) for each in cut(copies)]
         else:
-            chunks.append(Chunk(1, size_of(task), [pack(task)]))
+            chunks.append(Chunk(1, size_of(task), pack(task)))
     return chunks
 
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:
     """Copies in the order in which their archive holds them: drawn at random, they would be read at random."""
     rows = {name: row for row, name in enumerate(copies.names)}
-    if len(rows) == len(copies.names):
-        return copies.at([rows[name] for name in container.sizes if name in rows])
-    place = {name: number for number, name in enumerate(container.sizes)}  # a member goes to several places
-    return copies.at(sorted(range(len(copies.names)), key=lambda row: place[copies.names[row]]))
+    order = [rows[name] for name in container.sizes if name in rows]
+    if len(order) < len(copies.names):  # a member goes to several places, or (a `KeyError`) is not there
+        place = {name: number for number, name in enumerate(container.sizes)}
+        order = sorted(range(len(copies.names)), key=lambda row: place[copies.names[row]])
+    return copies.at(order)
 
 
 def cut(copies: Copies) -> Iterator[Copies]:

@@ -1,11 +1,10 @@
 import io
 
+import bson as reference  # of pymongo
 import pytest
 
 from competitions import bson
 from competitions.errors import DownloadError
-
-reference = pytest.importorskip("bson", reason="pymongo is the independent encoder")
 
 PRODUCTS = [
     {"_id": 7, "category_id": 1000010653, "imgs": [{"picture": b"\xff\xd8" + bytes(300)}, {"picture": b""}]},

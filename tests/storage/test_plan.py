@@ -67,7 +67,7 @@ def test_copies_come_in_storage_order(tmp_path: Path) -> None:
     unordered = Copies("", ["public", "private", "public"], ["1", "2", "3"], ["a", "b", "c"], [1, 1, 1], [0])
     (chunk,) = plan([unordered], download)
     assert (chunk.files, chunk.bytes) == (3, 3)
-    assert unpack(chunk.tasks[0]) == Copies(
+    assert unpack(chunk.task) == Copies(
         "", ["public", "public", "private"], ["3", "1", "2"], ["c", "a", "b"], [1, 1, 1], [1]
     )
 
@@ -76,6 +76,11 @@ def test_a_member_that_goes_to_several_places_is_copied_to_each(tmp_path: Path) 
     twice = Copies("", ["public", "private", "public"], ["1", "2", "3"], ["b", "a", "b"], [1, 1, 1], [2])
     ordered = in_storage_order(twice, download_of(tmp_path, "cab").container)
     assert ordered == Copies("", ["private", "public", "public"], ["2", "1", "3"], ["a", "b", "b"], [1, 1, 1], [2])
+
+
+def test_a_member_that_is_not_there_is_not_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="z"):
+        in_storage_order(Copies("", ["public"], ["1"], ["z"], [1], []), download_of(tmp_path, "cab").container)
 
 
 @pytest.mark.parametrize(("size", "chunks"), [(0, 3), (1 << 20, 40), (200 << 20, 5000)])
@@ -94,7 +99,11 @@ def test_members_of_a_solid_archive_stay_in_one_chunk() -> None:
 
 def test_each_archive_is_a_chunk_of_its_own(tmp_path: Path) -> None:
     chunks = plan(OTHERS, download_of(tmp_path, "x"))
-    assert [(chunk.files, chunk.bytes, len(chunk.tasks)) for chunk in chunks] == [(1, 8, 1), (1, 0, 1), (1, 0, 1)]
+    assert [(chunk.files, chunk.bytes, unpack(chunk.task)) for chunk in chunks] == [
+        (1, 8, OTHERS[0]),
+        (1, 0, OTHERS[1]),
+        (1, 0, OTHERS[2]),
+    ]
 
 
 def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -102,13 +111,13 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     rows = columns_of([Done("public", "b", 1, "h", None, "s"), Done("private", "c", 2, "h", "m", "s")])
     journal.note("declared", rows)
     assert journal.resume() == ({}, None), "without a plan it starts from the beginning"
-    planned = [Chunk(2, 7, [pack(COPIES[0])]), Chunk(1, 8, [pack(OTHERS[0])])]
+    planned = [Chunk(2, 7, pack(COPIES[0])), Chunk(1, 8, pack(OTHERS[0]))]
     journal.plan(planned)
     journal.note("0", columns_of([]))
     done, sizes = journal.resume()
     assert done == {"declared": rows, "0": [[], [], [], [], [], []]}
     assert sizes == [Size(2, 7), Size(1, 8)]
-    assert [[unpack(task) for task in journal.todo(number)] for number in range(2)] == [[COPIES[0]], [OTHERS[0]]]
+    assert [unpack(journal.todo(number)) for number in range(2)] == [COPIES[0], OTHERS[0]]
     journal.clear()
     assert journal.resume() == ({}, None)
 
