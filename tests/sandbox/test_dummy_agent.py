@@ -22,7 +22,8 @@ def as_zip(path: Path) -> None:
 
 
 def as_7z(path: Path) -> None:
-    py7zr = pytest.importorskip("py7zr")
+    import py7zr
+
     with py7zr.SevenZipFile(path, "w") as archive:
         archive.writestr(SAMPLE, "sample_submission.csv")
 
