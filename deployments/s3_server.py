@@ -97,7 +97,9 @@ class S3Server:
         with disk.open("wb") as file:
             file.truncate(_DISK_BYTES)
         self._run("ceph-osd", "--mkfs", "-i", number, "--osd-uuid", identity)
-        self._ceph("osd", "crush", "add", f"osd.{number}", "1.0", "root=default", "host=localhost")
+        # The monitor refuses commands for a moment when it hears of the manager; adding twice is adding once.
+        add = ("osd", "crush", "add", f"osd.{number}", "1.0", "root=default", "host=localhost")
+        self._until("monitor", lambda: self._ceph(*add) is not None)
         self._daemon("ceph-osd", number)
         self._until("disk", lambda: self._ceph("osd", "stat")["num_up_osds"] == 1)
         self._until("user", self._make_user)
