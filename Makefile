@@ -40,7 +40,7 @@ test: $(VENV)/installed-dev
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy competitions grading storage sandbox tasks flows deployments
+	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments
 
 format: $(VENV)/installed-dev
 	@$(BIN)/ruff check --fix .

@@ -15,8 +15,8 @@ import pandas as pd
 
 from benchmarks.limits import limits
 from benchmarks.measure import Case
-from storage.cluster import cluster
-from storage.settings import Settings
+from common.settings import Settings
+from storage.datasets.cluster import cluster
 
 _BUILD = Path(__file__).parents[1] / "build" / "bench"
 _CORES = 2  # the targets are those of two cores

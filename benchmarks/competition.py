@@ -18,9 +18,9 @@ files:
   gold_submission: private/test.csv
 """
 _HEAD = """\
-from competitions.bigtable import BigTable
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.tables.bigtable import BigTable
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.splits import split
 
 
 def prepare(raw, edition, params):

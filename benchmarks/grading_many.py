@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.measure import Sample, measure, quickest
 from competitions import registry
-from grading.isolation import IsolatedGrader
-from grading.tables import read_submission
+from competitions.scoring.reading import read_submission
+from grading.workers import IsolatedGrader
 
 _ID = "diabetes"
 _COUNT = 1000

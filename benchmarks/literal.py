@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from grading.metrics.boxes3d import THRESHOLDS, Box3D
+from competitions.scoring.metrics.boxes3d import THRESHOLDS, Box3D
 
 
 def levenshtein(truth: list[str], predicted: list[str]) -> list[int]:

@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks import literal
 from benchmarks.measure import Case, Sample, compare
-from grading.metrics.boxes3d import Box3D, mean_average_precision_3d
-from grading.metrics.coco import coco_average_precision
-from grading.metrics.masks import dice, encode_runs, parse_all
-from grading.metrics.text import levenshtein
-from grading.metrics.volumes import scaled_hausdorff
+from competitions.scoring.metrics.boxes3d import Box3D, mean_average_precision_3d
+from competitions.scoring.metrics.coco import coco_average_precision
+from competitions.scoring.metrics.masks import dice, encode_runs, parse_all
+from competitions.scoring.metrics.text import levenshtein
+from competitions.scoring.metrics.volumes import scaled_hausdorff
 
 Pair = tuple[str, Callable[[], Any], Callable[[], Any]]
 

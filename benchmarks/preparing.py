@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks import baseline, competition, data
 from benchmarks.folders import fresh
 from benchmarks.measure import Case, compare
-from storage.cluster import DaskExecutor
-from storage.materialise import materialise
+from storage.datasets.cluster import DaskExecutor
+from storage.datasets.materialise import materialise
 
 
 class Different(Exception):

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from common.errors import UserError, one_line
 from competitions.editions import EDITIONS, Edition
-from competitions.errors import BadCompetition, UserError
-from competitions.facts import CompetitionFacts, one_line
+from competitions.errors import BadCompetition
+from competitions.facts import CompetitionFacts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from competitions.download import Download
-    from competitions.preparation import Preparation
+    from competitions.preparing.declaration import Preparation
+    from competitions.preparing.download import Download
 
 # Part of every content key: raise it when the meaning of the shared preparation vocabulary changes.
 PREPARATION_VERSION = 1
@@ -108,7 +109,7 @@ class Competition(BaseModel):
         path, bytes, hash, md5, source.
         """
         # A convenience for one competition on this machine: the one place where this package looks upwards.
-        from storage.materialise import materialise
+        from storage.datasets.materialise import materialise
 
         self._check_edition(edition)
         return materialise(self.id, str(raw), str(out), edition=edition, params=params, folder=self.folder)
@@ -122,7 +123,7 @@ class Competition(BaseModel):
 
     def answers(self, prepared: Path) -> Any:
         """The parsed answers below `prepared`; parse once, score many submissions. Usually a data frame."""
-        from grading.tables import read_answers
+        from competitions.scoring.reading import read_answers
 
         reader = getattr(self._module("grade"), "read_answers", None)
         return reader(prepared) if reader else read_answers(prepared / self.facts.files.answers)
@@ -133,7 +134,7 @@ class Competition(BaseModel):
 
     def read_submission(self, submission: Path) -> Any:
         """The parsed CSV `submission`, usually a data frame. Raises `grading.InvalidSubmission` if it is no table."""
-        from grading.tables import read_submission
+        from competitions.scoring.reading import read_submission
 
         return getattr(self._module("grade"), "read_submission", read_submission)(submission)
 
@@ -144,7 +145,7 @@ class Competition(BaseModel):
 
     def load_grader(self) -> None:
         """Import all that grading needs, so that processes forked from now on have it."""
-        import grading.tables  # noqa: F401
+        import competitions.scoring.reading  # noqa: F401
 
         self._module("grade")
 

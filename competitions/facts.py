@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -150,12 +149,3 @@ class CompetitionFacts(_Facts):
         if len(ids) != len(set(ids)):
             raise ValueError("known_issues must have unique ids")
         return self
-
-
-def one_line(error: Exception) -> str:
-    r"""A validation error's text folded to one line.
-
-    >>> one_line(ValueError("a\n  b"))
-    'a b'
-    """
-    return re.sub(r"\s+", " ", str(error)).strip()

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from common.errors import UserError, close_matches
 from competitions.competition import Competition
-from competitions.errors import UnknownCompetition, UnknownSplit, UserError, close_matches
+from competitions.errors import UnknownCompetition, UnknownSplit
 
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from competitions.errors import UserError
+from common.errors import UserError
+from common.settings import get_settings
 from deployments.deploy import POOL, deploy
-from storage.settings import get_settings
 from storage.store import Store
 
 

@@ -104,7 +104,7 @@ class Installation:
     def _start_dask_workers(self) -> None:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", _HOST]
-        command += ["--preload", "storage.preloaded"]
+        command += ["--preload", "storage.datasets.preloaded"]
         command += ["--local-directory", str(self.state / "dask")]
         self.services.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
 

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from tasks.progress import Event, listen
+from common.progress import Event, listen
 
 _FINAL = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
 _MOVING = ("download", "split", "checksum", "running")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from prefect import flow
 
+from common.progress import tell
+from common.settings import get_settings
 from competitions.editions import Edition
 from flows.integrity import integrity
 from flows.naming import run_name
 from flows.outcome import Outcome, finish, outcome_of
 from flows.story import show_group
-from sandbox.agents import load_agent
+from sandbox.agent import load_agent
 from sandbox.isolation import PROCESSES, Isolation
-from storage.settings import get_settings
+from storage.runs.paths import RUN
 from storage.store import Store, check_run_group
-from tasks.agent_run import RUN, agent_run, finished_run, run_key, run_row
+from tasks.agent_run import agent_run, finished_run, run_key, run_row
 from tasks.aggregate import aggregate
 from tasks.grade import finished_grade, grade, grade_key, prepared_key_of
-from tasks.progress import tell
 
 
 @flow(name="evaluate", flow_run_name=lambda: f"evaluate {run_name()}")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common.settings import Settings
 from competitions import registry
-from storage.settings import Settings
 from storage.store import Store
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -139,7 +139,7 @@ def check_dask(settings: Settings) -> Finding:
             "dask",
             "fail",
             f"{settings.dask_address} has no workers",
-            "dask worker ADDRESS --preload storage.preloaded starts one",
+            "dask worker ADDRESS --preload storage.datasets.preloaded starts one",
         )
     return Finding("dask", "ok", f"{settings.dask_address} with {workers} workers")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from prefect import Task, flow
 
+from common.progress import tell
+from common.settings import get_settings
 from flows.outcome import Outcome, outcome_of
-from storage.settings import get_settings
 from tasks.familiarity import familiarity
 from tasks.plagiarism import plagiarism
-from tasks.progress import tell
 from tasks.violations import violations
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from prefect import runtime
 
+from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
-from competitions.errors import UserError
-from sandbox.agents import load_agent
-from storage.settings import get_settings
+from sandbox.agent import load_agent
 
 
 def parameters() -> dict[str, Any]:

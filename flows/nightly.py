@@ -9,8 +9,8 @@ from prefect import flow, get_client, runtime
 from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
+from common.errors import UserError
 from competitions.editions import Edition
-from competitions.errors import UserError
 from flows.full_benchmark import full_benchmark
 from flows.naming import agent_name, chosen_name, parameters
 from flows.unattended import Seeds, Split, chosen_ids, chosen_store, name_of

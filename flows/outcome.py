@@ -9,7 +9,7 @@ from typing import Any, Literal
 from prefect.artifacts import create_table_artifact
 from prefect.futures import PrefectFuture
 
-from competitions.errors import UserError
+from common.errors import UserError
 
 Result = Literal["done", "reused", "failed"]
 

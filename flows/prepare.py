@@ -7,16 +7,16 @@ from typing import Any
 from prefect import flow
 from prefect.futures import PrefectFuture
 
+from common.progress import tell
+from common.settings import get_settings
 from competitions.editions import Edition
 from flows.naming import parameters, selection_name
 from flows.outcome import Outcome, finish, outcome_of
-from storage.cluster import cluster
-from storage.prepared import is_prepared
-from storage.settings import get_settings
+from storage.datasets.cluster import cluster
+from storage.datasets.prepared import is_prepared
 from storage.store import Store
 from tasks.checksum import checksum
 from tasks.download import download
-from tasks.progress import tell
 from tasks.split import split
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from flows.judged import judged
+from storage.runs.paths import RUN
 from storage.store import Store
-from tasks.agent_run import RUN
 from tasks.grade import GRADE
 
 

@@ -11,23 +11,24 @@ from typing import Annotated, Literal
 from prefect import flow, runtime
 from pydantic import Field
 
+from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
-from competitions.errors import UserError
 from flows.full_benchmark import full_benchmark
 from flows.naming import agent_name, chosen_name, parameters
 from flows.outcome import Outcome, finish, outcome_of
 from flows.prepare import prepare
 from flows.story import show_group
 from grading.medals import Leaderboard
-from sandbox.agents import load_agent
+from sandbox.agent import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
-from storage.settings import get_settings
-from storage.sources.kaggle.figures import chosen_thresholds
+from storage.runs.paths import RUN
 from storage.store import Store, check_run_group
-from tasks.agent_run import RUN, run_row
+from tasks.agent_run import run_row
 from tasks.aggregate import aggregate
 from tasks.grade import finished_grade, grade, grade_key
+from tasks.wiring.figures import chosen_thresholds
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]

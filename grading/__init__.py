@@ -3,6 +3,6 @@
 Importing this package is cheap; its modules load pandas and scikit-learn when they are imported themselves.
 """
 
-from grading.errors import InvalidSubmission
+from competitions.scoring.errors import InvalidSubmission
 
 __all__ = ["InvalidSubmission"]

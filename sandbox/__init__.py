@@ -1,5 +1,5 @@
 """Where agents run: agent definitions, the interface of a backend, and the process backend.
 
-Import from the modules (``sandbox.agents``, ``sandbox.backend``, ``sandbox.process``); this file stays empty so that
-importing the package costs nothing.
+Import from the modules (``sandbox.agent``, ``sandbox.backend``, ``sandbox.process.backend``); this file stays empty so
+that importing the package costs nothing.
 """

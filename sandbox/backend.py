@@ -23,7 +23,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from sandbox.agents import Agent
+from sandbox.agent import Agent
 from sandbox.limits import Limits
 
 Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed", "cancelled"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from competitions.errors import UserError
+from common.errors import UserError
 
 
 class SandboxError(UserError):

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from competitions.errors import UserError
-from storage.processes import alive, identity
+from common.errors import UserError
+from common.processes import alive, identity
 
 
 class CacheFull(UserError):

@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.processes import alive, identity
 from competitions.editions import Edition
-from competitions.errors import UserError
-from storage.processes import alive, identity
 from storage.remote import explain, passes
 from storage.store import Store
 

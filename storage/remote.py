@@ -10,7 +10,7 @@ import errno
 import os
 from typing import Any
 
-from storage.settings import get_settings
+from common.settings import get_settings
 
 # Standard mode waits up to 20 s between attempts: a server that restarts is back before the last of them.
 _PATIENT = {"retries": {"mode": "standard", "max_attempts": 8}, "connect_timeout": 10, "read_timeout": 60}

@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from competitions.editions import Edition
-from competitions.errors import UserError
 from storage.remote import explain, quick_options
 from storage.writers import Destination, StoreError
 

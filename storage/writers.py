@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import IO, Any, NamedTuple
 
-from competitions.errors import UserError
-from storage.links import give_name
+from common.cloning import give_name
+from common.errors import UserError
 
 BLOCK = 1 << 20
 

@@ -11,27 +11,27 @@ from typing import Any
 from prefect import task
 from prefect.context import TaskRunContext
 
+from common.progress import tell
+from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
-from sandbox.agents import load_agent
+from sandbox.agent import load_agent
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.errors import RunLost
 from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
 from sandbox.secrets import resolve
-from sandbox.services import RunServices
+from sandbox.services.run_services import RunServices
+from storage.datasets.prepared import held_part
 from storage.keys import content_key
-from storage.prepared import held_part
-from storage.settings import get_settings
+from storage.runs.evidence.seal import seal
+from storage.runs.paths import RUN
 from storage.store import Store
-from tasks.backends import backend
-from tasks.conditions import run_conditions
-from tasks.ledger import seal
-from tasks.progress import tell
-from tasks.services import run_services
-from tasks.slots import slot
+from tasks.wiring.backends import backend
+from tasks.wiring.conditions import run_conditions
+from tasks.wiring.services import run_services
+from tasks.wiring.slots import slot
 
-RUN = "run.json"
 _SLACK = 3600.0  # seconds from fetching the data to the start of the agent, and from its end to the last file kept
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from prefect import task
 
+from storage.runs.paths import RUN
+from storage.runs.usage import usage_rows
 from storage.store import Store
 from storage.tables import write_table
-from tasks.agent_run import RUN
-from tasks.reporting import write_aggregates, write_report
-from tasks.snapshots import snapshot_rows
-from tasks.usage import usage_rows
+from tasks.report import write_aggregates, write_report
+from tasks.wiring.snapshots import snapshot_rows
 
 # A run graded in another edition than it was made for has a second record: grade-v2.json.
 _RECORDS = (("runs", RUN), ("grades", "grade*.json"))

@@ -8,13 +8,13 @@ from typing import Any
 from prefect import task
 from prefect.context import TaskRunContext
 
+from common.progress import tell
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
-from storage.acquire import discard_archive
+from storage.datasets.prepared import check, is_verified
 from storage.lease import lease, prepare_lease
-from storage.prepared import check, is_verified
+from storage.sources.acquire import discard_archive
 from storage.store import Store
-from tasks.progress import tell
 
 
 def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:

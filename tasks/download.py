@@ -11,16 +11,16 @@ from pathlib import Path
 from prefect import task
 from prefect.tasks import exponential_backoff
 
+from common.progress import tell
 from competitions import registry
 from competitions.editions import Edition
-from storage.acquire import acquire, recorded
+from storage.datasets.prepared import is_prepared
 from storage.lease import lease
-from storage.prepared import is_prepared
 from storage.sources import source_for
+from storage.sources.acquire import acquire, recorded
 from storage.store import Store
-from tasks.policy import can_pass
-from tasks.progress import tell
-from tasks.slots import slot
+from tasks.wiring.retries import can_pass
+from tasks.wiring.slots import slot
 
 
 @task(

@@ -10,17 +10,18 @@ from typing import Any
 
 from prefect import task
 
+from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
-from competitions.errors import UnknownCompetition, UserError
+from competitions.errors import UnknownCompetition
 from grading.integrity.familiarity import correlation, mean_probability
 from storage.keys import content_key
-from storage.settings import get_settings
 from storage.sources.kaggle.kernels import read_index
 from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
 from storage.tables import read_table, write_table
 from tasks.aggregate import write_tables
-from tasks.language_model import LanguageModel, ModelError, language_model
+from tasks.wiring.language_model import LanguageModel, ModelError, language_model
 
 CHARACTERS = 8000
 """Of a text that are measured: what most models take, and as much of a long text as of a short one."""

@@ -10,19 +10,20 @@ from prefect import task
 from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
+from common.progress import tell
+from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
-from grading.isolation.shared import shared_grader
 from grading.medals import STORED, Leaderboard
 from grading.report import GradedSubmission
+from grading.workers.shared import shared_grader
+from storage.datasets.prepared import committed_key, held_part
 from storage.keys import content_key
-from storage.prepared import committed_key, held_part
-from storage.settings import get_settings
-from storage.sources.kaggle.figures import chosen_thresholds
+from storage.runs.paths import RUN
 from storage.store import Store
-from tasks.agent_run import RUN, run_row
-from tasks.progress import tell
-from tasks.snapshots import store_snapshots
+from tasks.agent_run import run_row
+from tasks.wiring.figures import chosen_thresholds
+from tasks.wiring.snapshots import store_snapshots
 
 GRADE = "grade.json"
 

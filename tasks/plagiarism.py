@@ -8,15 +8,15 @@ from typing import Any
 
 from prefect import task
 
-from competitions.errors import UserError
+from common.errors import UserError
+from common.settings import get_settings
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
-from sandbox.agents import load_agent
-from storage.settings import get_settings
+from sandbox.agent import load_agent
+from storage.runs.texts import StoredRun, code_of, note_examination, runs_of, stored_runs
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store
 from storage.tables import write_table
-from tasks.run_files import StoredRun, code_of, note_examination, runs_of, stored_runs
 
 LEAST_SHOWN = 0.05
 """Similarity below which a pair makes no row."""

@@ -9,18 +9,18 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.context import TaskRunContext
 from prefect.tasks import exponential_backoff
 
+from common.progress import tell
+from common.settings import params_of
 from competitions import registry
 from competitions.editions import Edition
-from storage.cluster import DaskExecutor
+from storage.datasets.cluster import DaskExecutor
+from storage.datasets.materialise import Progress, materialise
+from storage.datasets.prepared import committed_key
 from storage.keys import prepared_key
 from storage.lease import lease, prepare_lease
-from storage.materialise import Progress, materialise
-from storage.prepared import committed_key
-from storage.settings import params_of
 from storage.store import Store
-from tasks.policy import can_pass
-from tasks.progress import tell
-from tasks.slots import slot
+from tasks.wiring.retries import can_pass
+from tasks.wiring.slots import slot
 
 
 def split_key(competition_id: str, download_hash: str, edition: Edition) -> str:

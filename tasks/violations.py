@@ -10,16 +10,16 @@ from typing import Any
 
 from prefect import task
 
+from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.detectors import RunTexts, detect
 from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
 from storage.keys import content_key
-from storage.settings import get_settings
+from storage.runs.texts import StoredRun, code_of, logs_of, note_examination, runs_of
 from storage.store import Store
 from storage.tables import write_table
-from tasks.language_model import LanguageModel, language_model
-from tasks.run_files import StoredRun, code_of, logs_of, note_examination, runs_of
+from tasks.wiring.language_model import LanguageModel, language_model
 
 IDS = 200_000
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")

@@ -35,8 +35,8 @@ def _own_home() -> None:
 _own_home()
 
 from competitions import registry  # noqa: E402
-from deployments import s3_server  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
+from tests.s3 import radosgw as s3_server  # noqa: E402
 
 pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures"]
 

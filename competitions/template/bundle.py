@@ -6,7 +6,7 @@ Competitions whose download is fetched (source: kaggle, or a directory given wit
 import numpy as np
 import pandas as pd
 
-from competitions.bundle import zip_bytes
+from competitions.preparing.bundle import zip_bytes
 
 
 def bundle() -> bytes:

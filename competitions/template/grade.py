@@ -1,13 +1,14 @@
 """The score of a submission. What cannot be graded raises `InvalidSubmission`, as the functions used here do.
 
-grading/checks.py checks columns, rows and ids, grading/cells.py what the cells hold; grading/metrics has the metrics.
+In `competitions.scoring`, `checks` is about columns, rows and ids, `cells` about what the cells hold, and `metrics` has
+the metrics.
 """
 
 import pandas as pd
 
-from grading.cells import numbers
-from grading.checks import align
-from grading.metrics.regression import rmse
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.regression import rmse
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

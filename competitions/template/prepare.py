@@ -1,12 +1,12 @@
 """What becomes of the download: a declaration, nothing is written here.
 
-competitions/download.py says how to read the download (also archives in it), competitions/preparation.py what can be
-declared (tables, copies, archives, derived files), and competitions/splits.py how test sets are drawn.
+In `competitions.preparing`, `download` says how to read the download (also archives in it), `declaration` what can be
+declared (tables, copies, archives, derived files), and `splits` how test sets are drawn.
 """
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

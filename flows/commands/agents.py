@@ -9,8 +9,8 @@ import click
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """The agents that can be run, with their variants; with NAME (or NAME@VARIANT), all about one."""
-    from sandbox.agents import list_agents, load_agent, variants_of
-    from storage.settings import get_settings
+    from common.settings import get_settings
+    from sandbox.agent import list_agents, load_agent, variants_of
 
     folders = get_settings().agent_dirs
     if name is None:

@@ -22,9 +22,9 @@ def command(agent: str, base: str | None, packages: str, arguments: tuple[str, .
 
     The builder's pip configuration is used, and does not become part of the image.
     """
-    from sandbox.agents import load_agent
+    from common.settings import get_settings
+    from sandbox.agent import load_agent
     from sandbox.docker.build import build_agent, build_base
-    from storage.settings import get_settings
 
     pairs = dict(each.partition("=")[::2] for each in arguments)
     if "" in pairs or not all("=" in each for each in arguments):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
-from competitions.errors import UserError
 from flows.commands.options import edition_option, selected
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _show(result: Result) -> bool:
 
 def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
     """Where the download lies; None for one that is bundled."""
-    from storage.settings import get_settings
+    from common.settings import get_settings
 
     if competition.facts.source == "bundled":
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.options import open_store, store_option
 
 if TYPE_CHECKING:

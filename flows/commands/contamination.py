@@ -28,7 +28,7 @@ def command(run_group: str, model: str | None, kernels: int, store: str | None, 
     that was run with --obfuscated.
     """
     quiet_prefect()
-    from storage.settings import get_settings
+    from common.settings import get_settings
     from tasks.familiarity import find_familiarity
 
     model = model or get_settings().familiarity_model

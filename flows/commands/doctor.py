@@ -42,8 +42,8 @@ def command(
     code 1 if anything would fail.
     """
     quiet_prefect()
+    from common.settings import get_settings
     from flows import health, leftovers
-    from storage.settings import get_settings
 
     ids = selected(**which) if any(which.values()) else selected((), None, lite=True, everything=False, listed=None)
     place, settings = open_store(store, data_dir), get_settings()

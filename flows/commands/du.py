@@ -17,9 +17,9 @@ def command(store: str | None, data_dir: Path | None) -> int:
     from rich.console import Console
     from rich.table import Table
 
+    from common.settings import get_settings
     from storage.cache import Cache
-    from storage.settings import get_settings
-    from storage.usage import usage_of_machine, usage_of_store
+    from storage.upkeep.space import usage_of_machine, usage_of_store
 
     place, settings = open_store(store, data_dir), get_settings()
     cache = Cache(settings.scratch / "cache", settings.cache_limit)

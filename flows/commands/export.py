@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from common.errors import UserError
 from competitions.editions import EDITIONS
-from competitions.errors import UserError
 from flows.commands.options import open_store, store_option
 
 
@@ -33,7 +33,7 @@ def command(
     from grading.aggregate import latest_grades
     from grading.report import summarise
     from storage.tables import read_table
-    from tasks.reporting import reports_of
+    from tasks.report import reports_of
 
     place = open_store(store, data_dir)
     grades = read_table(place, "grades", [run_group])

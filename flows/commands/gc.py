@@ -28,9 +28,9 @@ def command(
     """
     if not (raw or edition or orphans or copies):
         raise click.UsageError("say what may go: --raw, --edition, --orphans, --cache")
-    from storage import collect
+    from common.settings import get_settings
     from storage.cache import Cache
-    from storage.settings import get_settings
+    from storage.upkeep import gc as collect
 
     place, settings = open_store(store, data_dir), get_settings()
     found = collect.everything(place) if raw or edition or orphans else []

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.errors import UserError
 from competitions import registry
-from competitions.errors import UserError
 from flows.commands.options import edition_option, leaderboard_option, open_store, store_option
 from flows.commands.submissions import Fetch, Line, local_copies, parse_line
 
 if TYPE_CHECKING:
     from grading.grade import Grade
-    from grading.isolation import GradingLimits
     from grading.medals import Leaderboard
+    from grading.workers import GradingLimits
     from storage.store import Store
 
 
@@ -61,8 +61,8 @@ def command(
     Each submission is read in a process of its own with limits on memory, time and size. A bad line or submission does
     not stop the others. Exit code 1 if any line could not be graded; an invalid submission is a result.
     """
-    from grading.isolation import GradingLimits
     from grading.report import summarise
+    from grading.workers import GradingLimits
 
     if not submission.is_file():
         raise UserError(f"{submission} does not exist")
@@ -119,10 +119,10 @@ def _grade(
 
     Raises `UserError` if the competition is unknown or not prepared, or its leaderboard was to be fetched and is not.
     """
-    from grading.isolation import grade_many
-    from storage.prepared import held_part
-    from storage.settings import get_settings
-    from storage.sources.kaggle.figures import chosen_thresholds
+    from common.settings import get_settings
+    from grading.workers import grade_many
+    from storage.datasets.prepared import held_part
+    from tasks.wiring.figures import chosen_thresholds
 
     competition = registry.get(name)
     options: dict[str, Any] = {

@@ -25,10 +25,10 @@ def command(
     It is read in a process with limits on memory, time and size. Exit code 1 if there is no valid submission.
     """
     competition = registry.get(competition_id)
-    from grading.isolation import IsolatedGrader
-    from storage.prepared import held_part
-    from storage.settings import get_settings
-    from storage.sources.kaggle.figures import chosen_thresholds
+    from common.settings import get_settings
+    from grading.workers import IsolatedGrader
+    from storage.datasets.prepared import held_part
+    from tasks.wiring.figures import chosen_thresholds
 
     place = open_store(store, data_dir)
     thresholds = chosen_thresholds(place, competition.facts, leaderboard)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
+from common.errors import UserError, one_line
 from competitions import registry
 from competitions.editions import EDITIONS
-from competitions.errors import UnknownCompetition, UserError
-from competitions.facts import one_line
+from competitions.errors import UnknownCompetition
 from flows.commands.options import open_store, quiet_prefect, store_option
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def command(
     from storage.store import check_run_group
     from tasks.aggregate import write_tables
     from tasks.grade import GRADE
-    from tasks.reporting import write_report
+    from tasks.report import write_report
 
     reports = [(path, _read(path)) for path in files]
     place = open_store(store, data_dir)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from common.errors import UserError
 from competitions import registry
-from competitions.errors import UserError
 from flows.commands.options import open_store, store_option
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from common.errors import UserError
 from competitions import registry
 from competitions.competition import Competition
-from competitions.errors import UserError
 from flows.commands.options import open_store, store_option
 
 if TYPE_CHECKING:
-    from storage.sources.kaggle.figures import Figure
+    from tasks.wiring.figures import Figure
 
 
 @click.command("leaderboard")
@@ -50,7 +50,8 @@ def command(competition_id: str, refresh: bool, as_json: bool, store: str | None
 
 
 def _refresh(competition: Competition, store: str | None, data_dir: Path | None) -> None:
-    from storage.sources.kaggle import figures, leaderboard
+    from storage.sources.kaggle import leaderboard
+    from tasks.wiring import figures
 
     facts = competition.facts
     if facts.source != "kaggle":

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.ls import readable
 from flows.commands.options import open_store, store_option
 from flows.commands.show import run_url
-from sandbox import control, processes
-from sandbox.follow import Follower
+from sandbox.process import processes
+from sandbox.supervision import control
+from sandbox.supervision.follow import Follower
 from storage.store import Store
 
 _LOOK_SECONDS = 0.25
@@ -30,7 +31,7 @@ def command(run: str, follow: bool, store: str | None, data_dir: Path | None) ->
     A finished run's log is read from the store. The log of one that is still going lies on the machine where the agent
     runs, below MLEBENCH_SCRATCH; call this there.
     """
-    from storage.settings import get_settings
+    from common.settings import get_settings
 
     place = readable(open_store(store, data_dir))
     url = run_url(place, run)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.options import open_store, store_option
 from flows.judged import judged
 from storage.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.options import open_store, store_option
 from flows.commands.submissions import Line
 from storage.store import Store

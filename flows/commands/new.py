@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 import competitions
+from common.errors import UserError
 from competitions import registry
-from competitions.errors import UserError
 from competitions.facts import ID_PATTERN
 
 TEMPLATE = Path(competitions.__file__).parent / "template"

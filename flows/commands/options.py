@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from common.errors import UserError
 from competitions import registry
 from competitions.editions import EDITIONS
-from competitions.errors import UserError
 from storage.store import Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -70,7 +70,7 @@ def store_option(function: Function) -> Function:
 
 def open_store(store: str | None, data_dir: Path | None) -> Store:
     """The store that the options or the settings name."""
-    from storage.settings import get_settings
+    from common.settings import get_settings
 
     if store and data_dir:
         raise click.UsageError("--store and --data-dir name the same thing; give one")
@@ -117,7 +117,7 @@ def preparation(function: Function) -> Function:
 
 def raw_directory(raw_dir: Path | None) -> str | None:
     """The directory of downloads that the option or the settings name, as text for a flow's parameters."""
-    from storage.settings import get_settings
+    from common.settings import get_settings
 
     chosen = raw_dir or get_settings().raw_dir
     if chosen and not chosen.expanduser().is_dir():

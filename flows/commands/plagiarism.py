@@ -24,9 +24,9 @@ def command(run_group: str, against: tuple[str, ...], store: str | None, data_di
     quiet_prefect()
     from competitions import registry
     from grading.page.build import clean
+    from storage.runs.texts import runs_of
     from storage.sources.kaggle.kernels import read_index
     from tasks.plagiarism import find_plagiarism
-    from tasks.run_files import runs_of
 
     place = open_store(store, data_dir)
     runs = runs_of(place, run_group)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.options import open_store, preparation, raw_directory, selected, selection, store_option
 from storage.store import Store
 
@@ -40,7 +40,7 @@ def command(
     place = open_store(store, data_dir)
     place.check()
     raw = raw_directory(raw_dir)
-    from storage.prepared import is_prepared
+    from storage.datasets.prepared import is_prepared
 
     verified = not skip_verification
     todo = [name for name in ids if not is_prepared(place, name, edition, raw, verified)]
@@ -71,7 +71,7 @@ def _require_room(store: Store, ids: list[str]) -> None:
 def _official(ids: list[str], store: Store, edition: Any) -> int:
     """Lay Kaggle's description beside ours for all that are prepared; returns the exit code."""
     from competitions import registry
-    from storage.prepared import committed_key
+    from storage.datasets.prepared import committed_key
     from storage.sources.kaggle.pages import lay_official
 
     code = 0

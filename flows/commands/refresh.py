@@ -10,7 +10,7 @@ from storage.store import Store
 def refresh_report(store: Store, run_group: str) -> None:
     """Write the report and say where it is; nothing happens for a group without grades."""
     from storage.tables import read_table
-    from tasks.reporting import write_report
+    from tasks.report import write_report
 
     if len(read_table(store, "grades", [run_group])):
         report = write_report(store, [run_group])

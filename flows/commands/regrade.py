@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.errors import UserError
 from competitions.editions import EDITIONS
-from competitions.errors import UserError
 from flows.commands.options import leaderboard_option, open_store, quiet_prefect, store_option
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def command(
     quiet_prefect()
     from storage.store import check_run_group
     from tasks.aggregate import write_tables
-    from tasks.reporting import write_report
+    from tasks.report import write_report
 
     place = open_store(store, data_dir)
     records = place.glob(f"runs/{run_group}/*/*/run.json")
@@ -74,7 +74,7 @@ def _regrade(
     store: Store, folder: str, group: str, edition: Any, leaderboard: Leaderboard
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Grade one run again; returns the record before, if there was one, and after."""
-    from tasks.agent_run import RUN
+    from storage.runs.paths import RUN
     from tasks.grade import GRADE, grade_key, grade_run
 
     run = store.read_json(f"{folder}/{RUN}") or {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.options import open_store, store_option
 
 
@@ -46,7 +46,7 @@ def command(
     report.html and report.md; the numbers go to tables/aggregates as well. Prints where the page lies.
     """
     from storage.tables import read_table
-    from tasks.reporting import write_aggregates, write_report
+    from tasks.report import write_aggregates, write_report
 
     place = open_store(store, data_dir)
     groups = list(dict.fromkeys(run_groups))

@@ -25,7 +25,7 @@ def show_results(store: Store, run_group: str) -> None:
     from grading.aggregate import aggregate
     from grading.page import medal_table
     from storage.tables import read_table
-    from tasks.reporting import counted_competitions
+    from tasks.report import counted_competitions
 
     console = Console(highlight=False)
     grades = read_table(store, "grades", [run_group])

@@ -79,9 +79,9 @@ def command(
 
     What is prepared, run or graded already is reused.
     """
-    from sandbox.agents import load_agent
+    from common.settings import get_settings
+    from sandbox.agent import load_agent
     from sandbox.isolation import Isolation
-    from storage.settings import get_settings
     from storage.store import check_run_group
 
     ids = selected(**which)

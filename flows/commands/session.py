@@ -77,7 +77,7 @@ def _interruptible() -> Iterator[None]:
     def stop(_signal: int, _frame: Any) -> None:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
         click.echo("\nstopping ...", err=True)
-        from tasks.backends import stop_all
+        from tasks.wiring.backends import stop_all
 
         threading.Thread(target=stop_all, daemon=True).start()
         raise KeyboardInterrupt

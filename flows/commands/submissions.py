@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from competitions.errors import UserError
-from competitions.facts import one_line
+from common.errors import UserError, one_line
 
 Known = TypeVar("Known")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from competitions.errors import UserError
+from common.errors import UserError
 from flows.commands.options import open_store, store_option
 
 
@@ -19,8 +19,8 @@ def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
     Each run's ledger is recomputed entry by entry, and every file that it vouches for is read again. With
     MLEBENCH_LEDGER_KEY set, signatures are checked too. Exit code 1 if anything disagrees.
     """
-    from storage.settings import get_settings
-    from tasks.ledger import verify_group
+    from common.settings import get_settings
+    from storage.runs.evidence.seal import verify_group
 
     place = open_store(store, data_dir)
     results = verify_group(place, run_group)

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grading.errors import InvalidSubmission
+from competitions.scoring.errors import InvalidSubmission
 from grading.selfcheck.csvfile import table, to_csv
 from grading.selfcheck.hostile import hostile_submissions
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from competitions.errors import UserError
-from grading.errors import InvalidSubmission
+from common.errors import UserError
+from competitions.scoring.errors import InvalidSubmission
 from grading.selfcheck.checks import CHECKS, Skipped, Subject
 
 if TYPE_CHECKING:

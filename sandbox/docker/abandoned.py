@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox import control
 from sandbox.docker.engine import AGENT, ROLE, RUN, WORKDIR, in_words
 from sandbox.docker.network import remove, socket_folder
 from sandbox.docker.results import finish, undo_collection
 from sandbox.docker.runs import free
 from sandbox.docker.watch import Watch, moment
 from sandbox.errors import BackendError
-from sandbox.files import remove_tree
 from sandbox.limits import Limits
+from sandbox.supervision import control
+from sandbox.world.files import remove_tree
 
 if TYPE_CHECKING:
     from docker import DockerClient

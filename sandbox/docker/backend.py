@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
-from sandbox import control
 from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, Status
 from sandbox.docker import network, runs, watch
 from sandbox.docker.check import refuse_privileged
@@ -27,10 +26,11 @@ from sandbox.docker.launch import launch
 from sandbox.docker.proxy import AllowlistProxy
 from sandbox.docker.results import finish, undo_collection
 from sandbox.errors import BackendError, RunLost
-from sandbox.files import remove_tree
-from sandbox.follow import Follower
 from sandbox.limits import CANCEL_SECONDS
-from sandbox.services import Reach
+from sandbox.services.run_services import Reach
+from sandbox.supervision import control
+from sandbox.supervision.follow import Follower
+from sandbox.world.files import remove_tree
 
 if TYPE_CHECKING:
     from docker import DockerClient

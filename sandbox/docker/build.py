@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from sandbox.agents import BASE_IMAGE, DOCKERFILE, Agent
+from sandbox.agent import BASE_IMAGE, DOCKERFILE, Agent
 from sandbox.docker.engine import PREFIX, connect
 from sandbox.errors import BuildError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sandbox.agents import Agent
+from sandbox.agent import Agent
 from sandbox.docker.containers import check_runtime, find_image
 from sandbox.docker.engine import connect
 from sandbox.docker.gpus import check_count

@@ -13,7 +13,7 @@ from sandbox.docker.engine import AGENT, GPUS, ROLE, in_words
 from sandbox.docker.network import ALIAS, NOWHERE, PROXY_PORT, Policy
 from sandbox.errors import BackendError
 from sandbox.limits import GIB, MIB
-from sandbox.world import DESCRIPTION, descriptions, environment
+from sandbox.world.layout import DESCRIPTION, descriptions, environment
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox import control
 from sandbox.backend import RunSpec
 from sandbox.docker import network, runs
 from sandbox.docker.containers import HOME, options, user
 from sandbox.docker.engine import in_words
-from sandbox.world import lay_out
+from sandbox.supervision import control
+from sandbox.world.layout import lay_out
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 
-from sandbox import control
-from sandbox.collect import collect
 from sandbox.docker.watch import State, Watch
 from sandbox.errors import BackendError
-from sandbox.files import remove_tree
+from sandbox.supervision import control
+from sandbox.supervision.harvest import collect
+from sandbox.world.files import remove_tree
 
 
 def finish(watched: Watch, last: State, layout: control.Layout) -> control.Outcome:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.control import Layout
 from sandbox.docker.engine import AGENT, PREFIX, RUN, WORKDIR, in_words, labelled
+from sandbox.supervision.control import Layout
 
 if TYPE_CHECKING:
     from docker import DockerClient

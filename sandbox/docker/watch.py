@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.control import Layout
+from common.units import duration, size
 from sandbox.docker.engine import EngineGone, in_words
 from sandbox.errors import BackendError
-from sandbox.files import bytes_on_disk
 from sandbox.limits import CANCEL_SECONDS, Limits
-from sandbox.output import CappedLog
-from sandbox.snapshots import Snapshots
-from sandbox.units import duration, size
-from sandbox.watching import Ending, Interval
+from sandbox.supervision.control import Layout
+from sandbox.supervision.output import CappedLog
+from sandbox.supervision.snapshots import Snapshots
+from sandbox.supervision.watching import Ending, Interval
+from sandbox.world.files import bytes_on_disk
 
 LOOK_SECONDS = 0.25
 ENGINE_SECONDS = 60.0

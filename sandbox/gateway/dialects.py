@@ -8,7 +8,7 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from storage.providers import Api, Provider
+from common.providers import Api, Provider
 
 Problem = Literal["request", "token", "missing", "too_large", "budget", "busy", "account", "upstream", "timeout"]
 

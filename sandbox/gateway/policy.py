@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from common.providers import Api, Price, Provider
 from sandbox.limits import MIB
-from storage.providers import Api, Price, Provider
 
 
 @dataclass(frozen=True)

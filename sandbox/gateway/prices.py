@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from common.providers import Price
 from sandbox.gateway.tokens import Usage
-from storage.providers import Price
 
 _DATE = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 

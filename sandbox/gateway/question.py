@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
+from common.providers import Api
+from common.units import size
 from sandbox.gateway.dialects import Problem
-from sandbox.units import size
-from storage.providers import Api
 
 BODY_SECONDS = 120.0
 MODEL_CHARACTERS = 200

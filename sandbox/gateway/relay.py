@@ -13,12 +13,12 @@ from typing import Any
 
 import httpx
 
+from common.providers import Api
+from sandbox.gateway.budget import Entry
 from sandbox.gateway.dialects import headers_to_agent
-from sandbox.gateway.ledger import Entry
 from sandbox.gateway.redact import Redactor
 from sandbox.gateway.tokens import StreamMeter, Usage, estimate, reported
 from sandbox.limits import MIB
-from storage.providers import Api
 
 logger = logging.getLogger(__name__)
 

@@ -16,18 +16,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from common.jsonlines import Journal
+from common.providers import Api, Provider
 from sandbox.gateway import dialects
+from sandbox.gateway.budget import Entry, Ledger
 from sandbox.gateway.dialects import ENDPOINTS, Endpoint, Problem
-from sandbox.gateway.ledger import Entry, Ledger
 from sandbox.gateway.policy import GatewayPolicy
 from sandbox.gateway.prices import cost_of, price_of
 from sandbox.gateway.question import Question, Refused, read_question
 from sandbox.gateway.redact import Redactor
 from sandbox.gateway.relay import Relay, Trouble
 from sandbox.gateway.tokens import Usage, estimate
-from sandbox.journal import Journal
 from sandbox.limits import GIB
-from storage.providers import Api, Provider
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from storage.providers import Api
+from common.providers import Api
 
 BYTES_PER_TOKEN = 4
 """For estimates; about right for English and code."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from grading.isolation import IsolatedGrader
+    from grading.workers import IsolatedGrader
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sandbox.journal import Journal
+from common.jsonlines import Journal
 from sandbox.limits import GIB, MIB
 from sandbox.serving import in_thread
 from sandbox.validation.check import Check, Verdict

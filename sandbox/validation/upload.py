@@ -13,8 +13,8 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
+from common.units import size
 from sandbox.serving import in_thread
-from sandbox.units import size
 
 FIELD = "file"
 FORM_BYTES = 64 * 1024

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import anonymous
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import anonymous
 
 
 @pytest.fixture

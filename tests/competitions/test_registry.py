@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from common.errors import UserError
 from competitions import registry
-from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit, UserError
+from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 
 
 def test_an_unknown_id_names_close_matches() -> None:

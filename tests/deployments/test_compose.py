@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
+from common.settings import Settings
 from deployments import image
 from deployments.services import free_port
-from storage.settings import Settings
 from tests.conftest import REQUIRED
 from tests.deployments.installation import FINAL, ROOT, until
 

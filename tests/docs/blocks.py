@@ -29,8 +29,8 @@ from typing import Any
 
 import yaml
 
+from common.settings import get_settings
 from flows.cli import main
-from storage.settings import get_settings
 
 ROOT = Path(__file__).parents[2]
 # What the first ones leave, the others use.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.settings import get_settings
+from common.settings import get_settings
 from tests.docs.blocks import DOCUMENTS, READ, ROOT, RUN, blocks, matches, run
 
 pytestmark = pytest.mark.timeout(900)  # a document is one test, and runs many commands

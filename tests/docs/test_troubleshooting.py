@@ -11,7 +11,7 @@ import pytest
 from tests.docs.blocks import ROOT
 
 DOCUMENT = ROOT / "docs" / "troubleshooting.md"
-PACKAGES = ("competitions", "grading", "storage", "sandbox", "tasks", "flows")
+PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
 GAP = "..."
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.settings import get_settings
+from common.settings import get_settings
 from storage.store import Store
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from common.progress import Event, listen
+from common.settings import get_settings
 from competitions import registry
 from flows.prepare import prepare
-from storage.prepared import committed_key
-from storage.settings import get_settings
+from storage.datasets.prepared import committed_key
 from storage.store import Store
-from tasks.progress import Event, listen
 from tests.flows.test_cli import start, until
 
 PREPARE = """\
 import os, select
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
 
 def prepare(raw, edition, params):
     with open({runs!r}, "a") as runs:

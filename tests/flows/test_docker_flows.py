@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
+from common.settings import get_settings
 from flows.cli import main
 from flows.full_benchmark import full_benchmark
-from sandbox.agents import BUILTIN_AGENTS, load_agent
+from sandbox.agent import BUILTIN_AGENTS, load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tests.flows.scripted_model import ScriptedModel, serving

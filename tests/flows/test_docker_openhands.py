@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from common.settings import get_settings
 from flows.full_benchmark import full_benchmark
-from sandbox.agents import load_agent
+from sandbox.agent import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tests.flows.scripted_model import ScriptedModel, serving

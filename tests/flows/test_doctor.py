@@ -9,17 +9,17 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from common.progress import Event
+from common.settings import get_settings
 from competitions import registry
 from flows import health
 from flows.board import Board
 from flows.cli import cli
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
+from storage.datasets.materialise import materialise
 from storage.lease import lease, prepare_lease
-from storage.materialise import materialise
-from storage.settings import get_settings
 from storage.store import Store
-from tasks.progress import Event
 
 
 def mlebench(*arguments: str) -> tuple[int, str]:

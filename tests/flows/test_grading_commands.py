@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
 from grading.report import GradingReport
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tasks.aggregate import write_tables

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from common.settings import get_settings
 from flows.cli import main
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table, write_frame
 from tests.flows.test_integrity_violations import provided

@@ -60,7 +60,7 @@ def test_an_obfuscated_run_does_not_learn_its_competition(store: Store, agent: s
 def test_a_competition_without_such_a_description_is_told_at_once(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from storage.settings import get_settings
+    from common.settings import get_settings
 
     assert main(["new", "mine", "--into", str(tmp_path / "own")]) == 0
     monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path / "own"))
@@ -74,9 +74,9 @@ def test_a_competition_without_such_a_description_is_told_at_once(
 
 def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) -> None:
     """Without an engine: what would be mounted. The data themselves are mounted read-only and cannot be changed."""
-    from sandbox.agents import load_agent
+    from sandbox.agent import load_agent
     from sandbox.docker.containers import HOME, options
-    from sandbox.world import lay_out
+    from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"
     data.mkdir(parents=True)
@@ -96,8 +96,8 @@ def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) 
 
 
 def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not(tmp_path: Path) -> None:
-    from sandbox.agents import load_agent
-    from sandbox.world import lay_out
+    from sandbox.agent import load_agent
+    from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"
     data.mkdir(parents=True)
@@ -112,8 +112,8 @@ def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not
 
 
 def test_a_check_that_cannot_be_made_fails_by_itself(store: Store, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from common.settings import get_settings
     from flows.outcome import PartlyFailed
-    from storage.settings import get_settings
 
     monkeypatch.setenv("MLEBENCH_INTEGRITY_MODEL", "nobody-serves-it")
     get_settings.cache_clear()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import get_settings
 from flows.cli import main
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 

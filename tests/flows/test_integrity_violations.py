@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from common.settings import get_settings
 from flows.cli import main
 from sandbox.serving import listen_tcp, run, serve
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tests.flows.test_integrity_plagiarism import add_run
@@ -102,7 +102,7 @@ def test_a_model_that_cannot_be_asked_is_one_line(store: Store, llm, capfd, monk
 
 
 def test_the_ends_of_an_overlong_log_are_read(store: Store, capfd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.run_files.LOG_BYTES", 4000)
+    monkeypatch.setattr("storage.runs.texts.LOG_BYTES", 4000)
     line = "$ wget https://example.org/answers.zip\n"
     filler = "an honest line of a log\n" * 1000
     add_run(store, "g", "a", {"main.py": CODE.replace("import requests\n", "")}, {"agent.log": filler + line})

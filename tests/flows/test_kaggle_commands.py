@@ -13,16 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from common.errors import UserError
 from competitions import registry
-from competitions.errors import UserError
 from flows.cli import main
-from storage.materialise import materialise
-from storage.prepared import local_part
-from storage.sources.kaggle.figures import compare_percentiles
+from storage.datasets.materialise import materialise
+from storage.datasets.prepared import local_part
+from storage.notebooks import plain_code
 from storage.sources.kaggle.leaderboard import Team, read_leaderboard
-from storage.sources.kaggle.notebook import plain_code
 from storage.store import Store
 from storage.tables import read_table
+from tasks.wiring.figures import compare_percentiles
 from tests.kaggle_server import KaggleServer
 from tests.prepared import PreparedCompetitions
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tests.kaggle_server import Fault, KaggleServer

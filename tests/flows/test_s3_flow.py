@@ -11,17 +11,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from common.progress import Event, listen
+from common.settings import get_settings
 from competitions import registry
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
-from storage.cluster import DaskExecutor
-from storage.materialise import materialise
-from storage.prepared import committed_key
-from storage.settings import get_settings
+from storage.datasets.cluster import DaskExecutor
+from storage.datasets.materialise import materialise
+from storage.datasets.prepared import committed_key
 from storage.store import Store
-from tasks.progress import Event, listen
 from tests.s3.fixtures import Bucket
-from tests.storage.dask_processes import DaskProcesses
+from tests.storage.datasets.dask_processes import DaskProcesses
 
 
 @pytest.fixture

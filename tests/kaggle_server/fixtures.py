@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.settings import get_settings
+from common.settings import get_settings
 from tests.kaggle_server.server import KaggleServer
 from tests.prepared import PreparedCompetitions
 

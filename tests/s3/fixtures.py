@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from deployments.s3_server import S3Server, missing
+from tests.s3.radosgw import S3Server, missing
 
 
 class Moto:

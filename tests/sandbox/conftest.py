@@ -10,12 +10,12 @@ import psutil
 import pytest
 import yaml
 
-from sandbox import control
-from sandbox.agents import Agent, load_agent
+from sandbox.agent import Agent, load_agent
 from sandbox.backend import RunHandle, RunResult, RunSpec
 from sandbox.limits import GIB, MIB, Limits
-from sandbox.process import ProcessBackend
-from sandbox.processes import RUN_MARKER
+from sandbox.process.backend import ProcessBackend
+from sandbox.process.processes import RUN_MARKER
+from sandbox.supervision import control
 
 LIMITS = Limits(
     time_limit_seconds=60, grace_seconds=0.5, memory_bytes=GIB, disk_bytes=64 * MIB, processes=100, log_bytes=MIB

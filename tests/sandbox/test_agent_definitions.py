@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agents import BUILTIN_AGENTS, Agent, list_agents, load_agent
+from sandbox.agent import BUILTIN_AGENTS, Agent, list_agents, load_agent
 from sandbox.errors import AgentError, UnknownAgent
 from sandbox.limits import Limits
 
@@ -149,14 +149,14 @@ def test_overrides_leave_out_none() -> None:
 
 def test_importing_the_sandbox_is_cheap() -> None:
     heavy = "pandas numpy sklearn dask distributed prefect docker"
-    code = f"import sys, sandbox.process; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    code = f"import sys, sandbox.process.backend; print([m for m in '{heavy}'.split() if m in sys.modules])"
     assert (
         subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2]).strip() == "[]"
     )
 
 
 def test_the_supervisor_needs_no_pydantic() -> None:
-    code = "import sys, sandbox.supervisor; print('pydantic' in sys.modules)"
+    code = "import sys, sandbox.process.supervisor; print('pydantic' in sys.modules)"
     assert (
         subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2]).strip()
         == "False"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
-from sandbox.agents import BUILTIN_AGENTS, Agent, load_agent, variants_of
+from sandbox.agent import BUILTIN_AGENTS, Agent, load_agent, variants_of
 from sandbox.errors import AgentError
 from sandbox.secrets import resolve
 

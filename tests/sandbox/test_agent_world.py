@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from sandbox import files
-from sandbox.agents import Agent
+from common.units import duration, size
+from sandbox.agent import Agent
 from sandbox.backend import Allowance, RunSpec
 from sandbox.errors import BackendError
-from sandbox.files import bytes_on_disk, copy_data, remove_tree
-from sandbox.instructions import instructions
-from sandbox.units import duration, size
-from sandbox.world import environment, lay_out, start_command
+from sandbox.world import files
+from sandbox.world.files import bytes_on_disk, copy_data, remove_tree
+from sandbox.world.instructions import instructions
+from sandbox.world.layout import environment, lay_out, start_command
 
 
 @pytest.fixture

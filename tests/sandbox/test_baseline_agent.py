@@ -16,9 +16,9 @@ import pytest
 from PIL import Image
 from sklearn import datasets, metrics
 
-from sandbox.agents import BUILTIN_AGENTS, load_agent
+from sandbox.agent import BUILTIN_AGENTS, load_agent
 from sandbox.backend import RunSpec
-from sandbox.process import ProcessBackend
+from sandbox.process.backend import ProcessBackend
 
 Attempt = Callable[..., tuple[pd.DataFrame, str]]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.collect import collect
 from sandbox.limits import Limits
-from sandbox.output import CappedLog
+from sandbox.supervision.harvest import collect
+from sandbox.supervision.output import CappedLog
 
 LIMITS = Limits(submission_bytes=1000, collected_bytes=1000, collected_files=5)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agents import load_agent
+from sandbox.agent import load_agent
 from sandbox.backend import RunSpec
-from sandbox.process import ProcessBackend
+from sandbox.process.backend import ProcessBackend
 
 SAMPLE = "id,label\n1,0\n2,0\n"
 

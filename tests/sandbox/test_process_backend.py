@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agents import Agent
+from sandbox.agent import Agent
 from sandbox.backend import Backend, RunSpec
 from sandbox.errors import BackendError, UntrustedAgentRefused
-from sandbox.process import ProcessBackend
+from sandbox.process.backend import ProcessBackend
 
 HANDS_IN = 'echo begun\nprintf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 WAITS_FOR_GO = 'echo started >>"$LOGS_DIR/starts"; echo waiting\nwhile [ ! -e go ]; do sleep 0.02; done\n'
@@ -52,7 +52,9 @@ def test_the_agent_sees_its_world_and_no_secret(run: Callable, monkeypatch: pyte
 
 
 def test_python_is_the_one_with_the_packages_but_not_the_project(run: Callable) -> None:
-    done = run('"$MLEBENCH_PYTHON" -c "import numpy; print(numpy.__name__)"; cd /; python -c "import sandbox.process"')
+    done = run(
+        '"$MLEBENCH_PYTHON" -c "import numpy; print(numpy.__name__)"; cd /; python -c "import sandbox.process.backend"'
+    )
     assert done.lines[0] == "numpy"
     assert "ModuleNotFoundError" in done.log or "sandbox" in _installed()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from sandbox.limits import MIB
-from sandbox.process import ProcessBackend
+from sandbox.process.backend import ProcessBackend
 
 HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 DOUBLE_FORK = """\

@@ -12,20 +12,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox import control
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError, RunLost
-from sandbox.process import ProcessBackend
+from sandbox.process.backend import ProcessBackend
+from sandbox.supervision import control
 
 WAITS_FOR_GO = 'echo started >>"$LOGS_DIR/starts"; echo waiting\nwhile [ ! -e go ]; do sleep 0.02; done\necho going\n'
 HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 ORCHESTRATOR = """
 import sys
 from pathlib import Path
-from sandbox.agents import load_agent
+from sandbox.agent import load_agent
 from sandbox.backend import RunSpec
 from sandbox.limits import Limits
-from sandbox.process import ProcessBackend
+from sandbox.process.backend import ProcessBackend
 
 agent, data, workdir, end = sys.argv[1:]
 backend = ProcessBackend()

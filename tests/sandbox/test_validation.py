@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.services import RECORDS, Reach, RunServices
+from sandbox.services.run_services import RECORDS, Reach, RunServices
 from sandbox.validation import service, upload
 from sandbox.validation.check import Verdict
 from sandbox.validation.service import ValidationLimits
@@ -254,7 +254,7 @@ def test_the_script(opened, check, tmp_path: Path, make_spec, with_curl: bool) -
     import dataclasses
     import sys
 
-    from sandbox.world import lay_out
+    from sandbox.world.layout import lay_out
 
     if with_curl and not shutil.which("curl"):
         pytest.skip("curl is not installed")

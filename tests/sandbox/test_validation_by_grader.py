@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from grading.grade import Grade
-from grading.isolation import IsolatedGrader
+from grading.workers import IsolatedGrader
 from sandbox.validation.check import GraderCheck, Verdict
 from tests.prepared import Prepared, PreparedCompetitions
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from common.processes import alive, identity
 from storage.lease import LeaseLost, lease
-from storage.processes import alive, identity
 from storage.store import Store
 from tests.s3.fixtures import Bucket
 

@@ -12,14 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
-from competitions.download import Download
-from competitions.errors import UserError
-from storage.fetch import DamagedFile
-from storage.materialise import MARKER, Serial, materialise
-from storage.prepared import held_part
+from competitions.preparing.download import Download
+from storage.datasets.fetch import DamagedFile
+from storage.datasets.materialise import MARKER, Serial, materialise
+from storage.datasets.prepared import held_part
 from storage.remote import passes
-from storage.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table, write_table
 from storage.writers import StoreError

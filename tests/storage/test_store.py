@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.errors import UserError
+from common.errors import UserError
 from storage.store import Store, check_run_group
 from storage.tables import read_table, write_table
 from storage.writers import StoreError

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
+from common.settings import get_settings
 from competitions import registry
 from sandbox import serving
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
-from storage.materialise import materialise
-from storage.settings import get_settings
+from storage.datasets.materialise import materialise
 from storage.store import Store
 from storage.tables import read_table
 from tasks.agent_run import agent_run
 from tasks.aggregate import write_tables
-from tasks.backends import stop_all
+from tasks.wiring.backends import stop_all
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 

@@ -2,10 +2,10 @@ import math
 
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import labelled_numbers
-from grading.checks import align
-from grading.metrics.boxes3d import Box3D, mean_average_precision_3d, problem
+from competitions.scoring.cells import labelled_numbers
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.boxes3d import Box3D, mean_average_precision_3d, problem
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 Records = list[dict[str, Any]]
 UNSPLIT = ("attribute", "category", "sensor", "visibility")

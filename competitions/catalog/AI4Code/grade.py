@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import as_text
-from grading.checks import align
-from grading.metrics.ranking import kendall_tau_orders
+from competitions.scoring.cells import as_text
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.ranking import kendall_tau_orders
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -3,9 +3,9 @@ from random import Random
 
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 ALGORITHMS = ["JMiPOD", "JUNIWARD", "UERD"]
 

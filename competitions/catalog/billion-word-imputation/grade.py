@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from grading.cells import texts
-from grading.checks import align
-from grading.metrics.text import levenshtein
+from competitions.scoring.cells import texts
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.text import levenshtein
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

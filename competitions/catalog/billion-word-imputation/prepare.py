@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation, text_content
+from competitions.preparing.declaration import Preparation, text_content
+from competitions.preparing.download import Download
 
 HEADER = '"id","sentence"\n'
 

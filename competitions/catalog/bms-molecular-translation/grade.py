@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import as_text
-from grading.checks import align
-from grading.metrics.text import levenshtein
+from competitions.scoring.cells import as_text
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.text import levenshtein
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

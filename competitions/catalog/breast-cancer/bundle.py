@@ -2,7 +2,7 @@
 
 from sklearn.datasets import load_breast_cancer
 
-from competitions.bundle import zip_bytes
+from competitions.preparing.bundle import zip_bytes
 
 
 def bundle() -> bytes:

@@ -10,11 +10,11 @@ from itertools import chain, islice
 import numpy as np
 import pandas as pd
 
-from competitions import bson
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing import bson
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

@@ -1,6 +1,6 @@
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split, split_by
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split, split_by
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import numbers
-from grading.checks import align, align_repeated
-from grading.metrics.regression import group_mean_log_mae
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, align_repeated
+from competitions.scoring.metrics.regression import group_mean_log_mae
 
 TARGET = "scalar_coupling_constant"
 

@@ -1,9 +1,9 @@
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split_groups
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split_groups
 
 TARGET = "scalar_coupling_constant"
 QUANTITIES = [

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import numbers
-from grading.checks import align
-from grading.metrics.regression import rmse
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.regression import rmse
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -1,5 +1,5 @@
-from competitions.download import Download
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

@@ -7,7 +7,7 @@ import pandas as pd
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from competitions.bundle import zip_bytes
+from competitions.preparing.bundle import zip_bytes
 
 
 def bundle() -> bytes:

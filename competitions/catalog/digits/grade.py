@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import labels
-from grading.checks import align
-from grading.metrics.classification import accuracy
+from competitions.scoring.cells import labels
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.classification import accuracy
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -1,9 +1,9 @@
 import json
 from pathlib import Path
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import one_hot, split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import one_hot, split
 
 CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())
 

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from competitions.bigtable import BigTable
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
+from competitions.preparing.tables.bigtable import BigTable
 
 GUESS = "javascript c# python php java"
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align, require_exact_columns
-from grading.metrics.ranking import label_ranking_average_precision
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.ranking import label_ranking_average_precision
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())["classes"]
 LABELS = "FSDKaggle2019.meta"

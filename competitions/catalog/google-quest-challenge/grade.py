@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from grading.cells import numbers
-from grading.checks import align, require_exact_columns, require_rows, sort_by
-from grading.metrics.regression import spearman
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, require_exact_columns, require_rows, sort_by
+from competitions.scoring.metrics.regression import spearman
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split, split_by
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split, split_by
 
 TARGETS = json.loads((Path(__file__).parent / "targets.json").read_text())
 

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import runs
-from grading.checks import align
-from grading.metrics.masks import overlap
+from competitions.scoring.cells import runs
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.masks import overlap
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -3,10 +3,10 @@ from random import Random
 import numpy as np
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split
-from grading.metrics.masks import encode_runs
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
+from competitions.scoring.metrics.masks import encode_runs
 
 BANDS = [f"band_{band:02d}.npy" for band in range(8, 17)]
 MASKS = ["human_individual_masks.npy", "human_pixel_masks.npy"]

@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import as_text
-from grading.checks import align, require_exact_columns
-from grading.metrics.ranking import mean_average_precision_at_k
+from competitions.scoring.cells import as_text
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -1,11 +1,11 @@
-"""The 32 million transactions are never in memory as a whole: see competitions.bigtable. Pictures are copied."""
+"""The 32 million transactions are never in memory as a whole (`BigTable`); pictures are copied."""
 
 import numpy as np
 import pandas as pd
 
-from competitions.bigtable import BigTable
-from competitions.download import Download
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.tables.bigtable import BigTable
 
 WEEK = pd.Timedelta(days=7)
 COPIED = ["sample_submission.csv", "articles.csv", "customers.csv"]

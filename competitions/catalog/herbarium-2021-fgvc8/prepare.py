@@ -1,6 +1,6 @@
-from competitions import coco
-from competitions.download import Download
-from competitions.preparation import Preparation
+from competitions.preparing import coco
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

@@ -2,10 +2,10 @@ from itertools import groupby
 
 import pandas as pd
 
-from competitions import coco
-from competitions.coco import Pair
-from competitions.download import Download
-from competitions.preparation import Preparation
+from competitions.preparing import coco
+from competitions.preparing.coco import Pair
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

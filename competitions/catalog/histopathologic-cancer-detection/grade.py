@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import probabilities
-from grading.checks import align
-from grading.metrics.ranking import roc_auc
+from competitions.scoring.cells import probabilities
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.ranking import roc_auc
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

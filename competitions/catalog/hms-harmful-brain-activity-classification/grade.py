@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers, require_numeric, require_row_sums
-from grading.checks import require_columns, require_rows, require_same_ids
-from grading.metrics.probability import kl_divergence
+from competitions.scoring.cells import numbers, require_numeric, require_row_sums
+from competitions.scoring.checks import require_columns, require_rows, require_same_ids
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.probability import kl_divergence
 
 VOTES = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
 EPS = 1e-15

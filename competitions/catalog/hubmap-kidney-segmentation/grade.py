@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from grading.cells import runs
-from grading.checks import align
-from grading.metrics.masks import dice
+from competitions.scoring.cells import runs
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.masks import dice
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

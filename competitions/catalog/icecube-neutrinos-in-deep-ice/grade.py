@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import numbers, require_numeric
-from grading.checks import align, require_exact_columns
-from grading.metrics.geo import angular_distance
+from competitions.scoring.cells import numbers, require_numeric
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.metrics.geo import angular_distance
 
 ANGLES = ["azimuth", "zenith"]
 

@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 ANGLES = ["azimuth", "zenith"]
 PULSES = ["batch_id", "event_id", "first_pulse_index", "last_pulse_index"]

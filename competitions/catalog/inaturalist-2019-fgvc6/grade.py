@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.checks import align
-from grading.metrics.classification import accuracy
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.classification import accuracy
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -2,9 +2,9 @@ from random import Random
 
 import pandas as pd
 
-from competitions import coco
-from competitions.download import Download
-from competitions.preparation import Preparation
+from competitions.preparing import coco
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 ARCHIVE = "train_val2019.tar.gz"
 

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import integers, numbers, whole_numbers
-from grading.checks import align
-from grading.metrics.classification import f1_macro
+from competitions.scoring.cells import integers, numbers, whole_numbers
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.classification import f1_macro
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

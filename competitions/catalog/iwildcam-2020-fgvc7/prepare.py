@@ -3,11 +3,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from competitions import coco
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing import coco
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"

@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align, require_exact_columns, require_rows
-from grading.metrics.ranking import mean_columnwise_roc_auc
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, require_exact_columns, require_rows
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

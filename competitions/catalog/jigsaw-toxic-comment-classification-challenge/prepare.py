@@ -1,6 +1,6 @@
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 CLASSES = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
 

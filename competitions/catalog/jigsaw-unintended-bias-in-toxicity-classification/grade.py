@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align
-from grading.metrics.bias import bias_auc
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.bias import bias_auc
 
 IDENTITIES = [
     "male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim", "black", "white",

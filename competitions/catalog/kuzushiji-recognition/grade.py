@@ -3,11 +3,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import texts
-from grading.checks import align
-from grading.metrics.classification import f_beta
-from grading.metrics.detection import located_counts
+from competitions.scoring.cells import texts
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.classification import f_beta
+from competitions.scoring.metrics.detection import located_counts
 
 MOST_POINTS = 1200  # the organisers' limit for a page; the published grader does not enforce it
 

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import probability_rows
-from grading.checks import align, require_exact_columns
-from grading.metrics.probability import log_loss
+from competitions.scoring.cells import probability_rows
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.metrics.probability import log_loss
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

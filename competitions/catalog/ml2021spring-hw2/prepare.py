@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from competitions.arrays import array_content, array_length, read_array
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.arrays import array_content, array_length, read_array
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 FOLDER = "timit_11/timit_11"
 SEGMENT = 1_000  # frames in a row that go to one part together in v2

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 SPECIES = range(19)
 TEST_RECORDINGS = 64

@@ -1,9 +1,9 @@
-"""The table of 55 million rows is never in memory as a whole: see competitions.bigtable."""
+"""The table of 55 million rows is never in memory as a whole: see competitions.preparing.tables.bigtable."""
 
-from competitions.bigtable import BigTable
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
+from competitions.preparing.tables.bigtable import BigTable
 
 TEST_ROWS = 9914
 NOTE = "GCP-Coupons-Instructions.rtf"

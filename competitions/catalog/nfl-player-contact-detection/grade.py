@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import numbers, whole_numbers
-from grading.checks import align
-from grading.metrics.classification import matthews_corrcoef
+from competitions.scoring.cells import numbers, whole_numbers
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.classification import matthews_corrcoef
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -4,9 +4,9 @@ Tables are read as pandas reads by default: its fast float parser (`float_precis
 decide how numbers are written back. All tables together (10 million rows) stay below 5 GB.
 """
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split_by
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split_by
 
 TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
 VIEWS = ("All29", "Endzone", "Sideline")

@@ -1,9 +1,9 @@
 import pandas as pd
 from numpy.typing import NDArray
 
-from grading.cells import numbers
-from grading.checks import align, require_columns, require_rows
-from grading.metrics.regression import rmsle
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, require_columns, require_rows
+from competitions.scoring.metrics.regression import rmsle
 
 TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
 

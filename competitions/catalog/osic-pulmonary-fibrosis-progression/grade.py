@@ -1,10 +1,10 @@
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align, require_columns
-from grading.metrics.regression import laplace_log_likelihood
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, require_columns
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.regression import laplace_log_likelihood
 
 ID = "Patient_Week"
 PREDICTED = ["FVC", "Confidence"]

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import as_text, choices, labels
-from grading.checks import align
-from grading.metrics.classification import accuracy
+from competitions.scoring.cells import as_text, choices, labels
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.classification import accuracy
 
 CLASSES = (
     "bacterial_leaf_blight",

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import numbers
-from grading.checks import align, require_exact_columns
-from grading.metrics.ranking import mean_columnwise_roc_auc
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

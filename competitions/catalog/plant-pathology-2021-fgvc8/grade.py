@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import texts
-from grading.checks import align
-from grading.metrics.classification import f1_micro_sets
+from competitions.scoring.cells import texts
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.classification import f1_micro_sets
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import choices, texts
-from grading.checks import align
-from grading.metrics.classification import accuracy
+from competitions.scoring.cells import choices, texts
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.classification import accuracy
 
 SPECIES = (
     "Black-grass",

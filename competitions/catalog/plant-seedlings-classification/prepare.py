@@ -1,8 +1,8 @@
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import anonymous, split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import anonymous, split
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

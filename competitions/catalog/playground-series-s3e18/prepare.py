@@ -1,7 +1,7 @@
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 TARGETS = [f"EC{number}" for number in range(1, 7)]
 SUBMITTED = ["id", "EC1", "EC2"]

@@ -2,10 +2,10 @@ import math
 
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align, align_repeated
-from grading.metrics.regression import mae
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align, align_repeated
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.regression import mae
 
 TARGET = "time_to_eruption"
 

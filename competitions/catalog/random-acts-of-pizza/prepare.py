@@ -1,9 +1,9 @@
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation, json_content
-from competitions.records import only, read_records
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation, json_content
+from competitions.preparing.download import Download
+from competitions.preparing.records import only, read_records
+from competitions.preparing.splits import split
 
 TARGET = "requester_received_pizza"
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from grading.cells import probabilities
-from grading.checks import align
-from grading.metrics.probability import log_loss_terms
+from competitions.scoring.cells import probabilities
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.probability import log_loss_terms
 
 EPS = 1e-15
 

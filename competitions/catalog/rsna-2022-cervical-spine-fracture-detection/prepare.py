@@ -2,9 +2,9 @@ import random
 from collections.abc import Sized
 from pathlib import PurePosixPath
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 UID = "StudyInstanceUID"
 LABELS = ["patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7"]

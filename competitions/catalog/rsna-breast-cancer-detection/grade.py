@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align
-from grading.metrics.probability import probabilistic_f1
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.probability import probabilistic_f1
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -1,6 +1,6 @@
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split_by
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split_by
 
 SHOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id"]
 

@@ -2,10 +2,10 @@ import math
 
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import labelled_numbers
-from grading.checks import align
-from grading.metrics.detection import Detection, mean_average_precision
+from competitions.scoring.cells import labelled_numbers
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.detection import Detection, mean_average_precision
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 APPEARANCES = np.array(["negative", "typical", "indeterminate", "atypical"])
 

@@ -1,6 +1,6 @@
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.tfrecord import shards, texts
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.tfrecord import shards, texts
 
 TEST_RECORDS = ("tfrecords/train00-2071.tfrec", "tfrecords/train06-2071.tfrec")
 

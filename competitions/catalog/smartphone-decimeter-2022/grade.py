@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers, require_numeric
-from grading.checks import align, require_columns, require_rows
-from grading.metrics.geo import haversine
+from competitions.scoring.cells import numbers, require_numeric
+from competitions.scoring.checks import align, require_columns, require_rows
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.geo import haversine
 
 POSITION = ["LatitudeDegrees", "LongitudeDegrees"]
 EPOCH = ["tripId", "UnixTimeMillis"]

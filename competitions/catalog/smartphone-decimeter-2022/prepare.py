@@ -2,10 +2,10 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 TRUTH = "ground_truth.csv"
 SOMEWHERE = {"LatitudeDegrees": 37.904611315634504, "LongitudeDegrees": -86.48107806249548}

@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import numbers
-from grading.checks import align
-from grading.metrics.regression import mean_columnwise_rmse
+from competitions.scoring.cells import numbers
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.regression import mean_columnwise_rmse
 
 SCORED = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
 UNSCORED = ["deg_pH10", "deg_50C"]

@@ -1,8 +1,8 @@
 import pandas as pd
 
-from grading.cells import probabilities
-from grading.checks import align
-from grading.metrics.probability import log_loss
+from competitions.scoring.cells import probabilities
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.probability import log_loss
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

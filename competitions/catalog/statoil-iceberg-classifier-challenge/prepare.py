@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation, json_content, table
-from competitions.records import first_record, only, read_records
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation, json_content, table
+from competitions.preparing.download import Download
+from competitions.preparing.records import first_record, only, read_records
+from competitions.preparing.splits import split
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

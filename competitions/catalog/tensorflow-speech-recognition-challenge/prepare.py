@@ -2,9 +2,9 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split, split_by
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split, split_by
 
 NOISE = "_background_noise_"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import as_text
-from grading.checks import align
-from grading.metrics.classification import accuracy, f_beta
+from competitions.scoring.cells import as_text
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.classification import accuracy, f_beta
 
 
 def read_answers(folder: Path) -> pd.DataFrame:

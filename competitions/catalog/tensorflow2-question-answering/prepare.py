@@ -7,10 +7,10 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 FILE = "simplified-nq-train.jsonl"
 CHUNK = 1000

@@ -1,6 +1,6 @@
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.text_normalization import prepare_language
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.text_normalization import prepare_language
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from grading.cells import runs
-from grading.checks import align, require_exact_columns
-from grading.metrics.masks import Runs, iou
+from competitions.scoring.cells import runs
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.metrics.masks import Runs, iou
 
 PIXELS = 101 * 101
 THRESHOLDS = np.arange(0.5, 1.0, 0.05)

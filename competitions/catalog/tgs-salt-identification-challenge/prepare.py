@@ -1,7 +1,7 @@
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

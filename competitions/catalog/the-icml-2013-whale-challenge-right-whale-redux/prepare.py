@@ -2,9 +2,9 @@ import re
 
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 
 def prepare(raw: Download, edition: str, params: dict) -> Preparation:

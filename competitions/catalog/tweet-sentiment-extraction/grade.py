@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import as_text
-from grading.checks import align
-from grading.metrics.text import word_jaccard
+from competitions.scoring.cells import as_text
+from competitions.scoring.checks import align
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.text import word_jaccard
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

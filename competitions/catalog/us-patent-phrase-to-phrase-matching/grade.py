@@ -2,9 +2,9 @@ import math
 
 import pandas as pd
 
-from grading.cells import numbers, require_numeric
-from grading.checks import align
-from grading.metrics.regression import pearson
+from competitions.scoring.cells import numbers, require_numeric
+from competitions.scoring.checks import align
+from competitions.scoring.metrics.regression import pearson
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import runs, texts
-from grading.checks import align, require_columns
-from grading.metrics.masks import Runs, dice, to_mask
-from grading.metrics.volumes import scaled_hausdorff
+from competitions.scoring.cells import runs, texts
+from competitions.scoring.checks import align, require_columns
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.masks import Runs, dice, to_mask
+from competitions.scoring.metrics.volumes import scaled_hausdorff
 
 KEY = "id and class"
 

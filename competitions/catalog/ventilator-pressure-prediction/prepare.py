@@ -1,6 +1,6 @@
-from competitions.download import Download
-from competitions.preparation import Preparation
-from competitions.splits import split_groups
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split_groups
 
 TYPES = {"id": "int32", "breath_id": "int32", "R": "int8", "C": "int8", "u_out": "int8"} | dict.fromkeys(
     ["time_step", "u_in", "pressure"], "float64"

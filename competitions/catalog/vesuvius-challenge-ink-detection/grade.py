@@ -1,9 +1,9 @@
 import pandas as pd
 
-from grading.cells import runs
-from grading.checks import align, require_exact_columns
-from grading.metrics.classification import f_beta
-from grading.metrics.masks import overlap
+from competitions.scoring.cells import runs
+from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.metrics.classification import f_beta
+from competitions.scoring.metrics.masks import overlap
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:

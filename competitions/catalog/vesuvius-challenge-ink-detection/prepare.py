@@ -1,9 +1,9 @@
 import pandas as pd
 from PIL import Image
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
 
 HIDDEN = {"inklabels.png", "inklabels_rle.csv", "ir.png"}
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from grading import InvalidSubmission
-from grading.cells import labelled_numbers
-from grading.checks import require_columns, require_same_ids
-from grading.metrics.coco import coco_average_precision
+from competitions.scoring.cells import labelled_numbers
+from competitions.scoring.checks import require_columns, require_same_ids
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.coco import coco_average_precision
 
 BOX = ["x_min", "y_min", "x_max", "y_max"]
 

@@ -1,9 +1,9 @@
 import pandas as pd
 
-from competitions.download import Download
 from competitions.errors import DownloadError
-from competitions.preparation import Preparation
-from competitions.splits import split
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+from competitions.preparing.splits import split
 
 BOX = ["x_min", "y_min", "x_max", "y_max"]
 NO_FINDING = 14

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from common.errors import UserError
 from competitions import registry
-from competitions.errors import UserError
 
 State = Literal["ok", "rules", "refused", "unknown", "no credentials", "unreachable"]
 _AT_ONCE = 4

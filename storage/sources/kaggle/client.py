@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage.settings import get_settings
+from common.settings import get_settings
 from storage.sources.kaggle import credentials
 from storage.sources.kaggle.errors import CREDENTIALS, NoCredentials
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from storage.notebooks import plain_code
 from storage.sources.kaggle.errors import KaggleError, NoCredentials, Unreachable, competition_page
-from storage.sources.kaggle.notebook import plain_code
 from storage.store import Store
 
 if TYPE_CHECKING:

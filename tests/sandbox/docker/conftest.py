@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from sandbox import control
-from sandbox.agents import BASE_IMAGE, Agent
+from sandbox.agent import BASE_IMAGE, Agent
 from sandbox.backend import RunHandle, RunResult, RunSpec
 from sandbox.docker import runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
+from sandbox.supervision import control
 from tests.sandbox.conftest import Run
 
 ROOT = Path(__file__).parents[3]

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agents import BASE_IMAGE
+from sandbox.agent import BASE_IMAGE
 from sandbox.backend import RunSpec
-from sandbox.control import Layout
 from sandbox.docker import end_orphans, orphans, runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.network import socket_folder
 from sandbox.errors import BackendError, RunLost
+from sandbox.supervision.control import Layout
 from tests.sandbox.docker.conftest import ROOT, Waiting, left_of
 
 HANDS_IN = 'echo begun >>"$LOGS_DIR/starts"; echo begun; printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agents import Agent, load_agent
+from sandbox.agent import Agent, load_agent
 from sandbox.backend import RunSpec
 from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend

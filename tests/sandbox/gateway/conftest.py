@@ -10,11 +10,11 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from common.providers import Provider
 from sandbox.gateway.policy import Budget, GatewayPolicy
 from sandbox.gateway.prices import list_prices
-from sandbox.services import RECORDS, RunServices
+from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.serving import listen_tcp, run, serve
-from storage.providers import Provider
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 
 

@@ -6,8 +6,8 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from sandbox.gateway import ledger
-from sandbox.services import RECORDS
+from sandbox.gateway import budget as ledger
+from sandbox.services.run_services import RECORDS
 
 
 def test_requests(gateway, llm) -> None:

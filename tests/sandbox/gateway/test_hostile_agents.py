@@ -12,11 +12,11 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
+from common.providers import Provider
+from common.settings import get_settings
 from sandbox import serving
 from sandbox.gateway import question
-from sandbox.services import RECORDS
-from storage.providers import Provider
-from storage.settings import get_settings
+from sandbox.services.run_services import RECORDS
 from tests.sandbox.gateway.llm import KEY
 
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from common.settings import Settings
 from sandbox.gateway.prices import list_prices, price_of
-from storage.settings import Settings
-from tasks.services import gateway_policy
+from tasks.wiring.services import gateway_policy
 from tests.sandbox.gateway.llm import KEY, WORDS
 
 # 600 tokens at 2.50, 400 from the cache at 1.25, 50 at 10 dollars a million

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from storage.providers import Provider
+from common.providers import Provider
 from tests.sandbox.gateway.llm import KEY, WORDS
 
 

@@ -1,0 +1,1 @@
+"""What has no domain: errors, settings, processes, files. It imports nothing else of ours."""

@@ -1,0 +1,250 @@
+"""Containers of files: directories, zip, tar and 7z archives, read in place, local or on any fsspec URL.
+
+A container lists its files with sizes and opens them. `random_access` says whether files can be opened in any order at
+no extra cost; where they cannot (7z, compressed tar), `stream` yields the wanted ones in storage order in one pass.
+Nothing here writes into a download, and no archive is unpacked: the only copies made are of archives that lie
+compressed inside another one, which go to a scratch file because a compressed stream cannot be read at an offset.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from competitions.errors import DownloadError
+from competitions.preparing.archives.zips import ZipContainer
+
+ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
+_BLOCK = 1 << 20
+_IN_MEMORY = 64 << 20  # a compressed nested archive up to this size is kept in memory
+
+
+class Container(Protocol):
+    """Read-only files by name."""
+
+    random_access: bool
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file by POSIX path, in storage order."""
+        ...
+
+    def open(self, name: str) -> IO[bytes]:
+        """A binary stream of one file."""
+        ...
+
+    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        """The named files in storage order; each stream is valid until the next is asked for."""
+        ...
+
+
+class _Base:
+    random_access = True
+
+    def open(self, name: str) -> IO[bytes]:
+        raise NotImplementedError
+
+    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        for name in names:
+            with self.open(name) as file:
+                yield name, file
+
+
+class DirectoryContainer(_Base):
+    """A directory of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        stack = [("", str(self.root))]
+        while stack:
+            prefix, folder = stack.pop()
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        stack.append((f"{prefix}{entry.name}/", entry.path))
+                    else:
+                        found[prefix + entry.name] = entry.stat().st_size
+        return dict(sorted(found.items()))
+
+    def open(self, name: str) -> IO[bytes]:
+        return (self.root / name).open("rb")
+
+
+class RemoteDirectory(_Base):
+    """A directory on any fsspec file system."""
+
+    def __init__(self, fs: Any, root: str) -> None:
+        self.fs, self.root = fs, root.rstrip("/")
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        found = self.fs.find(self.root, detail=True)
+        return {path[len(self.root) + 1 :]: info["size"] for path, info in sorted(found.items())}
+
+    def open(self, name: str) -> IO[bytes]:
+        stream: IO[bytes] = self.fs.open(f"{self.root}/{name}", "rb")
+        return stream
+
+
+class TarContainer(_Base):
+    """A tar archive; compressed ones can only be read from front to back."""
+
+    def __init__(self, opener: Any, label: str) -> None:
+        self.opener, self.label = opener, label
+        self.random_access = not label.endswith((".gz", ".tgz"))
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[tarfile.TarFile]:
+        with self.opener() as stream:
+            if self.random_access:
+                with tarfile.open(fileobj=stream, mode="r:") as archive:
+                    yield archive
+                return
+            with gzip.GzipFile(fileobj=stream) as inflated:
+                with tarfile.open(fileobj=inflated, mode="r|") as archive:
+                    yield archive
+                while inflated.read(_BLOCK):  # to the very end, where gzip compares length and CRC
+                    pass
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        try:
+            with self._open() as archive:
+                return {member.name.removeprefix("./"): member.size for member in archive if member.isfile()}
+        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+            raise DownloadError(f"{self.label} is not a complete tar archive ({error}); download it again") from error
+
+    def open(self, name: str) -> IO[bytes]:
+        for _, file in self.stream([name]):
+            return io.BytesIO(file.read())
+        raise KeyError(name)
+
+    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        wanted = set(names)
+        with self._open() as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                if name in wanted and member.isfile():
+                    file = archive.extractfile(member)
+                    if file is not None:
+                        yield name, file
+
+
+class SevenZipContainer(_Base):
+    """A 7z archive: solid, so it is unpacked member by member in storage order."""
+
+    random_access = False
+
+    def __init__(self, opener: Any, label: str) -> None:
+        self.opener, self.label = opener, label
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        import py7zr
+
+        try:
+            with py7zr.SevenZipFile(self.opener()) as archive:
+                return {info.filename: info.uncompressed for info in archive.list() if not info.is_directory}
+        except (py7zr.exceptions.ArchiveError, EOFError, OSError) as error:
+            raise DownloadError(f"{self.label} is not a complete 7z archive ({error}); download it again") from error
+
+    def open(self, name: str) -> IO[bytes]:
+        for _, file in self.stream([name]):
+            return io.BytesIO(file.read())
+        raise KeyError(name)
+
+    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        # py7zr hands whole members to a factory; batches bound what lies on the disk at one time.
+        import py7zr
+
+        wanted = set(names)
+        ordered = [name for name in self.sizes if name in wanted]
+        with tempfile.TemporaryDirectory(prefix="mlebench-7z-") as scratch:
+            with py7zr.SevenZipFile(self.opener()) as archive:
+                archive.extract(path=scratch, targets=ordered)
+            for name in ordered:
+                path = Path(scratch) / name
+                with path.open("rb") as file:
+                    yield name, file
+                path.unlink()
+
+
+def open_container(location: str) -> Container:
+    """The container at a local path or fsspec URL: a directory, or an archive by its suffix.
+
+    Raises `DownloadError` if there is nothing, or the archive is damaged.
+    """
+    if "://" in location and not location.startswith("file://"):
+        import fsspec
+
+        fs, path = fsspec.core.url_to_fs(location)
+        if fs.isfile(path):
+            # Zip directories are read backwards in small steps, members forwards in large ones.
+            return _archive(path, lambda: fs.open(path, "rb", block_size=4 * _BLOCK))
+        if not fs.isdir(path):
+            raise DownloadError(f"{location} does not exist; download the competition first")
+        return RemoteDirectory(fs, path)
+    local = Path(location.removeprefix("file://"))
+    if local.is_dir():
+        return DirectoryContainer(local)
+    if not local.is_file():
+        raise DownloadError(f"{local} does not exist; download the competition first")
+    return _archive(str(local), lambda: local.open("rb"))
+
+
+def open_nested(parent: Container, name: str, label: str) -> Container:
+    """The archive that lies in `parent` under `name`, without unpacking it."""
+    label = str(parent.root / name) if isinstance(parent, DirectoryContainer) else label
+    if isinstance(parent, ZipContainer) and label.endswith((".tar.gz", ".tgz")):
+        # Read from front to back only: inflating it along the way spares a scratch copy of perhaps 75 GB.
+        return _archive(label, lambda: parent.open(name))
+    return _archive(label, seekable(parent, name))
+
+
+def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
+    """An opener of streams of the file `name` that reach any offset at no extra cost.
+
+    A file that lies compressed in `parent` is inflated once, into memory if small, else into a scratch file. That lives
+    as long as the opener, and its streams must be used one after the other.
+    """
+    if isinstance(parent, DirectoryContainer | RemoteDirectory):
+        return lambda: parent.open(name)
+    if isinstance(parent, ZipContainer) and parent.entry(name).method == zipfile.ZIP_STORED:
+        return lambda: parent.compressed(name)
+    if parent.sizes[name] <= _IN_MEMORY:
+        with parent.open(name) as file:
+            content = file.read()
+        return lambda: io.BytesIO(content)
+    scratch = tempfile.TemporaryFile(prefix="mlebench-nested-")  # noqa: SIM115  # lives as long as the opener
+    with parent.open(name) as file:
+        shutil.copyfileobj(file, scratch, _BLOCK)
+    return lambda: _rewound(scratch)
+
+
+def _rewound(file: IO[bytes]) -> IO[bytes]:
+    again = os.fdopen(os.dup(file.fileno()), "rb")  # closing it leaves the scratch file alone
+    again.seek(0)
+    return again
+
+
+def _archive(label: str, opener: Any) -> Container:
+    if label.endswith(".7z"):
+        return SevenZipContainer(opener, label)
+    if label.endswith((".tar", ".tar.gz", ".tgz")):
+        return TarContainer(opener, label)
+    return ZipContainer(opener(), label)

@@ -1,0 +1,188 @@
+"""A read-only view of a competition's download, whatever it is packed in.
+
+`prepare` asks the view for tables, names and members; it never learns whether the download is a zip, a directory, or
+a zip in a zip on an object store. A `Member` is a value (where in which archive, how large): it can be sent to any
+worker, which opens it again through a view of its own.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from common.errors import close_matches
+from competitions.errors import DownloadError
+from competitions.preparing.archives.containers import Container, open_container, open_nested, seekable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Member(NamedTuple):
+    """A file of the download: the archive that holds it ("" for the download itself), its name in there, its bytes."""
+
+    archive: str
+    name: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.archive}!/{self.name}" if self.archive else self.name
+
+
+class Download:
+    """The files of a download, or of an archive inside it."""
+
+    def __init__(self, container: Container, archive: str = "", root: Download | None = None) -> None:
+        self.container = container
+        self._archive = archive
+        self._root = root or self
+        self._nested: dict[str, Download] = {}
+        self._openers: dict[str, Callable[[], IO[bytes]]] = {}
+
+    @classmethod
+    def open(cls, location: str) -> Download:
+        """A view of the download at a local path or fsspec URL: an archive or a directory."""
+        return cls(open_container(location))
+
+    def archive(self, name: str) -> Download:
+        """A view of the archive `name` (zip, tar, tar.gz, 7z) inside this one, read in place."""
+        if name not in self._nested:
+            label = f"{self._archive}!/{name}" if self._archive else name
+            self._require(name)
+            self._nested[name] = Download(open_nested(self.container, name, label), label, self._root)
+        return self._nested[name]
+
+    def view(self, archive: str) -> Download:
+        """The view that the `archive` field of a `Member` means."""
+        view = self._root
+        for part in filter(None, archive.split("!/")):
+            view = view.archive(part)
+        return view
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted(self.container.sizes)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Names of all files, or those below `folder`, sorted by code point."""
+        if not folder:
+            return self._names
+        prefix = folder.rstrip("/") + "/"
+        # "0" follows "/" in code point order: the range between them is the folder.
+        return self._names[bisect_left(self._names, prefix) : bisect_left(self._names, prefix[:-1] + "0")]
+
+    def glob(self, pattern: str) -> list[str]:
+        """Names that match `pattern` part by part (`*` does not cross a `/`), sorted by code point."""
+        wanted = pattern.split("/")
+        fixed = "/".join(wanted[: next((i for i, part in enumerate(wanted) if set(part) & set("*?[")), len(wanted))])
+        pool = self.names(fixed) if fixed and fixed != pattern else self._names
+        depth = len(wanted)
+        return [
+            name
+            for name in pool
+            if name.count("/") == depth - 1
+            and all(fnmatch.fnmatchcase(part, want) for part, want in zip(name.split("/"), wanted, strict=True))
+        ]
+
+    def folders(self, folder: str = "") -> list[str]:
+        """Names of the folders directly below `folder` that hold files, sorted by code point."""
+        start = len(folder.rstrip("/")) + 1 if folder else 0
+        below = (name[start:].partition("/") for name in self.names(folder))
+        return sorted({first for first, slash, _ in below if slash})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.container.sizes
+
+    def file(self, name: str) -> Member:
+        """The file `name`. Raises `DownloadError` if the download lacks it."""
+        size = self.container.sizes.get(name)
+        if size is None:
+            self._require(name)
+        return Member(self._archive, name, size or 0)
+
+    def files(self, names: Iterable[str]) -> list[Member]:
+        """The files of these names."""
+        return [self.file(name) for name in names]
+
+    def tree(self, folder: str) -> Iterator[tuple[str, Member]]:
+        """Every file below `folder` as (path relative to it, member). Raises `DownloadError` if there is none."""
+        names = self.names(folder)
+        if not names:
+            raise DownloadError(f"the download has no files below {folder!r}; is it complete?")
+        start = len(folder.rstrip("/")) + 1 if folder else 0
+        for name in names:
+            yield name[start:], self.file(name)
+
+    def each(self, name: str, *values: Iterable[Any], to: str | None = None) -> Iterator[tuple[str, Member]]:
+        """(path, file) for the values of one column, or of several side by side: files that go by id.
+
+        `name` and `to` are patterns as of `str.format`: `name` makes the file's name here, `to` its path in the
+        prepared dataset (the same name if left out). Feed it to `Tree.copies` or `Tree.archive`:
+
+            out.public.copies(raw.each("train/{}.jpg", test["id"], to="test/{}.jpg"))
+            out.public.copies(raw.each("train/{}/{}", test["label"], test["file"], to="test/{1}"))
+        """
+        columns = [list(column) for column in values]
+        if len(set(map(len, columns))) > 1:
+            raise ValueError(f"columns of unequal length: {', '.join(str(len(column)) for column in columns)}")
+        sizes = self.container.sizes
+        for path, file in zip(map((to or name).format, *columns), map(name.format, *columns), strict=True):
+            size = sizes.get(file)
+            yield path, self.file(file) if size is None else Member(self._archive, file, size)
+
+    def open_file(self, name: str) -> IO[bytes]:
+        """A binary stream of `name`."""
+        self._require(name)
+        return self.container.open(name)
+
+    def read_bytes(self, name: str) -> bytes:
+        """All bytes of `name`."""
+        with self.open_file(name) as file:
+            return file.read()
+
+    def read_text(self, name: str, encoding: str = "utf-8") -> str:
+        """The text of `name`; line ends become newlines, as in Python's text mode."""
+        return self.read_bytes(name).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+    def read_json(self, name: str, encoding: str = "utf-8") -> Any:
+        """The JSON value in `name`."""
+        return json.loads(self.read_bytes(name).decode(encoding))
+
+    def read_csv(self, name: str, **options: Any) -> pd.DataFrame:
+        """The table in `name`: pandas defaults with exact ("round_trip") floats; `options` go to `pandas.read_csv`.
+
+        ``float_precision=None`` selects pandas' default parser, which some sheets ask for.
+        """
+        import pandas as pd
+
+        options.setdefault("float_precision", "round_trip")
+        with self.open_file(name) as file:
+            table: pd.DataFrame = pd.read_csv(file, **options)
+        return table
+
+    def read_parquet(self, name: str, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The Parquet table in `name`, or some of its columns, in frames of at most a million rows.
+
+        For tables that do not fit in memory: pages are read as they are needed.
+        """
+        import pyarrow.parquet as pq
+
+        self._require(name)
+        if name not in self._openers:
+            self._openers[name] = seekable(self.container, name)
+        with self._openers[name]() as file:
+            # Buffering ahead would hold whole row groups, which may be as large as the table.
+            table = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
+            for batch in table.iter_batches(1 << 20, columns=columns):
+                yield batch.to_pandas()
+
+    def _require(self, name: str) -> None:
+        if name not in self.container.sizes:
+            similar = close_matches(PurePosixPath(name).name, (PurePosixPath(n).name for n in self._names[:10_000]))
+            where = f" in {self._archive}" if self._archive else ""
+            raise DownloadError(f"the download has no file {name!r}{where}; is it complete?{similar}")

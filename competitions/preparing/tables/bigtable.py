@@ -1,0 +1,230 @@
+"""CSV tables too large for a data frame, written out again in any order of rows.
+
+A `BigTable` reads the CSV in blocks, formats every row as ``to_csv(index=False)`` would after one ``read_csv`` of the
+whole file, and keeps the text in a scratch file (in the system's temporary directory: set ``TMPDIR`` where that is
+small), with the length of each row in memory. Rows are then written by number, in whatever order.
+
+Memory: 4 bytes a row, 4 more for each row asked for, and about three times `WINDOW` bytes. Scratch: the size of the
+table.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from typing import IO, Any, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from competitions.preparing.declaration import Content
+from competitions.preparing.download import Download
+from competitions.preparing.tables import csv_blocks, csv_text
+from competitions.preparing.tables.csv_types import Types, inference_rows
+from competitions.preparing.threads import in_order
+
+WINDOW = 128 << 20  # bytes put in order at a time; the scratch file is read once for each
+_PIECE = 8 << 20
+_STEP = 1 << 20  # rows
+_WORKERS = min(os.cpu_count() or 1, 8)
+_AHEAD = 256 << 20  # bytes of text waiting to be formatted
+
+Rows = NDArray[np.integer[Any]]
+T = TypeVar("T")
+
+
+class BigTable:
+    """The rows of the CSV `name`, formatted. `options` go to ``read_csv`` (dtype, keep_default_na, ...).
+
+    Columns named in `keep` are kept in memory with their types, as `kept`: those that the split depends on.
+    """
+
+    def __init__(self, download: Download, name: str, *, keep: Sequence[str] = (), **options: Any) -> None:
+        self._download, self._name = download, name
+        self._options = {"float_precision": "round_trip", **options}
+        empty = download.read_csv(name, **{**self._options, "nrows": 0})
+        self.columns: list[str] = list(empty.columns)
+        self._header = _csv(empty, header=True)
+        self._block_rows = inference_rows(len(self.columns))
+        plan = csv_blocks.Plan.of(self.columns, self._options)
+        types = Types()
+        settled = False
+        while not settled:  # a second time only if a later block changed a column's type: then earlier rows are wrong
+            try:
+                settled = self._format(types, list(keep), plan)
+            except csv_blocks.Unusual:
+                plan, types = None, Types()
+
+    def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> bool:
+        """Fill the scratch file; False if a block after the first had new types."""
+        self._scratch = tempfile.TemporaryFile(prefix="mlebench-table-")  # noqa: SIM115  # lives as long as the table
+        self._block_starts = [0]
+        lengths: list[NDArray[np.int32]] = []
+        kept: list[pd.DataFrame] = []
+        settled = True
+        known = types.copy()
+        for block in self._formatted(known, keep, plan):
+            settled &= not types.learn(block.example) or not lengths
+            kept.append(block.kept)
+            lengths.append(block.lengths)
+            self._scratch.write(block.text)
+            self._block_starts.append(self._block_starts[-1] + len(block.text))
+        self._lengths = np.concatenate(lengths)
+        self.kept = pd.concat(kept, ignore_index=True)
+        return settled
+
+    def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
+        """The blocks of the file in order; a few are parsed and formatted at one time."""
+        with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
+            if plan:
+                texts = csv_blocks.cut(file, self._block_rows)
+                work = partial(self._parsed, plan, types=types, keep=keep)
+                yield from in_order(pool, work, texts, lambda text: min(_WORKERS, _AHEAD // len(text) + 1))
+            else:
+                yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), _WORKERS)
+
+    def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
+        with pd.read_csv(file, chunksize=self._block_rows, **self._options) as blocks:
+            yield from blocks
+
+    def _parsed(self, plan: csv_blocks.Plan, text: bytes, types: Types, keep: list[str]) -> _Block:
+        columns = csv_blocks.parse(text, plan)
+        if columns is not None and not types.mixed:
+            formatted = csv_text.text_of_arrays(list(columns.values()))
+            if formatted is not None:
+                example = csv_blocks.frame({name: column[:1] for name, column in columns.items()})
+                kept = csv_blocks.frame({name: columns[name] for name in keep})
+                return _Block(example, kept, formatted, _lengths(formatted))
+        if columns is not None:
+            return _block_of(csv_blocks.frame(columns), types, keep)
+        options = {**self._options, "header": None, "names": self.columns}
+        return _block_of(pd.read_csv(io.BytesIO(text), **options), types, keep)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    @property
+    def rows(self) -> Rows:
+        """The numbers of all rows, from 0 in file order: what a split is drawn from."""
+        return np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64)
+
+    def content(self, rows: Rows) -> Content:
+        """The header and the rows of these numbers, in their order, as ``to_csv(index=False)`` writes them."""
+        return Content(lambda: self._pieces(rows))
+
+    def frames(self, rows: Rows) -> Iterator[pd.DataFrame]:
+        """The rows as frames of bounded size, one after the other.
+
+        Cells are text, exactly as formatted (missing ones NaN), so that writing them gives the same bytes again.
+        """
+        return self._each(rows, self._read)
+
+    def _read(self, text: memoryview) -> pd.DataFrame:
+        return pd.read_csv(
+            io.BytesIO(text),
+            names=self.columns,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            lineterminator="\n",  # a carriage return inside a cell is not quoted
+            skip_blank_lines=False,
+        )
+
+    def frame(self, rows: Rows) -> pd.DataFrame:
+        """`frames` as one: for selections that fit in memory."""
+        return pd.concat([pd.DataFrame(columns=self.columns, dtype=object), *self.frames(rows)], ignore_index=True)
+
+    def _pieces(self, rows: Rows) -> Iterator[bytes]:
+        yield self._header
+        yield from self._each(rows, bytes)
+
+    def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
+        """The text of the rows in pieces of bounded size, each handed to `finish`; a few are made at one time."""
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            for some in _split(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
+                part = rows[some]
+                found, places = self._gathered(part, pool)
+                pieces = (places[some] for some in _split(len(part), self._lengths[part].__getitem__, _PIECE))
+                yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
+
+    def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
+        """The text of the rows, in ascending order, and where that of each of `rows` is among them.
+
+        So the scratch file is read from front to back, and each part of it once.
+        """
+        order = np.argsort(rows)
+        ascending = rows[order]
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        bounds = np.searchsorted(ascending, np.arange(len(self._block_starts)) * self._block_rows)
+        numbers = np.flatnonzero(np.diff(bounds))
+        self._scratch.flush()
+        taken = pool.map(lambda number: self._taken(number, ascending[bounds[number] : bounds[number + 1]]), numbers)
+        return pa.concat_arrays(list(taken)), places
+
+    def _taken(self, number: int, rows: Rows) -> pa.LargeBinaryArray:
+        """Rows of one block, in ascending order."""
+        start, stop = self._block_starts[number : number + 2]
+        text = os.pread(self._scratch.fileno(), stop - start, start)
+        first = number * self._block_rows
+        lengths = self._lengths[first : first + self._block_rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
+
+
+def _split(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int) -> Iterator[slice]:
+    """Consecutive parts of `count` rows, the lengths in each adding up to about `size`.
+
+    Lengths are asked for some rows at a time: those of a hundred million would be larger than all else.
+    """
+    start = total = 0
+    for first in range(0, count, _STEP):
+        ends = total + np.cumsum(lengths(slice(first, first + _STEP)), dtype=np.int64)
+        bounds = np.arange(-(-total // size) * size, ends[-1], size)
+        for stop in first + np.searchsorted(ends, bounds):
+            if stop > start:
+                yield slice(start, int(stop))
+                start = int(stop)
+        total = int(ends[-1])
+    if count > start:
+        yield slice(start, count)
+
+
+def _finished(found: pa.LargeBinaryArray, places: Rows, finish: Callable[[memoryview], T]) -> T:
+    return finish(_joined(found.take(pa.array(places))))
+
+
+class _Block(NamedTuple):
+    """A block of rows, formatted: a row with its types, the kept columns, the text, the length of each row in it."""
+
+    example: pd.DataFrame
+    kept: pd.DataFrame
+    text: bytes
+    lengths: NDArray[np.int32]
+
+
+def _block_of(frame: pd.DataFrame, types: Types, keep: list[str]) -> _Block:
+    cast = types.cast(frame)
+    text = _csv(cast)
+    return _Block(frame.iloc[:1], cast[keep], text, _lengths(text))
+
+
+def _csv(frame: pd.DataFrame, *, header: bool = False) -> bytes:
+    return csv_text.text(frame, {"index": False, "header": header})
+
+
+def _lengths(text: bytes) -> NDArray[np.int32]:
+    """The length of each row of a CSV."""
+    return np.diff(csv_blocks.row_ends(text), prepend=0).astype(np.int32)
+
+
+def _joined(rows: pa.LargeBinaryArray) -> memoryview:
+    offsets = np.frombuffer(rows.buffers()[1], np.int64)[rows.offset : rows.offset + len(rows) + 1]
+    return memoryview(rows.buffers()[2])[offsets[0] : offsets[-1]]

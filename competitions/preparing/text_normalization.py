@@ -1,0 +1,46 @@
+"""The preparation that the English and the Russian text normalization challenge share.
+
+The real tables have ten million rows of tokens. The parser keeps equal tokens once per chunk, and the parts are made
+of references, so that preparing needs some 4 GB.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+from competitions.preparing.declaration import Preparation, table
+from competitions.preparing.splits import split_by
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from competitions.preparing.download import Download
+
+
+def prepare_language(raw: Download, edition: str, language: str) -> Preparation:
+    """The dataset of `language` ("en" or "ru"): one sentence in ten is for testing, numbered anew in each part.
+
+    Edition v1 blanks the tokens that pandas takes for missing values ("NA", "null", ...).
+    """
+    tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
+    train, answers = map(_renumber, split_by(tokens, "sentence_id", 0.1))
+    ids = answers["sentence_id"].astype(str) + "_" + answers["token_id"].astype(str)
+    sample = answers[[]].assign(id=ids, after=answers["before"])
+    public = {
+        f"{language}_train.csv": train[["sentence_id", "token_id", "class", "before", "after"]],
+        f"{language}_test_2.csv": answers[["sentence_id", "token_id", "before"]],
+        f"{language}_sample_submission_2.csv": sample,
+    }
+    out = Preparation()
+    for name, rows in public.items():
+        out.public.archive(f"{name}.zip", {name: table(rows, quoting=csv.QUOTE_NONNUMERIC)}, stored=True)
+    out.private.table("answers.csv", sample.assign(after=answers["after"]), quoting=csv.QUOTE_NONNUMERIC)
+    out.private.table("sample_submission.csv", sample, quoting=csv.QUOTE_NONNUMERIC)
+    return out
+
+
+def _renumber(part: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    return part.assign(sentence_id=pd.factorize(part["sentence_id"])[0])

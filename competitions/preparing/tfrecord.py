@@ -1,0 +1,95 @@
+"""TFRecord files of `tf.train.Example` messages, read without TensorFlow.
+
+A file is a row of frames: length (uint64, little-endian), CRC of the length (4 bytes), payload, CRC of the payload (4
+bytes). A payload is a protobuf message, Example { 1: Features { 1: map entry { 1: key, 2: Feature } ... } }, where
+Feature is { 1: BytesList { 1: bytes ... } } or a list of numbers. Checksums are not verified. One payload is in memory
+at a time, and of it only the wanted feature is copied: images are stepped over.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import IO
+
+from competitions.errors import DownloadError
+from competitions.preparing.download import Download, Member
+
+_HEADER = 12  # length and its CRC
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # protobuf's wire types
+
+
+def texts(download: Download, name: str, feature: str) -> Iterator[str]:
+    """The first value of the bytes feature `feature` of each record of the file `name`, as UTF-8 text.
+
+    Raises `DownloadError` if the file is cut off, is no TFRecord file, or a record lacks the feature.
+    """
+    with download.open_file(name) as file:
+        try:
+            for payload in _payloads(file):
+                yield _first_bytes(payload, feature.encode()).decode()
+        except (EOFError, ValueError, OverflowError, LookupError) as error:
+            raise DownloadError(f"{name} is no complete TFRecord file ({error}); download it again") from error
+
+
+def shards(download: Download, names: Iterable[str], to: str) -> Iterator[tuple[str, Member]]:
+    """(path, file) of record files `x-COUNT.tfrec`, numbered anew; `to` is a pattern of the number and COUNT.
+
+    `"train{:02}-{}.tfrec"` makes `train00-2071.tfrec` of the first. Feed it to `Tree.copies`.
+    """
+    for number, name in enumerate(names):
+        yield to.format(number, PurePosixPath(name).stem.split("-")[1]), download.file(name)
+
+
+def _payloads(file: IO[bytes]) -> Iterator[memoryview]:
+    while header := file.read(_HEADER):
+        if len(header) < _HEADER:
+            raise EOFError("it ends within a record")
+        (length,) = struct.unpack_from("<Q", header)
+        payload = file.read(length)
+        if len(payload) < length or len(file.read(4)) < 4:
+            raise EOFError("it ends within a record")
+        yield memoryview(payload)
+
+
+def _first_bytes(example: memoryview, key: bytes) -> bytes:
+    for features in _fields(example, 1):
+        for entry in _fields(features, 1):
+            if any(name == key for name in _fields(entry, 1)):
+                for value in _fields(entry, 2):
+                    for values in _fields(value, 1):
+                        for first in _fields(values, 1):
+                            return bytes(first)
+    raise LookupError(f"a record has no {key.decode()}")
+
+
+def _fields(message: memoryview, number: int) -> Iterator[memoryview]:
+    """The contents of the length-delimited fields of that number."""
+    position = 0
+    while position < len(message):
+        tag, position = _varint(message, position)
+        kind = tag & 7
+        if kind == _VARINT:
+            _, position = _varint(message, position)
+        elif kind in (_FIXED64, _FIXED32):
+            position += 8 if kind == _FIXED64 else 4
+        elif kind == _BYTES:
+            length, position = _varint(message, position)
+            if tag >> 3 == number:
+                yield message[position : position + length]
+            position += length
+        else:
+            raise ValueError(f"wire type {kind} in a record")
+
+
+def _varint(message: memoryview, position: int) -> tuple[int, int]:
+    """The variable-length integer at `position` (7 bits a byte, lowest first), and where the next field begins."""
+    value = shift = 0
+    while True:
+        byte = message[position]
+        value |= (byte & 0x7F) << shift
+        position += 1
+        shift += 7
+        if byte < 0x80:
+            return value, position

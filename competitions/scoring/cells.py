@@ -1,0 +1,264 @@
+"""What the cells of a submission hold: each function checks columns and returns their values, ready for a metric.
+
+All of them raise `InvalidSubmission` with a line for the agent. The columns must exist
+(`competitions.scoring.checks`). True and False count as 1 and 0 wherever numbers are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.masks import Runs, parse_runs
+
+Columns = str | Sequence[str]
+
+
+def numbers(
+    frame: pd.DataFrame,
+    columns: Columns,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    missing: bool = False,
+    infinite: bool = False,
+) -> NDArray[np.float64]:
+    """One column as float64 of shape (n,), or several as (n, k).
+
+    Rejects text, empty cells unless `missing`, infinities unless `infinite`, and numbers outside [`low`, `high`].
+    """
+    if not isinstance(columns, str):
+        options: dict[str, Any] = {"low": low, "high": high, "missing": missing, "infinite": infinite}
+        return np.column_stack([numbers(frame, name, **options) for name in columns])
+    values = _to_float(frame[columns])
+    empty = np.isnan(values)
+    if not missing and empty.any():
+        raise InvalidSubmission(f"`{columns}` has {_count(empty, 'empty cell')}; every row needs a number.")
+    if not infinite and np.isinf(values).any():
+        raise InvalidSubmission(
+            f"`{columns}` has {_count(np.isinf(values), 'infinite number')}; every row needs a finite one."
+        )
+    outside = (values < low) | (values > high)
+    if outside.any():
+        limits = f"below {low:g}" if high == np.inf else f"outside [{low:g}, {high:g}]"
+        raise InvalidSubmission(f"`{columns}` has {_count(outside, 'cell')} {limits}, such as {values[outside][0]:g}.")
+    return values
+
+
+def require_numeric(frame: pd.DataFrame, *columns: str, booleans: bool = True) -> None:
+    """Every one of `columns` was read as numbers, for graders that look at the type: no text, not even some cells.
+
+    A column of True and False passes unless `booleans` is False.
+    """
+    wrong = [name for name in columns if frame[name].dtype.kind not in ("iufb" if booleans else "iuf")]
+    if wrong:
+        raise InvalidSubmission(f"`{wrong[0]}` must hold numbers, and nothing else, in every row.")
+
+
+def probabilities(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float64]:
+    """Numbers within [0, 1]: one column as (n,), several as (n, k)."""
+    return numbers(frame, columns, low=0, high=1, infinite=True)
+
+
+def probability_rows(frame: pd.DataFrame, columns: Sequence[str], decimals: int | None = None) -> NDArray[np.float64]:
+    """Numbers within [0, 1], every row summing to 1, of shape (n, k). For `decimals` see `require_row_sums`."""
+    values = probabilities(frame, columns)
+    require_row_sums(values, decimals)
+    return values
+
+
+def rescaled_rows(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Numbers of 0 or more, every row divided by its sum, of shape (n, k). Rejects a row of zeros."""
+    values = numbers(frame, columns, low=0)
+    sums = values.sum(axis=1, keepdims=True)
+    if (sums == 0).any():
+        raise InvalidSubmission(f"{_count(sums == 0, 'row')} with zeros only; every row needs a positive number.")
+    return values / sums
+
+
+def require_row_sums(values: NDArray[np.float64], decimals: int | None = None) -> None:
+    """Every row of the matrix (n, k) sums to 1: within 1.1e-5, or exactly if rounded to `decimals`. Skips NaN."""
+    sums = np.nansum(values, axis=1)
+    right = np.isclose(sums, 1, rtol=1e-5, atol=1e-6) if decimals is None else np.round(sums, decimals) == 1
+    wrong = ~right
+    if wrong.any():
+        found = f"{_count(wrong, 'row')} with another sum, such as {sums[wrong][0]:.8g}"
+        raise InvalidSubmission(f"The probabilities of every row must sum to 1; found {found}.")
+
+
+def whole_numbers(frame: pd.DataFrame, column: str) -> NDArray[Any]:
+    """Class numbers: integers, or floats without a fraction. Rejects fractions, text, empty cells and infinities.
+
+    Numbers beyond 64 bits are rejected as well: scikit-learn 1.5 takes such floats for continuous, and pandas reads
+    such integers as text.
+    """
+    values = frame[column]
+    if values.dtype.kind in "iu":
+        return values.to_numpy()
+    floats = numbers(frame, column)
+    if (np.abs(floats) >= 2.0**63).any():
+        raise InvalidSubmission(f"`{column}` must hold classes; {floats[np.abs(floats).argmax()]:g} is far too large.")
+    fractions = floats != np.trunc(floats)
+    if fractions.any():
+        raise InvalidSubmission(
+            f"`{column}` must hold classes; it has {_count(fractions, 'fraction')}, such as {floats[fractions][0]:g}."
+        )
+    return floats.astype(np.int64)
+
+
+def integers(frame: pd.DataFrame, column: str) -> NDArray[np.int64]:
+    """Every cell through Python's `int`: fractions are cut towards zero, text must be an integer.
+
+    Rejects empty cells, infinities, other text, and numbers beyond 64 bits, of which scikit-learn 1.5 makes no classes.
+    """
+    values = frame[column]
+    if values.dtype.kind in "ib":
+        return values.to_numpy() + 0
+    if values.dtype.kind == "f":
+        numbers(frame, column)
+    try:
+        return np.array([int(cell) for cell in values.tolist()], dtype=np.int64)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise InvalidSubmission(f"`{column}` must hold one whole number in every row: {error}.") from error
+
+
+def labels(frame: pd.DataFrame, column: str, truth: ArrayLike, *, strict: bool = False) -> NDArray[Any]:
+    """Predicted classes, to be compared with `truth` (whole numbers, booleans or text) by `accuracy`.
+
+    The rules are those of scikit-learn 1.5's `accuracy_score`. Rejected: empty cells, infinities, fractions, a mixture
+    of text and other values, and text beside numbers if both have at most two distinct values. Otherwise text beside
+    numbers passes, and equals nothing: the accuracy is 0. `strict` rejects that as well.
+    """
+    values, true = frame[column], np.asarray(truth)
+    empty = values.isna()
+    if empty.any():
+        raise InvalidSubmission(f"`{column}` has {_count(empty, 'empty cell')}; every row needs a label.")
+    if values.dtype.kind in "iufb":
+        predicted = values.to_numpy() if values.dtype.kind == "b" else whole_numbers(frame, column)
+    else:
+        predicted = np.array(texts(frame, column), dtype=object)
+    if _is_text(predicted) != _is_text(true):
+        few = len(np.unique(true)) <= 2 and len(np.unique(predicted)) <= 2
+        if strict or few:
+            kind = "text" if _is_text(true) else "true or false" if true.dtype.kind == "b" else "whole numbers"
+            raise InvalidSubmission(f"`{column}` must hold {kind}, as the labels of the training data.")
+    return predicted
+
+
+def texts(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> list[str]:
+    """A column of text as a list. Empty cells become `missing`, or are rejected if that is None.
+
+    Rejects a column that pandas read as numbers or booleans (every cell is one); an all-empty one counts as empty text.
+    """
+    values = frame[column]
+    empty = values.isna().to_numpy()
+    if missing is None and empty.any():
+        raise InvalidSubmission(f"`{column}` has {_count(empty, 'empty cell')}; every row needs text.")
+    cells: list[Any] = [missing if gap else cell for cell, gap in zip(values.tolist(), empty.tolist(), strict=True)]
+    if not all(isinstance(cell, str) for cell in cells):
+        raise InvalidSubmission(f"`{column}` must hold text; all its cells are read as numbers or booleans.")
+    return cells
+
+
+def choices(frame: pd.DataFrame, column: str, allowed: Collection[str]) -> list[str]:
+    """A column of text, every cell one of `allowed`, as a list."""
+    cells = texts(frame, column)
+    unknown = [cell for cell in cells if cell not in allowed]
+    if unknown:
+        raise InvalidSubmission(f"`{column}` holds {unknown[0][:40]!r}, which is none of the {len(allowed)} classes.")
+    return cells
+
+
+def labelled_numbers(
+    frame: pd.DataFrame,
+    column: str,
+    count: int,
+    *,
+    label_last: bool = False,
+    separator: str | None = None,
+    missing: str | None = None,
+) -> list[list[tuple[str, list[float]]]]:
+    """Cells that list objects, each a label and `count` numbers: for each row a list of (label, numbers).
+
+    Tokens are separated by white space, or by each single `separator`, which leaves empty tokens where two of them
+    follow each other. Numbers are what Python's `float` takes. Empty and blank cells become `missing`; if that is None,
+    empty ones are rejected. So are columns of numbers, other text for numbers, and tokens that make no whole object.
+    """
+    rows = []
+    for row, cell in enumerate(texts(frame, column, missing=missing)):
+        known = cell if cell.strip() or missing is None else missing
+        tokens = known.split(separator) if known else []
+        if len(tokens) % (count + 1):
+            raise InvalidSubmission(
+                f"`{column}` of {_row(frame, row)} has {len(tokens)} values; {count + 1} are needed for each object."
+            )
+        groups = [tokens[start : start + count + 1] for start in range(0, len(tokens), count + 1)]
+        place = count if label_last else 0
+        try:
+            rows.append([(group.pop(place), [float(token) for token in group]) for group in groups])
+        except ValueError as error:
+            raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {str(error)[:80]}.") from error
+    return rows
+
+
+def as_text(frame: pd.DataFrame, column: str) -> list[str]:
+    """Every cell as pandas spells it, rejecting nothing.
+
+    An empty cell is "nan", a number as inferred: `7` in a column of integers, `7.0` where there are gaps.
+    """
+    return [str(cell) for cell in frame[column].tolist()]
+
+
+def runs(
+    frame: pd.DataFrame,
+    column: str,
+    pixels: int | Sequence[int],
+    *,
+    missing: str | None = None,
+    strict: bool = False,
+) -> list[Runs]:
+    """Run-length encoded masks of images of `pixels` pixels (one number, or one a row).
+
+    How a cell is read, and what `strict` adds, is told at `masks.parse_runs`.
+
+    Rejects what cannot be decoded, a column without any text, and empty cells unless `missing` says what they mean.
+    """
+    cells = texts(frame, column, missing=missing)
+    sizes = [pixels] * len(cells) if isinstance(pixels, int) else pixels
+    decoded = []
+    for row, (cell, size) in enumerate(zip(cells, sizes, strict=True)):
+        try:
+            decoded.append(parse_runs(cell, int(size), strict=strict))
+        except ValueError as error:
+            raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {error}.") from error
+    return decoded
+
+
+def _row(frame: pd.DataFrame, row: int) -> str:
+    """How to call a row: by its first column, usually the id."""
+    return f"{frame.columns[0]} {str(frame.iloc[row, 0])[:40]!r}"
+
+
+def _to_float(values: pd.Series) -> NDArray[np.float64]:
+    if values.dtype.kind in "iufb":
+        return values.to_numpy(dtype=np.float64)
+    converted = pd.to_numeric(values, errors="coerce")
+    text = (converted.isna() & values.notna()).to_numpy()
+    if text.any():
+        example = repr(str(values[text].iloc[0])[:40])
+        raise InvalidSubmission(f"`{values.name}` must hold numbers; it has {_count(text, 'other cell')}: {example}.")
+    return converted.to_numpy(dtype=np.float64)
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "OUS" and (not values.size or isinstance(values.flat[0], str))
+
+
+def _count(mask: ArrayLike, noun: str) -> str:
+    count = int(np.count_nonzero(mask))
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

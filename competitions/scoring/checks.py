@@ -1,0 +1,105 @@
+"""Checks of a submission's shape: its columns, its rows, its ids.
+
+Every check raises `InvalidSubmission` with a line for the agent. They may look at the ids of the answers, which are
+public (the test set lists them), and never at anything else in there. `competitions.scoring.cells` checks what the
+cells hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from competitions.scoring.errors import InvalidSubmission
+
+
+def require_columns(submission: pd.DataFrame, *columns: str) -> None:
+    """Every one of `columns` is there; others are ignored."""
+    missing = [name for name in columns if name not in submission.columns]
+    if missing:
+        raise InvalidSubmission(f"The submission lacks {_names(missing)}; it has {_names(submission.columns)}.")
+
+
+def require_exact_columns(submission: pd.DataFrame, columns: Iterable[str], *, ordered: bool = False) -> None:
+    """`columns` and no others are there, in this order if `ordered`."""
+    wanted = list(columns)
+    require_columns(submission, *wanted)
+    extra = [name for name in submission.columns if name not in set(wanted)]
+    if extra:
+        raise InvalidSubmission(f"The submission must not have {_names(extra)}, only {_names(wanted)}.")
+    if ordered and list(submission.columns) != wanted:
+        raise InvalidSubmission(f"The columns must be in the order of the sample submission: {_names(wanted)}.")
+
+
+def require_rows(submission: pd.DataFrame, count: int) -> None:
+    """The submission has `count` rows."""
+    if len(submission) != count:
+        raise InvalidSubmission(f"The submission has {len(submission)} rows; {count} are expected.")
+
+
+def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -> None:
+    """The sets of ids are equal: none missing, none unknown; repeated ones pass."""
+    require_columns(submission, on)
+    if set(submission[on].unique()) != set(answers[on].unique()):
+        raise InvalidSubmission(_difference(submission[on], answers[on]))
+
+
+def sort_by(submission: pd.DataFrame, on: str) -> pd.DataFrame:
+    """The rows sorted by the column `on`, numbered anew; ids of types that cannot be compared are rejected."""
+    require_columns(submission, on)
+    try:
+        return submission.sort_values(on, ignore_index=True)
+    except TypeError as error:
+        raise InvalidSubmission(f"`{on}` mixes text and numbers; copy the ids of the sample submission.") from error
+
+
+def align(
+    submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Submission and answers, each sorted by the id column `on`, row by row about the same id.
+
+    Rejects missing columns (`on`, `columns`), another number of rows, and ids that are unknown, missing, empty or
+    repeated (unless they are so in the answers). Numbers are compared by value: `3.0` is `3`, the text `"3"` is not.
+    """
+    require_columns(submission, on, *columns)
+    require_rows(submission, len(answers))
+    submission, answers = sort_by(submission, on), answers.sort_values(on, ignore_index=True)
+    if (submission[on].to_numpy() != answers[on].to_numpy()).any():
+        raise InvalidSubmission(_difference(submission[on], answers[on]))
+    return submission, answers
+
+
+def align_repeated(
+    submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """As `align`, in the order of the answers, and an id that the submission repeats counts once per repetition."""
+    require_columns(submission, on, *columns)
+    require_same_ids(submission, answers, on)
+    rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
+    pairs = rows.merge(submission[[on, *columns]], on=on, how="inner")
+    return pairs.drop(columns=""), answers.iloc[pairs[""].to_numpy()].reset_index(drop=True)
+
+
+def _difference(submitted: pd.Series, expected: pd.Series) -> str:
+    unknown = submitted[~submitted.isin(expected)]
+    missing = expected[~expected.isin(submitted)]
+    found = [
+        f"{len(unknown)} unknown (such as {_short(unknown.iloc[0])})" if len(unknown) else "",
+        f"{len(missing)} missing (such as {_short(missing.iloc[0])})" if len(missing) else "",
+        f"{n} repeated" if (n := int(submitted.duplicated().sum())) else "",
+    ]
+    details = ", ".join(filter(None, found)) or "they are of another type"
+    return f"The ids in `{submitted.name}` are not those of the sample submission: {details}."
+
+
+def _short(value: object) -> str:
+    text = repr(getattr(value, "item", lambda: value)())
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _names(columns: Iterable[object]) -> str:
+    names = [f"`{' '.join(str(name).split())[:60]}`" for name in columns]  # the agent's own may hold anything
+    if len(names) > 6:
+        names = [*names[:5], f"{len(names) - 5} more"]
+    return ("columns " if len(names) > 1 else "column ") + ", ".join(names) if names else "no columns"

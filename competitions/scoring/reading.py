@@ -1,0 +1,56 @@
+"""Reading submissions and answers, as the published benchmark reads them."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pandas.errors import EmptyDataError
+
+from competitions.scoring.errors import InvalidSubmission
+
+Dtype = str | type | Mapping[str, str | type] | None
+# "round_trip" is exact; None is pandas 2's own fast converter, which may be one unit off in the last place.
+FloatParser = Literal["round_trip"] | None
+
+
+def read_submission(
+    path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
+) -> pd.DataFrame:
+    """The table that an agent handed in.
+
+    A file without content gives a frame without columns and rows. Raises `InvalidSubmission` if there is no such file
+    or pandas cannot make a table of it.
+    """
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidSubmission(f"There is no file {path.name}; write the submission as a CSV file.") from error
+    if not stat.S_ISREG(mode):  # a named pipe would block the grader for ever
+        raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
+    try:
+        return _read(path, dtype, keep_default_na, float_precision)
+    except UnicodeDecodeError as error:
+        raise InvalidSubmission(f"{path.name} is not UTF-8 text; write it as a CSV file in UTF-8.") from error
+    except (ValueError, OverflowError) as error:  # the arguments are ours and fixed: the cause is in the file
+        reason = " ".join(str(error).split())
+        raise InvalidSubmission(f"{path.name} cannot be read as a CSV file: {reason}") from error
+
+
+def read_answers(
+    path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
+) -> pd.DataFrame:
+    """The answers, read in the same way; what goes wrong here is our mistake and propagates."""
+    return _read(Path(path), dtype, keep_default_na, float_precision)
+
+
+def _read(path: Path, dtype: Dtype, keep_default_na: bool, float_precision: FloatParser) -> pd.DataFrame:
+    options: dict[str, Any] = {"dtype": dtype, "keep_default_na": keep_default_na, "float_precision": float_precision}
+    try:
+        return pd.read_csv(path, compression=None, **options)
+    except EmptyDataError:
+        return pd.DataFrame()

@@ -1,1 +1,0 @@
-"""Metrics: pure functions over arrays, one module a family. They validate nothing about files; see `grading.cells`."""

@@ -1,0 +1,106 @@
+"""What grading one submission may cost, and which files are refused before anybody reads them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from competitions.scoring.errors import InvalidSubmission
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
+
+GIB = 1 << 30
+
+# A submission is no larger than this many times the largest of sample and gold submission, plus a margin: more is not
+# another way of writing numbers but an attack or an accident, and would only fill the memory.
+_TIMES = 50
+_MARGIN = 16 << 20
+# Parsed tables of text take some ten to twenty times their size on disk.
+_MEMORY_TIMES = 40
+_COLUMN_TIMES = 20
+_COLUMN_MARGIN = 20_000
+_HEADER_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class GradingLimits:
+    """Limits of one submission; memory is what a worker may use beyond what it holds with the answers in memory."""
+
+    memory_bytes: int | None = None  # None: 4 GiB and 40 times the largest of sample and gold submission
+    read_seconds: float = 300.0  # wall clock until the submission is a table
+    grade_seconds: float = 3600.0  # wall clock from then to the score
+    size_bytes: int | None = None  # None: 16 MiB and 50 times the largest of sample and gold submission
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a limit under which nothing can be graded."""
+        for name, value in self.__dict__.items():
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The limits of one competition, in numbers."""
+
+    size_bytes: int
+    columns: int
+    memory_bytes: int
+    read_seconds: float
+    grade_seconds: float
+
+
+def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -> Bounds:
+    """`limits` for a competition, measured by those of its sample and gold submission that are below `prepared`."""
+    files = competition.facts.files
+    named = [prepared / name for name in (files.sample_submission, files.gold_submission) if name]
+    known = [path for path in named if path.is_file()]
+    largest = max((path.stat().st_size for path in known), default=0)
+    columns = max((_columns(path) for path in known), default=0)
+    return Bounds(
+        size_bytes=limits.size_bytes or _MARGIN + _TIMES * largest,
+        columns=_COLUMN_MARGIN + _COLUMN_TIMES * columns,
+        memory_bytes=limits.memory_bytes or 4 * GIB + _MEMORY_TIMES * largest,
+        read_seconds=limits.read_seconds,
+        grade_seconds=limits.grade_seconds,
+    )
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything has that name, be it a broken link."""
+    try:
+        return os.path.lexists(path)
+    except (OSError, ValueError):  # a NUL in the name, a name that is too long
+        return False
+
+
+def check_file(path: Path, size_bytes: int) -> None:
+    """Refuse what is no ordinary file of a sane size. Raises `InvalidSubmission`.
+
+    Links are refused as well: an agent could point one at the answers, which the grader is able to read.
+    """
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        raise InvalidSubmission(f"{path.name} is a symbolic link; hand in the file itself")
+    if not stat.S_ISREG(status.st_mode):  # a pipe would block its reader for ever, a device never ends
+        raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file")
+    if status.st_size > size_bytes:
+        raise InvalidSubmission(f"the file has {status.st_size:,} bytes; a submission here has at most {size_bytes:,}")
+
+
+def check_columns(path: Path, limit: int) -> None:
+    """Refuse lines of absurd width, which cost the reader kilobytes a column. Raises `InvalidSubmission`.
+
+    The first two lines decide how many columns there are: where the second is longer, the rest is taken for an index.
+    """
+    columns = _columns(path)
+    if columns > limit:
+        raise InvalidSubmission(f"the table has {columns:,} columns; a submission here has at most {limit:,}")
+
+
+def _columns(path: Path) -> int:
+    with path.open("rb") as file:
+        return max(file.readline(_HEADER_BYTES).count(b",") for _ in range(2)) + 1

@@ -1,0 +1,241 @@
+"""Grading any number of submissions of one competition, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from competitions.scoring.errors import InvalidSubmission
+from grading.grade import Grade, grade_of
+from grading.medals import Thresholds
+from grading.workers.limits import GradingLimits, bounds_of, check_file, is_there
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
+    from competitions.editions import Edition
+
+_ROOT = Path(__file__).parents[2]
+_RESTARTS = 2  # of the process that holds the answers, which no submission reaches: something else ends it
+_TAIL = 4000
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+@dataclass
+class _Entry:
+    """A submission on its way."""
+
+    number: int
+    path: Path | None
+    shown: str | None
+    verdict: dict[str, Any] | None
+
+
+class IsolatedGrader:
+    """Grades submissions of one competition in worker processes; close it, or use it in a `with` statement.
+
+    The answers are parsed once, in a process that forks up to `workers` workers with the answers in memory. A worker
+    serves many submissions, and is replaced by a fresh one when a submission exhausts it. Safe for several threads,
+    which take turns.
+    """
+
+    def __init__(
+        self,
+        competition: Competition,
+        prepared: Path,
+        edition: Edition = "v1",
+        *,
+        limits: GradingLimits | None = None,
+        workers: int = 1,
+        thresholds: Thresholds | None = None,
+    ) -> None:
+        """`thresholds` default to those of competition.yaml."""
+        self.competition, self.prepared, self.edition = competition, Path(prepared), edition
+        self.bounds = bounds_of(competition, self.prepared, limits or GradingLimits())
+        self.workers = max(1, workers)
+        self.thresholds = thresholds or Thresholds.of(competition.facts)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+        self._broken: dict[str, Any] | None = None
+        self._lock = threading.RLock()
+
+    def grade(self, submission: Path | None, shown_path: str | None = None) -> Grade:
+        """Grade the CSV `submission`; never raises for what it contains. `shown_path` is what the report says."""
+        return next(self.grade_all([(submission, shown_path)]))
+
+    def grade_all(self, submissions: Iterable[Path | tuple[Path | None, str | None] | None]) -> Iterator[Grade]:
+        """Grades in the order of `submissions`: paths (None: there is none), or pairs of path and what is shown."""
+        with self._lock:
+            waiting: deque[_Entry] = deque()  # in order; without a verdict while a worker has it
+            try:
+                yield from self._grade_all(enumerate(submissions), waiting)
+            finally:
+                if any(entry.verdict is None for entry in waiting):
+                    self.close()  # nobody will hear the replies that are still to come
+
+    def _grade_all(
+        self, source: Iterator[tuple[int, Path | tuple[Path | None, str | None] | None]], waiting: deque[_Entry]
+    ) -> Iterator[Grade]:
+        restarts, exhausted = 0, False
+        while True:
+            while not exhausted and sum(entry.verdict is None for entry in waiting) < 2 * self.workers:
+                number, item = next(source, (-1, None))
+                if number < 0:
+                    exhausted = True
+                    break
+                path, shown = item if isinstance(item, tuple) else (item, None)
+                entry = _Entry(number, path, shown, self._refuse(path))
+                waiting.append(entry)
+                if entry.verdict is None:
+                    self._send(entry)
+            while waiting and waiting[0].verdict is not None:
+                yield self._grade(waiting.popleft())
+            if any(entry.verdict is None for entry in waiting):
+                reply = self._receive()
+                if reply is None:
+                    restarts += 1
+                    self._restart(waiting, restarts)
+                else:
+                    next(entry for entry in waiting if entry.number == reply["id"]).verdict = reply["verdict"]
+            elif exhausted:
+                return
+
+    def close(self) -> None:
+        """End the processes. The grader can be used again: it then starts anew."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process is not None:
+                with suppress(OSError):
+                    if process.stdin:
+                        process.stdin.close()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                if process.stdout:
+                    process.stdout.close()
+            if self._errors is not None:
+                self._errors.close()
+                self._errors = None
+
+    def __enter__(self) -> IsolatedGrader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _refuse(self, path: Path | None) -> dict[str, Any] | None:
+        """The verdict on what needs no reading; None for a file to be read."""
+        if path is None or not is_there(path):
+            where = f" at {path}" if path else ""
+            return {"outcome": "missing", "message": f"there is no submission{where}"}
+        try:
+            check_file(path, self.bounds.size_bytes)
+        except InvalidSubmission as error:
+            return {"outcome": "invalid", "message": str(error)}
+        except OSError as error:
+            return {"outcome": "failed", "message": f"grading failed: {error}"}
+        return self._broken
+
+    def _grade(self, entry: _Entry) -> Grade:
+        verdict = entry.verdict or {}
+        return grade_of(
+            self.competition.id,
+            self.thresholds,
+            outcome=verdict["outcome"],
+            score=verdict.get("score"),
+            message=verdict.get("message"),
+            detail=verdict.get("detail"),
+            shown_path=entry.shown or str(entry.path or ""),
+        )
+
+    def _send(self, entry: _Entry) -> None:
+        process = self._start()
+        assert process.stdin is not None
+        request = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
+        with suppress(BrokenPipeError):  # the reply, or its absence, says why
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+
+    def _receive(self) -> dict[str, Any] | None:
+        process = self._start()
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        reply: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
+        if reply is not None and "fatal" in reply:
+            self._broken = {"outcome": "failed", "message": reply["fatal"], "detail": reply["detail"]}
+            return None
+        return reply
+
+    def _restart(self, waiting: deque[_Entry], restarts: int) -> None:
+        """Ask a new process for what the old one left open, or give those up."""
+        if self._broken is None and restarts > _RESTARTS:
+            message = "grading failed: the process that holds the answers ended"
+            self._broken = {"outcome": "failed", "message": message, "detail": self._said() or message}
+        self.close()
+        for entry in waiting:
+            if entry.verdict is None:
+                entry.verdict = self._broken
+                if entry.verdict is None:
+                    self._send(entry)
+
+    def _said(self) -> str:
+        if self._errors is None:
+            return ""
+        self._errors.seek(0)
+        return self._errors.read()[-_TAIL:].decode("utf-8", "replace")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}  # forking and threads do not mix
+            known = environment.get("PYTHONPATH")
+            environment["PYTHONPATH"] = f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT)
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "grading.workers.server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=environment,
+                start_new_session=True,  # Ctrl-C in a terminal is for whoever started the grading
+            )
+            spec = {
+                "folder": str(self.competition.folder.absolute()),
+                "prepared": str(self.prepared.absolute()),
+                "edition": self.edition,
+                "bounds": asdict(self.bounds),
+                "workers": self.workers,
+            }
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(spec).encode() + b"\n")
+            self._process.stdin.flush()
+        return self._process
+
+
+def grade_many(
+    competition: Competition,
+    prepared: Path,
+    edition: Edition,
+    paths: Iterable[Path | tuple[Path | None, str | None] | None],
+    *,
+    limits: GradingLimits | None = None,
+    workers: int = 1,
+    thresholds: Thresholds | None = None,
+) -> Iterator[Grade]:
+    """The grades of submissions of one competition, in their order; see `IsolatedGrader.grade_all`."""
+    options: dict[str, Any] = {"limits": limits, "workers": workers, "thresholds": thresholds}
+    with IsolatedGrader(competition, prepared, edition, **options) as grader:
+        yield from grader.grade_all(paths)

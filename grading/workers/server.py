@@ -1,0 +1,193 @@
+"""The process that holds a competition's answers: forks workers, hands them submissions, and watches the clock.
+
+Started by `grading.workers.pool`; speaks JSON lines on standard input and output. It has no threads, so that forking
+is safe, and never reads a submission itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import time
+import traceback
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from competitions.competition import Competition
+from grading.workers.attempt import Phase, Verdict, too_large, too_slow
+from grading.workers.limits import Bounds
+from grading.workers.worker import serve
+
+_CHUNK = 1 << 16
+
+
+@dataclass
+class _Lines:
+    """Complete lines out of chunks of bytes."""
+
+    rest: bytes = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        return lines
+
+
+@dataclass
+class _Worker:
+    pid: int
+    channel: socket.socket
+    lines: _Lines = field(default_factory=_Lines)
+    job: dict[str, Any] | None = None
+    phase: Phase = "reading"
+    deadline: float = float("inf")
+    overdue: bool = False
+
+
+class Server:
+    """Distributes submissions over up to `workers` processes that share the answers' memory."""
+
+    def __init__(self, spec: dict[str, Any], requests: int, replies: int) -> None:
+        self.competition = Competition.load(Path(spec["folder"]))
+        self.edition, self.bounds, self.most = spec["edition"], Bounds(**spec["bounds"]), spec["workers"]
+        self.requests, self.replies = requests, replies
+        self.waiting: deque[dict[str, Any]] = deque()
+        self.workers: list[_Worker] = []
+        self.selector = selectors.DefaultSelector()
+        self.lines = _Lines()
+        self.competition.load_grader()
+        self.answers = self.competition.answers(Path(spec["prepared"]))
+        gc.freeze()  # collecting would touch, and so copy, the memory that workers share
+
+    def run(self) -> None:
+        """Serve until standard input closes; then end every worker."""
+        self.selector.register(self.requests, selectors.EVENT_READ, None)
+        try:
+            while self._step():
+                pass
+        finally:
+            for worker in self.workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGKILL)
+
+    def _step(self) -> bool:
+        wait = min((w.deadline for w in self.workers), default=float("inf")) - time.monotonic()
+        for key, _ in self.selector.select(None if wait == float("inf") else max(0.0, wait)):
+            if key.data is None:
+                chunk = os.read(self.requests, _CHUNK)
+                if not chunk:
+                    return False
+                self.waiting += map(json.loads, self.lines.feed(chunk))
+            else:
+                self._hear(key.data)
+        for worker in self.workers:
+            if time.monotonic() >= worker.deadline:
+                worker.overdue, worker.deadline = True, float("inf")
+                os.kill(worker.pid, signal.SIGKILL)  # its channel then closes, and it is buried there
+        while self.waiting:
+            idle = next((w for w in self.workers if w.job is None), None)
+            if idle is None and len(self.workers) >= self.most:
+                break
+            self._give(idle or self._fork(), self.waiting.popleft())
+        return True
+
+    def _give(self, worker: _Worker, job: dict[str, Any]) -> None:
+        worker.job, worker.phase, worker.overdue = job, "reading", False
+        worker.deadline = time.monotonic() + self.bounds.read_seconds
+        with contextlib.suppress(OSError):  # a worker that is dying is buried when its channel closes
+            worker.channel.sendall(json.dumps(job).encode() + b"\n")
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            chunk = worker.channel.recv(_CHUNK)
+        except OSError:
+            chunk = b""
+        for line in worker.lines.feed(chunk):
+            message = json.loads(line)
+            if "phase" in message:
+                worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
+            else:
+                self._answer(worker, message["verdict"])
+                if message["verdict"]["spoilt"]:
+                    self._bury(worker)
+                    return
+        if not chunk:
+            status = self._bury(worker)
+            if worker.job is not None:
+                self._answer(worker, dataclasses.asdict(self._death(worker, status)))
+
+    def _answer(self, worker: _Worker, verdict: dict[str, Any]) -> None:
+        assert worker.job is not None
+        _write(self.replies, {"id": worker.job["id"], "verdict": verdict})
+        worker.job, worker.deadline = None, float("inf")
+
+    def _death(self, worker: _Worker, status: int) -> Verdict:
+        """What a worker's end says about the submission that it had."""
+        code = os.waitstatus_to_exitcode(status)
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        if worker.phase == "reading":
+            return Verdict("invalid", message=too_slow(self.bounds) if worker.overdue else too_large(self.bounds))
+        if worker.overdue:
+            return Verdict("failed", message=f"grading failed: it took more than {self.bounds.grade_seconds:g} seconds")
+        return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
+
+    def _bury(self, worker: _Worker) -> int:
+        self.selector.unregister(worker.channel)
+        worker.channel.close()
+        self.workers.remove(worker)
+        return os.waitpid(worker.pid, 0)[1]
+
+    def _fork(self) -> _Worker:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            # What the others hear and say is none of its business, and their channels must close when they end.
+            ours.close()
+            for other in self.workers:
+                other.channel.close()
+            os.close(self.requests)
+            os.close(self.replies)
+            serve(theirs, self.competition, self.answers, self.edition, self.bounds)
+        theirs.close()
+        worker = _Worker(pid, ours)
+        self.workers.append(worker)
+        self.selector.register(ours, selectors.EVENT_READ, worker)
+        return worker
+
+
+def _write(descriptor: int, message: dict[str, Any]) -> None:
+    rest = json.dumps(message).encode() + b"\n"
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def main() -> None:
+    """Serve the competition that the first line of standard input describes."""
+    requests, replies = os.dup(0), os.dup(1)
+    os.dup2(2, 1)  # what graders print must not end up between the replies
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    spec = b""
+    while not spec.endswith(b"\n"):  # byte by byte: what follows the line belongs to the server
+        byte = os.read(requests, 1)
+        if not byte:
+            return
+        spec += byte
+    try:
+        server = Server(json.loads(spec), requests, replies)
+    except Exception as error:  # the answers or the grader are at fault, never a submission
+        message = " ".join(f"grading failed: {type(error).__name__}: {error}".split())[:500]
+        _write(replies, {"fatal": message, "detail": traceback.format_exc()})
+        return
+    with contextlib.suppress(BrokenPipeError):  # whoever asked is gone
+        server.run()
+
+
+if __name__ == "__main__":
+    main()

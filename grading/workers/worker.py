@@ -1,0 +1,78 @@
+"""The process that grades: forked with the answers in memory, limited by the kernel, ended whenever in doubt."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import resource
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from grading.workers.attempt import attempt
+from grading.workers.limits import Bounds
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
+    from competitions.editions import Edition
+
+_STATM = Path("/proc/self/statm")
+
+
+def serve(channel: socket.socket, competition: Competition, answers: Any, edition: Edition, bounds: Bounds) -> NoReturn:
+    """Grade what `channel` names, a JSON line a submission, until it closes. Ends the process, never returns."""
+    code = 1
+    try:
+        _expendable()
+        file = channel.makefile("rwb")
+
+        def send(message: dict[str, Any]) -> None:
+            file.write(json.dumps(message).encode() + b"\n")
+            file.flush()
+
+        def scoring() -> None:
+            send({"phase": "grading"})
+
+        for line in file:
+            _limit(bounds)
+            verdict = attempt(competition, answers, Path(json.loads(line)["path"]), edition, bounds, scoring, _relieve)
+            _relieve()
+            send({"verdict": dataclasses.asdict(verdict)})
+            if verdict.spoilt:
+                break
+        code = 0
+    except (BrokenPipeError, ConnectionResetError):
+        code = 0  # whoever asked is gone
+    finally:
+        os._exit(code)  # no clean-up that belongs to the process this one was forked from
+
+
+def _limit(bounds: Bounds) -> None:
+    """Memory beyond what the process has now, and processor time in case nobody is left to watch the clock."""
+    with contextlib.suppress(OSError, ValueError):  # a system without /proc or with tighter limits of its own
+        size = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = size + bounds.memory_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if most < 0 else min(wanted, most), most))
+    with contextlib.suppress(OSError, ValueError):
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        spent = usage.ru_utime + usage.ru_stime
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        wanted = int(spent + bounds.read_seconds + bounds.grade_seconds) + 60
+        resource.setrlimit(resource.RLIMIT_CPU, (wanted if most < 0 else min(wanted, most), most))
+
+
+def _relieve() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _expendable() -> None:
+    """Where memory runs out all the same, the kernel is to end this process rather than one that matters."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,0 +1,66 @@
+"""Starting the agent as a child of its supervisor, with limits that the kernel keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+from pathlib import Path
+
+from sandbox.limits import Limits
+from sandbox.process import processes
+from sandbox.supervision import control
+
+NICENESS = 5
+
+
+def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, int]:
+    """Fork and become the agent there; for a process of one thread.
+
+    Args:
+        task: what to start, and on which cores.
+        home: where.
+        limits: of these the kernel keeps the size of a file.
+
+    Returns:
+        Its process id, and the reading end of a pipe with its output, which does not block.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become_agent(task, home, limits, writing, supervisor)
+        except BaseException as error:  # whatever happens in the child must not return into the supervisor
+            os.write(2, f"cannot start the agent: {error}\n".encode())
+        os._exit(127)
+    os.close(writing)
+    return pid, reading
+
+
+def _become_agent(task: control.Task, home: Path, limits: Limits, output: int, supervisor: int) -> None:
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    processes.die_with_parent()
+    if os.getppid() != supervisor:
+        os._exit(127)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.umask(0o022)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if limits.disk_bytes:
+        with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_bytes, limits.disk_bytes))
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+    if task.cores:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, task.cores)
+    with contextlib.suppress(OSError):  # if the machine runs out of memory, the agent shall go, not what watches it
+        Path("/proc/self/oom_score_adj").write_text("800")
+    os.chdir(home)
+    os.execve(task.command[0], task.command, task.env)  # noqa: S606 - the agent is what we are for

@@ -1,0 +1,120 @@
+"""Keeping every version of a submission with its time, seen from outside the sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import Self
+
+from sandbox.limits import Limits
+from sandbox.supervision.control import Layout
+
+CHUNK = 1024**2
+
+
+class Snapshots:
+    """Copies of ``submission.csv``, named by the seconds since the start: ``12.5.csv``.
+
+    A version is taken once it has not changed between two looks, so half-written files are not. No link is followed.
+    """
+
+    def __init__(self, home: Path, folder: Path, *, count: int, size: int, single: int) -> None:
+        """Go on with what ``folder`` holds.
+
+        Args:
+            home: the agent's world.
+            folder: created if missing.
+            count: number kept; beyond it every second one goes.
+            size: bytes kept in all; beyond it likewise.
+            single: bytes of the largest submission that counts.
+        """
+        self._home, self._folder = home, folder
+        self._count, self._size, self._single = count, size, single
+        folder.mkdir(exist_ok=True)
+        kept = self._kept()
+        self._last = _hash(kept[-1]) if kept else ""
+        self._seen: tuple[int, ...] | None = None
+        self._taken: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, layout: Layout, limits: Limits) -> Self:
+        """Those of a run."""
+        return cls(
+            layout.home,
+            layout.snapshots,
+            count=limits.snapshots,
+            size=limits.snapshot_bytes,
+            single=limits.submission_bytes,
+        )
+
+    def look(self, seconds: float, *, last: bool = False) -> bool:
+        """Take a version if there is a new one; returns whether.
+
+        Args:
+            seconds: since the run's start.
+            last: nothing changes any more, so what is there is complete.
+        """
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            top = os.open(self._home / "submission", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            stack.callback(os.close, top)
+            # Non-blocking: a pipe of that name must not hold us up.
+            file = os.open("submission.csv", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=top)
+            stack.callback(os.close, file)
+            state = _state(file)
+            if state is None or state[2] > self._single or state == self._taken:
+                return False
+            steady, self._seen = state == self._seen or last, state
+            if steady:
+                return self._take(file, state, seconds)
+        return False
+
+    def _take(self, file: int, state: tuple[int, ...], seconds: float) -> bool:
+        target = self._folder / f"{seconds:.1f}.csv"
+        temporary = target.with_suffix(".part")
+        digest, left = hashlib.sha256(), state[2]
+        try:
+            with temporary.open("wb") as copy:
+                while left > 0 and (chunk := os.read(file, min(CHUNK, left))):
+                    copy.write(chunk)
+                    digest.update(chunk)
+                    left -= len(chunk)
+        except OSError:  # a full disk
+            temporary.unlink(missing_ok=True)
+            return False
+        if _state(file) != state:
+            temporary.unlink()
+            return False
+        self._taken = state
+        if digest.hexdigest() == self._last:
+            temporary.unlink()
+            return False
+        temporary.replace(target)
+        self._last = digest.hexdigest()
+        self._thin_out()
+        return True
+
+    def _thin_out(self) -> None:
+        """Keep the first and the last, and of those between every second."""
+        kept = self._kept()
+        while len(kept) > 1 and (len(kept) > self._count or sum(p.stat().st_size for p in kept) > self._size):
+            for path in kept[1:-1:2] or kept[:1]:
+                path.unlink()
+            kept = self._kept()
+
+    def _kept(self) -> list[Path]:
+        return sorted(self._folder.glob("*.csv"), key=lambda path: float(path.stem))
+
+
+def _state(file: int) -> tuple[int, ...] | None:
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,143 @@
+"""The agent's world: the folders, instructions and environment variables every agent finds, whatever backend runs it.
+
+As published, so that existing agents work: ``data/`` (read-only), ``submission/submission.csv``, ``logs/``, ``code/``,
+``agent/start.sh`` and ``instructions.txt``, all below one home: ``/home`` in containers, a folder of the run's work
+directory in the process backend.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path, PurePath
+
+from sandbox.backend import RunSpec
+from sandbox.errors import BackendError
+from sandbox.world.files import copy_data
+from sandbox.world.instructions import instructions
+
+WRITABLE = ("submission", "logs", "code", "tmp")
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+DESCRIPTION = "description.md"
+VALIDATE = Path(__file__).with_name("validate_submission.sh")
+
+
+def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_data: bool = True) -> None:
+    """Create the agent's world in a new directory.
+
+    Nothing in it is a symbolic link, and no relative path leads from it to the prepared dataset.
+
+    Args:
+        spec: the run.
+        home: created; must not exist.
+        seen_as: where the agent will see ``home``; the same place by default.
+        with_data: give it a copy of the data; otherwise an empty folder where they are to be mounted.
+
+    Raises:
+        BackendError: the data do not exist, hold what cannot be given to an agent, or ``home`` lies among them.
+    """
+    if not spec.data.is_dir():
+        raise BackendError(f"{spec.competition_id} is not prepared: {spec.data} is not a directory")
+    if home.resolve().is_relative_to(spec.data.resolve().parent):
+        raise BackendError(
+            f"the work directory {home} lies in the prepared dataset: an agent could reach the answers; choose another"
+        )
+    home.mkdir(parents=True)
+    for name in WRITABLE:
+        (home / name).mkdir()
+    for file in spec.agent.files():
+        target = home / "agent" / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(spec.agent.folder / file, target)
+    if with_data:
+        copy_data(spec.data, home / "data", may_link=spec.agent.trusted)
+    else:
+        (home / "data").mkdir()
+    if spec.description is not None:
+        _replace_description(spec.description, home, with_data=with_data)
+    seen_as = seen_as or home
+    (home / "instructions.txt").write_text(instructions(spec, seen_as), encoding="utf-8")
+    if spec.validation_url:
+        script = home / "validate_submission.sh"
+        text = VALIDATE.read_text(encoding="utf-8").replace("@URL@", spec.validation_url.rstrip("/"))
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o755)
+
+
+def descriptions(data: Path) -> list[str]:
+    """Names of the files in the data that describe the competition: ours, and the original one where it was fetched."""
+    return sorted({DESCRIPTION, *(path.name for path in data.glob("description*.md"))})
+
+
+def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
+    """Put the text where the data describe the competition; where data are mounted, beside them, to be mounted too."""
+    if not with_data:
+        (home / DESCRIPTION).write_text(text, encoding="utf-8")
+        return
+    folder = home / "data"
+    folder.chmod(0o755)
+    for name in descriptions(folder):
+        (folder / name).unlink(missing_ok=True)  # it may be a link to the prepared data
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o444)
+    folder.chmod(0o555)
+
+
+def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, threads: int) -> dict[str, str]:
+    """The agent's whole environment. Nothing of the orchestrator's is in it, hence no secret.
+
+    What the agent's definition and the run set comes first; what describes the world cannot be changed by them.
+
+    Args:
+        spec: the run.
+        home: where the agent sees its home.
+        python: interpreter with the scientific packages, as ``MLEBENCH_PYTHON``.
+        path: ``PATH``.
+        threads: how many threads numerical libraries may use.
+    """
+    chosen = {
+        "PATH": path,
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        **dict.fromkeys(THREADS, str(threads)),
+        **spec.agent.env,
+        **spec.env,
+    }
+    world = {
+        "HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
+        "DATA_DIR": str(home / "data"),
+        "SUBMISSION_DIR": str(home / "submission"),
+        "LOGS_DIR": str(home / "logs"),
+        "CODE_DIR": str(home / "code"),
+        "AGENT_DIR": str(home / "agent"),
+        "INSTRUCTIONS_FILE": str(home / "instructions.txt"),
+        "COMPETITION_ID": spec.competition_id if spec.description is None else "competition",
+        "SEED": str(spec.seed),
+        "TIME_LIMIT_SECONDS": f"{spec.limits.time_limit_seconds:g}",
+        "MLEBENCH_PYTHON": python,
+    }
+    if spec.sample_submission:
+        world["SAMPLE_SUBMISSION"] = str(home / "data" / spec.sample_submission)
+    if spec.validation_url:
+        world["VALIDATE_SCRIPT"] = str(home / "validate_submission.sh")
+    for name in ("llm_requests", "llm_tokens", "llm_dollars"):
+        if (limit := getattr(spec.allowance, name)) is not None:
+            world[f"{name}_limit".upper()] = f"{limit:g}" if isinstance(limit, float) else str(limit)
+    return {**chosen, **world}
+
+
+def start_command(spec: RunSpec, home: Path, seen_as: PurePath | None = None) -> list[str]:
+    """How to start the agent: its start file itself if it is executable, else with bash (sh where there is none)."""
+    start = home / "agent" / spec.agent.start
+    seen = str((seen_as or home) / "agent" / spec.agent.start)
+    if os.access(start, os.X_OK) and start.read_bytes()[:2] == b"#!":
+        return [seen, *spec.agent.arguments()]
+    return [shutil.which("bash") or "/bin/sh", seen, *spec.agent.arguments()]

@@ -1,0 +1,161 @@
+"""Building archives of members of a download: zip, tar and 7z."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tarfile
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TypeGuard
+
+from competitions.preparing.archives.containers import Container
+from competitions.preparing.archives.zips import Buffer, ZipContainer
+from competitions.preparing.declaration import Archive, Content
+from competitions.preparing.download import Download, Member
+from storage.datasets.zipwriter import ZipWriter
+from storage.writers import BLOCK, Destination, Written
+
+
+def build(name: str, archive: Archive, download: Download, destination: Destination, md5: bool = False) -> Written:
+    """Write the archive to `name` below `destination`, each member read once."""
+    of_kind = {"zip": _build_zip, "tar": _build_tar, "7z": _build_7z}[archive.kind]
+    return of_kind(name, archive, download, destination, md5)
+
+
+def _build_zip(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
+    with destination.open(target, md5) as sink:
+        writer = ZipWriter(sink)
+        try:
+            for folder in archive.folders:
+                writer.add_folder(folder)
+            for name, content in _entries(archive, download):
+                if isinstance(content, _Stored):
+                    writer.take_over(name, content.entry, content)
+                else:
+                    writer.add(name, content, archive.stored)
+        except BaseException:
+            writer.abandon()
+            raise
+        writer.close()
+    return sink.written()
+
+
+class _Stored:
+    """A member's bytes as they are stored, which a zip archive can take over."""
+
+    def __init__(self, container: ZipContainer, member: str) -> None:
+        self.entry, self.pieces = container.entry(member), container.checked(member)
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return self.pieces
+
+
+def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterable[Buffer]]]:
+    """(name, its bytes) of each entry.
+
+    Members of containers without random access come in storage order, all others in the declared order.
+    """
+    sequential: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    containers = _Containers(download)
+    for name, entry in archive.entries:
+        if isinstance(entry, Content):
+            yield name, entry.pieces()
+            continue
+        label, member, _ = entry
+        container = containers[label]
+        if not container.random_access:
+            sequential[label][member].append(name)
+        elif _can_take_over(container, member, archive):
+            yield name, _Stored(container, member)
+        else:
+            with container.open(member) as file:
+                yield name, _pieces(file)
+    for label, wanted in sequential.items():
+        for member, file in containers[label].stream(wanted):
+            content = _pieces(file) if len(wanted[member]) == 1 else [file.read()]
+            for name in wanted[member]:
+                yield name, content
+
+
+class _Containers(dict[str, Container]):
+    """The containers of a download by the label of members; looked for once, not once a member."""
+
+    def __init__(self, download: Download) -> None:
+        super().__init__()
+        self._download = download
+
+    def __missing__(self, label: str) -> Container:
+        self[label] = self._download.view(label).container
+        return self[label]
+
+
+def _can_take_over(container: Container, name: str, archive: Archive) -> TypeGuard[ZipContainer]:
+    if archive.kind != "zip" or archive.stored or not isinstance(container, ZipContainer):
+        return False
+    return container.entry(name).method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    while piece := file.read(BLOCK):
+        yield piece
+
+
+def _build_tar(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
+    """A plain tar, members sorted by name, without times and owners: the same bytes whoever builds it.
+
+    Members are put at their computed offsets, so that a source that can only be read from front to back (a .tar.gz)
+    is read once, in its own order.
+    """
+    if not archive.portable:
+        raise TypeError(f"{target}: tar archives are built of members")
+    members = {name: entry for name, entry in sorted(archive.entries) if isinstance(entry, Member)}
+    offsets: dict[str, int] = {}
+    with tempfile.TemporaryFile(prefix="mlebench-tar-", dir=_scratch(destination)) as scratch:
+        for name, entry in members.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = entry.size, 0o644
+            scratch.write(info.tobuf(tarfile.DEFAULT_FORMAT))
+            offsets[name] = scratch.tell()
+            scratch.seek(-(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE, os.SEEK_CUR)
+        end = scratch.tell() + 2 * tarfile.BLOCKSIZE
+        scratch.truncate(-(-end // tarfile.RECORDSIZE) * tarfile.RECORDSIZE)
+        for name, pieces in _entries(archive, download):
+            scratch.seek(offsets[name])
+            for piece in pieces:
+                scratch.write(piece)
+        scratch.seek(0)
+        return destination.copy(target, scratch, md5)
+
+
+def _build_7z(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
+    import py7zr
+
+    with tempfile.TemporaryDirectory(prefix="mlebench-7z-", dir=_scratch(destination)) as scratch:
+        path = Path(scratch) / "out.7z"
+        with py7zr.SevenZipFile(path, "w") as writer:
+            for folder in archive.folders:
+                empty = Path(scratch) / "empty"
+                empty.mkdir(exist_ok=True)
+                writer.write(empty, folder)
+            for index, (name, pieces) in enumerate(_entries(archive, download)):
+                member = Path(scratch) / f"member-{index}"
+                with member.open("wb") as file:
+                    file.writelines(pieces)
+                writer.write(member, name)
+                member.unlink()
+        with path.open("rb") as finished:
+            return destination.copy(target, finished, md5)
+
+
+def _scratch(destination: Destination) -> str | None:
+    """Large scratch files lie beside a local destination: the system's temporary directory may be small memory."""
+    if not destination.local:
+        return None
+    folder = destination.drafts or destination.root
+    with contextlib.suppress(OSError):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    return folder

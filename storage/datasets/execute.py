@@ -1,0 +1,191 @@
+"""Carrying out operations: one value in, one written file out. This runs on workers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+from competitions.competition import Competition
+from competitions.preparing.archives.containers import Container, DirectoryContainer
+from competitions.preparing.archives.zips import ZipContainer
+from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation
+from competitions.preparing.download import Download
+from storage.datasets.archives import build
+from storage.datasets.manifest import Columns, Done, columns_of, joined
+from storage.writers import Destination, Written
+
+_SMALL = 1 << 20  # a file up to this size is read whole and written in one call
+_UPLOADS = 16  # small objects on their way to an object store at one time, a worker: each takes long and costs little
+
+
+class Task(NamedTuple):
+    """A file to write: part, path below it, how, and whether its MD5 is wanted."""
+
+    part: str
+    path: str
+    operation: Operation
+    md5: bool = False
+
+    @property
+    def name(self) -> str:
+        """Path below the prepared directory."""
+        return f"{self.part}/{self.path}"
+
+    @property
+    def computed(self) -> bool:
+        """True if it holds what `prepare` computed: it must be done by the process that ran it."""
+        how = self.operation
+        return isinstance(how, Content) or (isinstance(how, Archive) and not how.portable)
+
+    @property
+    def source(self) -> str:
+        """What the manifest says of the file's origin."""
+        match self.operation:
+            case Archive():
+                return f"archive of {len(self.operation.entries)}"
+            case Derived():
+                return f"{self.operation.function}()"
+            case _:
+                return "prepare()"
+
+
+class Copies(NamedTuple):
+    """Members of one archive to be copied, column by column; of those numbered in `checked` the MD5 is wanted.
+
+    A hundred thousand copies as objects cost more to make, to send and to note than the copying of small files.
+    """
+
+    archive: str
+    parts: list[str]
+    paths: list[str]
+    names: list[str]
+    sizes: list[int]
+    checked: list[int]
+
+    def at(self, rows: Sequence[int]) -> Copies:
+        """Those of these numbers, in this order."""
+        wanted = set(self.checked)
+        return Copies(
+            self.archive,
+            [self.parts[row] for row in rows],
+            [self.paths[row] for row in rows],
+            [self.names[row] for row in rows],
+            [self.sizes[row] for row in rows],
+            [number for number, row in enumerate(rows) if row in wanted] if wanted else [],
+        )
+
+
+def gathered(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
+    """Tasks (given as plain tuples, too) with the copies from each archive put together, after all others."""
+    others: list[Task | Copies] = []
+    copies: dict[str, Copies] = {}
+    for part, path, operation, md5 in tasks:
+        if not isinstance(operation, Copy):
+            others.append(Task(part, path, operation, md5))
+            continue
+        archive, name, size = operation.member
+        group = copies.get(archive)
+        if group is None:
+            group = copies[archive] = Copies(archive, [], [], [], [], [])
+        if md5:
+            group.checked.append(len(group.names))
+        group.parts.append(part)
+        group.paths.append(path)
+        group.names.append(name)
+        group.sizes.append(size)
+    return [*others, *copies.values()]
+
+
+def execute(
+    tasks: Iterable[Task | Copies], competition: Competition, download: Download, destination: Destination
+) -> Columns:
+    """Write the files of `tasks` below `destination`; returns their manifest rows.
+
+    Idempotent: doing a task again writes the same bytes under the same name.
+    """
+    done: list[Columns] = []
+    for task in tasks:
+        if isinstance(task, Copies):
+            written = _copy(task, download.view(task.archive).container, destination)
+            bytes_, hashes, md5s = zip(*written, strict=True)
+            prefix = f"{task.archive}!/" if task.archive else ""
+            sources = [prefix + name for name in task.names]
+            done.append([task.parts, task.paths, list(bytes_), list(hashes), list(md5s), sources])
+        else:
+            written_one = _write(task, competition, download, destination)
+            done.append(columns_of([Done(task.part, task.path, *written_one, task.source)]))
+    return joined(done)
+
+
+def _copy(copies: Copies, container: Container, destination: Destination) -> list[Written]:
+    if isinstance(container, DirectoryContainer):
+        return _link(copies, container, destination)
+    if not isinstance(container, ZipContainer):
+        return _stream(copies, container, destination)
+    if max(copies.sizes) <= _SMALL:
+        return _put(copies, container, destination)
+    small = [row for row, size in enumerate(copies.sizes) if size <= _SMALL]
+    large = [row for row, size in enumerate(copies.sizes) if size > _SMALL]
+    written = dict(zip(small, _put(copies.at(small), container, destination), strict=True))
+    written |= zip(large, _stream(copies.at(large), container, destination), strict=True)
+    return [written[row] for row in range(len(copies.names))]
+
+
+def _places(copies: Copies) -> Iterator[tuple[str, str, bool]]:
+    """(name below the prepared directory, member, whether its MD5 is wanted) of each."""
+    checked = set(copies.checked)
+    for row, (part, path, name) in enumerate(zip(copies.parts, copies.paths, copies.names, strict=True)):
+        yield f"{part}/{path}", name, row in checked
+
+
+def _link(copies: Copies, container: DirectoryContainer, destination: Destination) -> list[Written]:
+    root = str(container.root)
+    done = []
+    for place, name, md5 in _places(copies):
+        source = f"{root}/{name}"
+        written = destination.link(place, source, md5)
+        if written is None:
+            with open(source, "rb") as file:  # noqa: PTH123
+                written = destination.copy(place, file, md5)
+        done.append(written)
+    return done
+
+
+def _put(copies: Copies, container: ZipContainer, destination: Destination) -> list[Written]:
+    if destination.local:
+        return [destination.put(place, container.read(name), md5) for place, name, md5 in _places(copies)]
+    done: list[Written] = []
+    places = _places(copies)
+    with ThreadPoolExecutor(_UPLOADS) as pool:
+        while batch := [(place, container.read(name), md5) for place, name, md5 in islice(places, _UPLOADS)]:
+            done += pool.map(lambda each: destination.put(*each), batch)
+    return done
+
+
+def _stream(copies: Copies, container: Container, destination: Destination) -> list[Written]:
+    wanted: dict[str, list[tuple[int, str, bool]]] = defaultdict(list)
+    for row, (place, name, md5) in enumerate(_places(copies)):
+        wanted[name].append((row, place, md5))
+    done: dict[int, Written] = {}
+    for name, file in container.stream(wanted):
+        (row, first, md5), *others = wanted[name]
+        done[row] = destination.copy(first, file, md5)
+        for row, place, md5 in others:  # a one-pass container gives a member's bytes once only
+            with destination.fs.open(destination.path(first), "rb") as again:
+                done[row] = destination.copy(place, again, md5)
+    return [done[row] for row in range(len(copies.names))]
+
+
+def _write(task: Task, competition: Competition, download: Download, destination: Destination) -> Written:
+    operation = task.operation
+    if isinstance(operation, Content):
+        return destination.write(task.name, operation.pieces(), task.md5)
+    if isinstance(operation, Derived):
+        pieces = competition.function(operation.function)(download, *operation.arguments)
+        return destination.write(task.name, pieces, task.md5)
+    if isinstance(operation, Archive):
+        return build(task.name, operation, download, destination, task.md5)
+    raise TypeError(f"unknown operation {operation!r}")

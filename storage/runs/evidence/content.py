@@ -1,0 +1,99 @@
+"""What a ledger says of a run, and how it is held against what is in the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from storage.runs.evidence.chain import Problem, fingerprint
+
+SEAL = ("ledger_head", "ledger_entries", "ledger_signature")
+"""Fields of the run's record that say what its ledger is; the ledger covers all others."""
+_IDENTITY = ("run_group", "run_id", "competition_id", "seed", "agent", "code_fingerprint", "edition", "key")
+_RESOURCES = ("time_limit_seconds", "cpus", "memory_bytes", "disk_bytes", "gpus")
+_WORLD = ("backend", "network", "runtime", "image", "image_digest", "obfuscated")
+_SNAPSHOT = re.compile(r"snapshots/(\d+(?:\.\d+)?)\.csv")
+
+
+def evidence(
+    record: Mapping[str, Any],
+    files: Mapping[str, tuple[str, int]],
+    validations: Iterable[Mapping[str, Any]] = (),
+    calls: Iterable[Mapping[str, Any]] = (),
+) -> list[dict[str, Any]]:
+    """The entries of a run's ledger, before they are chained.
+
+    Args:
+        record: of the run, without its seal.
+        files: SHA-256 and bytes by path in the run's folder.
+        validations: the journal of the validation service.
+        calls: the journal of the LLM gateway.
+    """
+    begun = {name: record[name] for name in _IDENTITY if name in record}
+    entries = [{"kind": "begin", "at": record.get("started_at"), **begun}]
+    entries.append({"kind": "conditions", **{n: record[n] for n in (*_WORLD, *_RESOURCES) if n in record}})
+    entries += ({"kind": "validation", "call": dict(call)} for call in validations)
+    entries += ({"kind": "gateway", "call": dict(call)} for call in calls)
+    for path, (digest, size) in sorted(files.items()):
+        at = _SNAPSHOT.fullmatch(path)
+        more = {"kind": "snapshot", "at_seconds": float(at[1])} if at else {"kind": "file"}
+        entries.append({**more, "path": path, "sha256": digest, "bytes": size})
+    entries.append({"kind": "end", "at": record.get("finished_at"), "record": record_hash(record)})
+    return entries
+
+
+def record_hash(record: Mapping[str, Any]) -> str:
+    """Hash of a run's record without its seal."""
+    return fingerprint({name: value for name, value in record.items() if name not in SEAL})
+
+
+def files_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """SHA-256 by path, of the files that a ledger vouches for."""
+    return {str(e.get("path")): str(e.get("sha256")) for e in entries if e.get("kind") in ("file", "snapshot")}
+
+
+def compare(
+    entries: list[dict[str, Any]],
+    record: Mapping[str, Any],
+    found: Mapping[str, str],
+    journals: Mapping[str, list[dict[str, Any]]],
+) -> list[Problem]:
+    """Hold a ledger, whose chain is sound, against the store.
+
+    Args:
+        entries: of the ledger.
+        record: run.json as it is now.
+        found: SHA-256 by path of the files that are in the run's folder now.
+        journals: records of the services by kind of entry (`validation`, `gateway`).
+    """
+    problems = []
+    known = files_of(entries)
+    for path, digest in known.items():
+        if path not in found:
+            problems.append(Problem(path, "is missing"))
+        elif found[path] != digest:
+            problems.append(Problem(path, f"was changed: SHA-256 is {found[path][:12]}, recorded is {digest[:12]}"))
+    problems += (Problem(path, "was added: the ledger does not know it") for path in found if path not in known)
+    for kind, calls in journals.items():
+        recorded = [entry.get("call") for entry in entries if entry.get("kind") == kind]
+        if recorded != calls:
+            problems.append(Problem(f"{kind} calls", _calls(recorded, calls)))
+    for kind, names in (("begin", _IDENTITY), ("conditions", (*_WORLD, *_RESOURCES))):
+        entry = next((each for each in entries if each.get("kind") == kind), {})
+        problems += (
+            Problem("run.json", f"{name} is {record.get(name)!r}, the ledger says {entry.get(name)!r}")
+            for name in names
+            if record.get(name) != entry.get(name)
+        )
+    end = next((entry for entry in entries if entry.get("kind") == "end"), {})
+    if end.get("record") != record_hash(record) and not any(each.where == "run.json" for each in problems):
+        problems.append(Problem("run.json", "was changed: its content is not what the ledger recorded"))
+    return problems
+
+
+def _calls(recorded: list[Any], calls: list[dict[str, Any]]) -> str:
+    if len(recorded) != len(calls):
+        return f"the journal has {len(calls)}, the ledger {len(recorded)}"
+    first = next(place for place, (a, b) in enumerate(zip(recorded, calls, strict=True), 1) if a != b)
+    return f"number {first} differs from the ledger"

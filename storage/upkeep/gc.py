@@ -1,0 +1,121 @@
+"""Safe removal: raw archives, an edition's datasets, what interrupted work left, local copies. Never what is in use."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from competitions.editions import EDITIONS, Edition
+from storage.cache import Cache
+from storage.datasets.materialise import unmark
+from storage.lease import lease, prepare_lease
+from storage.store import Store
+from storage.upkeep.space import Usage, usage_of_machine, usage_of_store
+from storage.writers import Destination
+
+_ABANDONED = timedelta(days=1)  # an upload in parts that is older belongs to nobody
+
+
+def raw_archives(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
+    """Archives of competitions that are prepared. The record of the download stays, so nothing is prepared again."""
+    found = list(found)
+    complete = {each.name.split(" ", 1)[1] for each in found if each.kind == "prepared" and each.state == "complete"}
+    for each in found:
+        if each.kind != "raw" or each.name not in complete:
+            continue
+        path = store.top.path(store.relative(store.raw(each.name)))
+        if not store.top.fs.exists(path):
+            continue
+        with _nobody_uses(store, each.name) as free:
+            if free:
+                archive = Usage("raw", each.name, store.raw(each.name), store.top.fs.size(path), 1)
+                if not dry:
+                    store.remove(archive.where)
+                yield archive
+
+
+def edition_datasets(store: Store, found: Iterable[Usage], edition: Edition, dry: bool) -> Iterator[Usage]:
+    """All datasets of an edition, complete or not."""
+    for each in found:
+        if each.kind == "prepared" and each.name.startswith(f"{edition} "):
+            yield from _dataset(store, each, dry)
+
+
+def orphans(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
+    """Datasets and downloads that nobody is making and that are not complete; uploads that were never finished."""
+    for each in found:
+        if each.kind == "prepared" and each.state == "incomplete":
+            yield from _dataset(store, each, dry)
+        elif each.kind == "raw":
+            yield from _partial_download(store, each.name, dry)
+    yield from _unfinished_uploads(store, dry)
+
+
+def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[Usage]:
+    """Local copies of prepared data that no run and no grading uses."""
+    for each in usage_of_machine(scratch, cache):
+        if each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
+            yield each
+    for trash in cache.folder.glob(".trash-*"):
+        size = sum(path.stat().st_size for path in trash.rglob("*") if path.is_file())
+        if not dry:
+            shutil.rmtree(trash, ignore_errors=True)
+        yield Usage("cache", "half removed", str(trash), size, 0)
+
+
+def everything(store: Store) -> list[Usage]:
+    """What the functions above choose from."""
+    return list(usage_of_store(store))
+
+
+def _dataset(store: Store, each: Usage, dry: bool) -> Iterator[Usage]:
+    edition, competition_id = each.name.split(" ", 1)
+    with lease(store, f"prepare/{edition}/{competition_id}", wait=False) as mine:
+        if mine is None:
+            return
+        if not dry:
+            unmark(Destination(each.where))  # a reader sees it gone before it is half gone
+            store.remove(each.where)
+        yield each
+
+
+def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[Usage]:
+    """What lies beside a download's record: parts of an archive, and archives without a record."""
+    folder = store.top.path(f"raw/{competition_id}")
+    record = f"{folder}/download.json"
+    known = store.top.fs.exists(record)
+    for path, info in store.top.fs.find(folder, detail=True).items():
+        whole = known and path in (record, f"{folder}/{competition_id}.zip")
+        if whole or path == record:
+            continue
+        with _nobody_uses(store, competition_id) as free:
+            if free:
+                if not dry:
+                    store.top.fs.rm_file(path)
+                yield Usage("raw", f"part of {competition_id}", path, info["size"], 1, "incomplete")
+
+
+def _unfinished_uploads(store: Store, dry: bool) -> Iterator[Usage]:
+    if "s3" not in store.top.fs.protocol:
+        return
+    fs: Any = store.top.fs
+    bucket, prefix, _ = fs.split_path(store.top.root)
+    answer = fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix)
+    for upload in answer.get("Uploads", ()):
+        if datetime.now(UTC) - upload["Initiated"] < _ABANDONED:
+            continue
+        if not dry:
+            fs.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+        yield Usage("raw", "upload never finished", f"{bucket}/{upload['Key']}", 0, 1, "incomplete")
+
+
+@contextlib.contextmanager
+def _nobody_uses(store: Store, competition_id: str) -> Iterator[bool]:
+    """Whether nobody downloads a competition or prepares from its archive, and nobody begins to during the block."""
+    names = [f"download/{competition_id}", *(prepare_lease(competition_id, edition) for edition in EDITIONS)]
+    with contextlib.ExitStack() as held:
+        yield all(held.enter_context(lease(store, name, wait=False)) for name in names)

@@ -1,0 +1,176 @@
+"""From tables to aggregates and reports. No Prefect here: `mlebench report` is to answer at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from competitions import registry
+from competitions.errors import UnknownCompetition
+from competitions.facts import CompetitionFacts
+from grading.medals import STORED, Thresholds
+from grading.report import CompetitionReport, summarise
+from storage.store import Store
+from storage.tables import Table, read_table, write_frame
+from tasks.wiring.conditions import conditions_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from grading.aggregate import Incomplete, Uncertainty
+
+_SPLITS = ("low", "medium", "high", "dev", "demo")
+
+
+def write_aggregates(
+    store: Store,
+    run_group: str,
+    incomplete: Incomplete = "exclude",
+    interval: Uncertainty = "t",
+    split: str | None = None,
+) -> None:
+    """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
+    from grading.aggregate import aggregate
+    from grading.attempts import best_of, competition_table, pass_at
+    from grading.over_time import over_time
+    from grading.usage import usage_by_run, usage_by_series
+
+    grades, runs, snapshots, usage = _read(store, [run_group])
+    if grades.empty:
+        return
+    import pandas as pd
+
+    counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
+    found = {by: aggregate(grades, runs, by=by, interval=interval, **counting) for by in _BY}
+    tables: dict[Table, pd.DataFrame] = {
+        name: pd.concat([getattr(each, part).assign(by=by) for by, each in found.items()], ignore_index=True)
+        for name, part in _PARTS.items()
+    }
+    settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
+    tables["aggregates/rates"] = tables["aggregates/rates"].assign(**settings)
+    tables["aggregates/pass_at_k"] = pass_at(grades)
+    tables["aggregates/best_of_k"] = best_of(grades)
+    tables["aggregates/competitions"] = competition_table(grades, _percentiles(_facts(grades, runs)))
+    tables["aggregates/over_time"] = over_time(grades, snapshots)
+    tables["aggregates/usage_by_run"] = usage_by_run(usage)
+    tables["aggregates/usage"] = usage_by_series(grades, usage) if len(usage) else usage
+    for name, table in tables.items():
+        if "seed" in table and table["seed"].map(type).nunique() > 1:  # a run without a seed goes by its name
+            table = table.assign(seed=table["seed"].astype(str))
+        write_frame(store, name, run_group, table)
+
+
+_BY: tuple[Any, ...] = ("complexity", "category")
+_PARTS: dict[Table, str] = {
+    "aggregates/rates": "rates",
+    "aggregates/by_seed": "by_seed",
+    "aggregates/gaps": "gaps",
+}
+
+
+def write_report(
+    store: Store,
+    run_groups: list[str],
+    *,
+    incomplete: Incomplete = "exclude",
+    interval: Uncertainty = "t",
+    split: str | None = None,
+) -> str:
+    """summary.json, report.html and report.md of some run groups, from the tables; returns the HTML's URL.
+
+    `split` names the competitions that count, also those of which there is no run; by default they are those that a
+    group ran. `incomplete` and `interval` as in `grading.aggregate.aggregate`.
+    """
+    from grading.page import render_markdown, render_page
+    from grading.page.integrity import TABLES
+
+    grades, runs, snapshots, usage = _read(store, run_groups)
+    folder = store.url("reports", "+".join(run_groups))
+    facts = _facts(grades, runs)
+    counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
+    thresholds = {name: _thresholds(each, grades) for name, each in facts.items()}
+    title = f"MLE-bench: {' and '.join(run_groups)}"
+    page = render_page(
+        grades,
+        runs,
+        snapshots=snapshots,
+        usage=usage,
+        examined={name: read_table(store, name, run_groups) for name in TABLES},
+        thresholds=thresholds,
+        conditions={group: conditions_of(runs, grades, group) for group in run_groups},
+        percentiles=_percentiles(facts),
+        titles={name: each.name for name, each in facts.items()},
+        split_sizes={split: len(registry.list(split)) for split in _SPLITS},
+        interval=interval,
+        title=title,
+        **counting,
+    )
+    store.write(f"{folder}/report.html", page.encode())
+    markdown = render_markdown(
+        grades, runs, snapshots=snapshots, usage=usage, thresholds=thresholds, title=title, **counting
+    )
+    store.write(f"{folder}/report.md", markdown.encode())
+    store.write(f"{folder}/summary.json", summarise(reports_of(grades)).to_json().encode())
+    return f"{folder}/report.html"
+
+
+def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
+    """Arguments `expected` and `facts` of `grading.aggregate.aggregate`. Raises `UserError` for an unknown split."""
+    known = _facts(grades, runs)
+    expected = None
+    if split is not None:
+        known |= {name: registry.get(name).facts for name in registry.list(split)}
+        expected = {name: known[name].complexity for name in registry.list(split)}
+    facts = {name: {"complexity": each.complexity, "category": each.category} for name, each in known.items()}
+    return {"expected": expected, "facts": facts}
+
+
+def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
+    """The published reports of rows of tables/grades, in their order."""
+    import pandas as pd
+
+    names = [name for name in CompetitionReport.model_fields if name in grades]
+    records = grades[names].to_dict("records") if len(grades) else []
+    reports = [{k: None if pd.isna(v) else v for k, v in record.items()} for record in records]
+    # Older tables have no column that says which leaderboard; then it was the stored one.
+    return [
+        CompetitionReport.model_validate({**each, "leaderboard": each.get("leaderboard") or STORED}) for each in reports
+    ]
+
+
+def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
+    names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
+    return tuple(read_table(store, name, run_groups) for name in names)
+
+
+def _facts(*tables: pd.DataFrame) -> dict[str, CompetitionFacts]:
+    """What is known of the competitions in the tables; imported reports may name others."""
+    found = {}
+    for name in sorted({name for table in tables if len(table) for name in table["competition_id"]}):
+        try:
+            found[name] = registry.get(name).facts
+        except UnknownCompetition:
+            continue
+    return found
+
+
+def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:
+    """What the report draws: the stored thresholds, or those of a fetched leaderboard where all was graded with it."""
+    import pandas as pd
+
+    stored = Thresholds.of(facts)
+    own = grades[grades["competition_id"] == facts.id]
+    if "leaderboard" not in own or own["leaderboard"].nunique(dropna=False) != 1:
+        return stored
+    row = own.iloc[0]
+    if pd.isna(row["leaderboard"]) or row["leaderboard"] == STORED:  # older tables do not say
+        return stored
+    gold, silver, bronze, median = (float(row[f"{name}_threshold"]) for name in ("gold", "silver", "bronze", "median"))
+    # How many teams there were is not kept with a grade.
+    return replace(
+        stored, gold=gold, silver=silver, bronze=bronze, median=median, teams=0, leaderboard=row["leaderboard"]
+    )
+
+
+def _percentiles(facts: dict[str, CompetitionFacts]) -> dict[str, Any]:
+    return {name: each.leaderboard.percentiles for name, each in facts.items() if each.leaderboard.percentiles}

@@ -1,0 +1,93 @@
+"""Asking a language model for our own purposes, through the same gateway as agents: budget, journal, no key about."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.jsonlines import parse
+from common.settings import get_settings
+from sandbox.services.run_services import RECORDS, RunServices
+from tasks.wiring.services import gateway_policy
+
+ANSWER_TOKENS = 2000
+_SECONDS = 600.0
+
+
+class ModelError(UserError):
+    """The model did not answer; the message says why."""
+
+
+class LanguageModel:
+    """One model behind an open gateway."""
+
+    def __init__(self, name: str, api: str, env: dict[str, str], journal: Path) -> None:
+        import httpx
+
+        self.name, self._api, self._journal = name, api, journal
+        prefix = api.upper()
+        key = env[f"{prefix}_API_KEY"]
+        headers = {"authorization": f"Bearer {key}", "x-api-key": key, "anthropic-version": "2023-06-01"}
+        base = env[f"{prefix}_BASE_URL"].rstrip("/").removesuffix("/v1")
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=_SECONDS, trust_env=False)
+
+    def ask(self, prompt: str) -> str:
+        """The answer to a prompt. Raises `ModelError`."""
+        body: dict[str, Any] = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
+        if self._api == "anthropic":
+            answer = self.post("/v1/messages", body | {"max_tokens": ANSWER_TOKENS})
+            parts = answer.get("content") or [{}]
+            return "".join(str(part.get("text") or "") for part in parts)
+        answer = self.post("/v1/chat/completions", body | {"max_completion_tokens": ANSWER_TOKENS})
+        choices = answer.get("choices") or [{}]
+        return str((choices[0].get("message") or {}).get("content") or "")
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that an endpoint answers. Raises `ModelError`."""
+        import httpx
+
+        try:
+            response = self._http.post(path, json=body)
+            answer = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise ModelError(f"model {self.name} does not answer: {error or type(error).__name__}") from error
+        if response.status_code != 200 or not isinstance(answer, dict):
+            problem = answer.get("error") if isinstance(answer, dict) else None
+            message = problem.get("message") if isinstance(problem, dict) else problem
+            raise ModelError(f"model {self.name} cannot be asked: {message or f'HTTP {response.status_code}'}")
+        return answer
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The journal of what was asked until now."""
+        return list(parse(self._journal.read_bytes())) if self._journal.exists() else []
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+
+@contextmanager
+def language_model(name: str, api: str | None = None) -> Iterator[LanguageModel]:
+    """A model that one of the providers in the settings serves, for a while.
+
+    The limits on language models hold for all that is asked meanwhile together. Raises `ModelError` if no provider
+    serves it.
+    """
+    policy = gateway_policy(get_settings())
+    spoken = [each for each in ("openai", "anthropic") if api in (None, each)]
+    served = next((each for each in spoken if policy.provider_for(each, name)), None)  # type: ignore[arg-type]
+    if served is None:
+        raise ModelError(f"no provider serves the model {name!r}; see MLEBENCH_PROVIDERS__NAME__BASE_URL and _MODELS")
+    with (
+        tempfile.TemporaryDirectory(prefix="mlebench-model-") as folder,
+        RunServices(Path(folder), gateway=policy) as services,
+    ):
+        model = LanguageModel(name, served, services.env, Path(folder) / RECORDS / "gateway.jsonl")
+        try:
+            yield model
+        finally:
+            model.close()

@@ -1,0 +1,107 @@
+"""A big table must be, byte for byte, what one read_csv, a selection of rows and one to_csv give."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.preparing.download import Download
+from competitions.preparing.tables import bigtable
+from competitions.preparing.tables.bigtable import BigTable
+
+NASTY = [
+    "plain", "1", "007", "1.50", "1e5", "nan", "NA", "", " ", "True", "-0", "9007199254740993", "18446744073709551615",
+    "nan ", '"a,b"', '"say ""yes"""', '"two\nlines"', '"carriage\r\nreturn"', '"bare\rreturn"', "ünïcode \U0001f600",
+    '"\n"', '""""',
+]  # fmt: skip
+
+
+@pytest.fixture
+def table_of(tmp_path):
+    def build(text: str, keep: tuple[str, ...] = (), **options) -> tuple[BigTable, pd.DataFrame]:
+        (tmp_path / "table.csv").write_text(text, "utf-8", newline="")
+        whole = pd.read_csv(io.StringIO(text, newline=""), **{"float_precision": "round_trip", **options})
+        return BigTable(Download.open(str(tmp_path)), "table.csv", keep=keep, **options), whole
+
+    return build
+
+
+def written(table: BigTable, rows: np.ndarray) -> str:
+    return b"".join(table.content(rows).pieces()).decode()
+
+
+def same(table: BigTable, whole: pd.DataFrame, rows: np.ndarray) -> None:
+    assert len(table) == len(whole)
+    assert written(table, rows) == whole.iloc[rows].to_csv(index=False)
+    assert table.frame(rows).to_csv(index=False) == whole.iloc[rows].to_csv(index=False)
+
+
+@pytest.mark.filterwarnings("ignore:Columns")
+@pytest.mark.parametrize("window", [64, 1 << 20])
+@pytest.mark.parametrize("seed", range(4))
+def test_equals_pandas_on_nasty_cells(table_of, monkeypatch, window, seed):
+    monkeypatch.setattr(bigtable, "WINDOW", window)
+    rng = np.random.default_rng(seed)
+    columns = [rng.choice(rng.choice(NASTY, rng.integers(1, len(NASTY)), replace=False), 500) for _ in range(5)]
+    rows = [f"{i},{','.join(cells)}\n" for i, cells in enumerate(zip(*columns, strict=True))]
+    same(*table_of("id,a,b,b,c,d\n" + "".join(rows)), rng.permutation(500)[:400])
+
+
+@pytest.mark.filterwarnings("ignore:Columns")
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [("7", "2.50"), ("7", "x"), ("1.50", "x"), ("True", "3"), ("True", "x"), ("7", ""), ("", "x"), ("", "True"),
+     ("7", "18446744073709551615"), ("9007199254740993", "0.5"), ("1.50", "True"), ("5", "99999999999999999999")],
+)  # fmt: skip
+def test_types_are_those_of_the_whole_file(table_of, early, late):
+    # pandas infers types in blocks of 2^18 rows of three columns: "1.50" stays text only beside text in its block.
+    before, after = f"0,{early},\n", f"0,{late},\n"
+    text = "id,value,empty\n" + before * 262_144 + after + before * 10 + "1,,\n"
+    table, whole = table_of(text)
+    same(table, whole, np.random.default_rng(0).permutation(len(whole))[-2000:])
+    same(table, whole, np.arange(262_140, len(whole)))
+
+
+def test_kept_columns_have_the_types_of_the_whole_file(table_of):
+    table, whole = table_of("id,value\n" + "1,2\n" * 300_000 + "1,\n", keep=("value",))
+    pd.testing.assert_frame_equal(table.kept, whole[["value"]])
+
+
+def test_options_reach_the_parser(table_of):
+    same(*table_of("Id,Tags\n007,null\n008,\n", dtype={"Id": str, "Tags": str}), np.array([1, 0]))
+    same(*table_of("Id,Tags\n007,null\n008,x\n", keep_default_na=False), np.array([1, 0]))
+
+
+def test_one_column_with_gaps(table_of):
+    same(*table_of('a\nx\n""\ny\n'), np.array([1, 2, 0]))
+
+
+def test_empty_table_and_empty_selection(table_of):
+    same(*table_of("a,b\n"), np.array([], dtype=np.int64))
+    same(*table_of("a,b\n1,2\n"), np.array([], dtype=np.int64))
+
+
+def test_repeated_rows(table_of):
+    same(*table_of("a,b\n1,2\n3,4\n"), np.array([1, 1, 0, 1]))
+
+
+def test_scratch_leaves_nothing_behind(table_of, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    table, _ = table_of("a,b\n1,2\n")
+    assert written(table, table.rows) == "a,b\n1,2\n"
+    assert [path.name for path in Path(tmp_path).iterdir()] == ["table.csv"]
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+@pytest.mark.parametrize("size", [1, 10, 40, 10**6])
+def test_parts_are_consecutive_and_bounded(monkeypatch: pytest.MonkeyPatch, step: int, size: int) -> None:
+    monkeypatch.setattr(bigtable, "_STEP", step)
+    lengths = np.array([3, 0, 5, 2, 10, 1, 1, 4, 40, 6, 0, 8] * 3, dtype=np.int32)
+    parts = list(bigtable._split(len(lengths), lengths.__getitem__, size))
+    assert [row for part in parts for row in range(part.start, part.stop)] == list(range(len(lengths)))
+    assert all(lengths[part].sum() <= size + lengths.max() for part in parts)
+    assert list(bigtable._split(0, lengths.__getitem__, size)) == []

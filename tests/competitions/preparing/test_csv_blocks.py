@@ -1,0 +1,71 @@
+"""Blocks of a CSV: cut where rows end, read as pandas reads them, and left to pandas where that is not sure."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+
+from competitions.preparing.tables import csv_blocks
+from competitions.preparing.tables.csv_blocks import Plan, Unusual, cut, parse
+
+ROUND_TRIP = {"float_precision": "round_trip"}
+
+
+def blocks_of(text: str, rows: int = 2) -> list[bytes]:
+    return list(cut(io.BytesIO(text.encode()), rows))
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_blocks_have_so_many_rows_however_the_stream_comes(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_blocks, "_PIECE", piece)
+    assert blocks_of('a,b\n1,2\n"x\n""y",3\n4,5') == [b'1,2\n"x\n""y",3\n', b"4,5\n"]
+    assert blocks_of('"a\nb",c\r\n1,2\r\n') == [b"1,2\r\n"]
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n", "a,b\n1,2\n\n3,4\n", "a,b\n 1,2\n", "a,b\n1,2\n\r\n", 'a,b\n1,"2\n'])
+def test_rows_that_pandas_counts_in_its_own_way_are_refused(text: str) -> None:
+    with pytest.raises(Unusual):
+        blocks_of(text)
+
+
+@pytest.mark.parametrize("text", ['1,a"b\n', '1,"a"b\n', "1,a\rb\n", "1,2,3\n", "1\n", "1,\0\n"])
+def test_fields_that_may_be_others_for_pandas_are_refused(text: str) -> None:
+    with pytest.raises(Unusual):
+        parse(text.encode(), Plan(("a", "b"), frozenset(), True))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "-20", "007"], "int64"),
+        (["1", "", "3"], "double"),
+        (["1.5", "nan", "-2e-7"], "double"),
+        (["", "NA"], "double"),
+        (["2010-01-05", "NULL", "x"], "string"),
+        (['"a,b"', '"say ""yes"""', '"two\r\nlines"'], "string"),
+        (["True", "False"], None),
+        (["1", "x" * 3, "+5"], "string"),
+        (["99999999999999999999", "1"], None),
+        (["99999999999999999999", "1.5"], None),
+        (["inf", "1"], None),
+    ],
+)
+def test_a_column_is_what_pandas_makes_of_it(values: list[str], kind: str | None) -> None:
+    text = "".join(f"k{number},{value}\n" for number, value in enumerate(values))
+    found = parse(text.encode(), Plan(("key", "value"), frozenset(), True))
+    assert (str(found["value"].type) if found else None) == kind
+    if found:
+        expected = pd.read_csv(io.StringIO(text, newline=""), names=["key", "value"], **ROUND_TRIP)
+        pd.testing.assert_frame_equal(csv_blocks.frame(found), expected)
+
+
+def test_options_that_are_not_known_call_for_pandas() -> None:
+    columns = ["a", "b"]
+    assert Plan.of(columns, {**ROUND_TRIP, "dtype": {"a": str}, "keep_default_na": False}) == Plan(
+        ("a", "b"), frozenset({"a"}), False
+    )
+    assert Plan.of(["a"], ROUND_TRIP) is None, "an empty line may be a row"
+    for options in ({"sep": ";"}, {"dtype": {"a": "int32"}}, {"dtype": str}, {"float_precision": None}):
+        assert Plan.of(columns, {**ROUND_TRIP, **options}) is None

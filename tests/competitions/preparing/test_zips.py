@@ -1,0 +1,99 @@
+"""Zip archives: what `zipfile` reads is what we read, at any depth; damage is named and never passes."""
+
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from competitions.errors import DownloadError
+from competitions.preparing.archives.containers import open_container, open_nested
+from competitions.preparing.archives.zips import ZipContainer
+
+FILES = {"a.txt": b"abc" * 1000, "empty": b"", "folder/ü.bin": random.Random(0).randbytes(5000), "b,c.txt": b"x"}
+
+
+def archive(files: dict[str, bytes] = FILES, method: int = zipfile.ZIP_DEFLATED, prefix: bytes = b"") -> bytes:
+    sink = io.BytesIO(prefix)
+    sink.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(sink, "a" if prefix else "w", method) as file:
+        file.mkdir("empty folder")
+        for name, content in files.items():
+            file.writestr(name, content)
+    return sink.getvalue()
+
+
+def every_way(container: ZipContainer) -> list[dict[str, bytes]]:
+    return [
+        {name: container.read(name) for name in container.sizes},
+        {name: container.open(name).read() for name in container.sizes},
+        {name: file.read() for name, file in container.stream(container.sizes)},
+    ]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("prefix", [b"", b"#!/bin/sh\n"])
+def test_all_ways_of_reading_agree(tmp_path: Path, method: int, prefix: bytes) -> None:
+    (tmp_path / "x.zip").write_bytes(archive(method=method, prefix=prefix))
+    container = open_container(str(tmp_path / "x.zip"))
+    assert isinstance(container, ZipContainer)
+    assert every_way(container) == [FILES] * 3
+    assert container.sizes == {name: len(content) for name, content in FILES.items()}
+
+
+@pytest.mark.parametrize("inner", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("outer", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_nested_archives_are_read_in_place(tmp_path: Path, inner: int, outer: int) -> None:
+    twice = archive({"in/er.zip": archive({"core.zip": archive(method=inner)}, outer), "other": b"1"}, outer)
+    (tmp_path / "x.zip").write_bytes(twice)
+    container = open_nested(open_container(str(tmp_path / "x.zip")), "in/er.zip", "x")
+    core = open_nested(container, "core.zip", "y")
+    assert isinstance(core, ZipContainer)
+    assert every_way(core) == [FILES] * 3
+    for name in FILES:
+        with core.compressed(name) as stream:
+            assert stream.read() == core.read_compressed(name)
+
+
+def test_a_long_extra_field_costs_a_second_read(tmp_path: Path) -> None:
+    info = zipfile.ZipInfo("a")
+    info.extra = b"\xfe\xca" + (400).to_bytes(2, "little") + b"\0" * 400
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
+        file.writestr(info, b"content")
+    container = open_container(str(tmp_path / "x.zip"))
+    assert container.read("a") == b"content"
+
+
+def test_zip64_fields_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)  # every size and offset above moves to the long fields
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 2)
+    (tmp_path / "x.zip").write_bytes(archive())
+    assert every_way(open_container(str(tmp_path / "x.zip"))) == [FILES] * 3
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_flipped_bit_is_found(tmp_path: Path, method: int) -> None:
+    content = random.Random(1).randbytes(4000)
+    data = bytearray(archive({"a": content}, method))
+    data[2000] ^= 1
+    (tmp_path / "x.zip").write_bytes(data)
+    with pytest.raises(DownloadError, match=r"x\.zip: a is damaged .*download it again"):
+        open_container(str(tmp_path / "x.zip")).read("a")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 500, -1, -30])
+def test_a_cut_archive_does_not_open(tmp_path: Path, keep: int) -> None:
+    (tmp_path / "x.zip").write_bytes(archive()[:keep])
+    with pytest.raises(DownloadError, match="not a complete zip archive"):
+        open_container(str(tmp_path / "x.zip"))
+
+
+def test_a_directory_of_nonsense_does_not_open(tmp_path: Path) -> None:
+    data = bytearray(archive())
+    data[data.index(b"PK\1\2") + 2] = 9
+    (tmp_path / "x.zip").write_bytes(data)
+    with pytest.raises(DownloadError, match="Bad magic number"):
+        open_container(str(tmp_path / "x.zip"))

@@ -1,0 +1,103 @@
+"""Upright 3D boxes against sampling and a literal AP."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from competitions.scoring.metrics.boxes3d import THRESHOLDS, Box3D, box_ious, mean_average_precision_3d
+
+CAR = Box3D("car", 1.0, 2742.15, 673.16, -18.65, 1.834, 4.609, 1.648, 2.619)
+
+
+def inside(box, points):
+    x, y = points[:, 0] - box.x, points[:, 1] - box.y
+    along, across = x * math.cos(box.yaw) + y * math.sin(box.yaw), -x * math.sin(box.yaw) + y * math.cos(box.yaw)
+    upright = np.abs(points[:, 2] - box.z) <= box.height / 2
+    return (np.abs(along) <= box.length / 2) & (np.abs(across) <= box.width / 2) & upright
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_iou_against_sampled_volumes(seed):
+    rng = np.random.default_rng(seed)
+    a, b = (Box3D("car", 1, *rng.uniform(-1, 1, 3), *rng.uniform(1, 4, 3), rng.uniform(-4, 4)) for _ in "ab")
+    points = rng.uniform(-4, 4, (400_000, 3))
+    p, q = inside(a, points), inside(b, points)
+    assert box_ious([a], [b])[0, 0] == pytest.approx((p & q).sum() / (p | q).sum(), abs=0.01)
+
+
+def test_iou_of_known_pairs():
+    box = Box3D("car", 1, 0, 0, 0, 2, 4, 1, 0)
+    assert box_ious([box], [box._replace(x=2.0)])[0, 0] == pytest.approx(1 / 3)
+    assert box_ious([box], [box._replace(yaw=math.pi)])[0, 0] == pytest.approx(1)
+    assert box_ious([box], [box._replace(yaw=math.pi / 2)])[0, 0] == pytest.approx(4 / 12)
+    assert box_ious([box], [box._replace(z=1.0), box._replace(z=np.inf), box._replace(height=np.inf)]).tolist() == [
+        [0, 0, 0]
+    ]
+    assert box_ious([], [box]).shape == (0, 1)
+
+
+def literal_ap(guesses, true, threshold):
+    taken, hits = set(), []
+    for guess in sorted(guesses, key=lambda box: box.confidence, reverse=True):
+        ious = box_ious([guess], true)[0]
+        j = int(np.argmax(ious))
+        hits.append(ious[j] > threshold and j not in taken)
+        if hits[-1]:
+            taken.add(j)
+    if not hits:
+        return 0.0
+    tp = np.cumsum(hits)
+    recall = np.concatenate([[0], tp / len(true), [1]])
+    precision = np.concatenate([[0], tp / np.arange(1, len(hits) + 1), [0]])
+    for i in range(len(precision) - 2, -1, -1):
+        precision[i] = max(precision[i], precision[i + 1])
+    return sum((recall[i] - recall[i - 1]) * precision[i] for i in range(1, len(recall)) if recall[i] != recall[i - 1])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_mean_average_precision(seed):
+    rng = np.random.default_rng(seed)
+
+    def boxes(count):
+        values = rng.uniform([0, 0, 0, 2, 3, 1, -0.2], [4, 1, 0.3, 2.5, 4, 1.5, 0.2], (count, 7))
+        return [Box3D(str(rng.choice(["car", "bus"])), float(rng.integers(0, 4)), *row) for row in values]
+
+    truth, predicted = [boxes(rng.integers(1, 5)) for _ in range(6)], [boxes(rng.integers(0, 9)) for _ in range(6)]
+    scores = []
+    for true, guesses in zip(truth, predicted, strict=True):
+        for threshold in THRESHOLDS:
+            names = sorted({box.label for box in true})
+            of = lambda rows, name: [box for box in rows if box.label == name]  # noqa: E731
+            scores.append(np.mean([literal_ap(of(guesses, name), of(true, name), threshold) for name in names]))
+    assert mean_average_precision_3d(truth, predicted) == pytest.approx(np.mean(scores), rel=1e-12)
+
+
+def test_perfect_empty_and_foreign_predictions():
+    truth = [[CAR, CAR._replace(label="bus", x=CAR.x + 9)], [CAR]]
+    assert mean_average_precision_3d(truth, truth) == pytest.approx(1)
+    assert mean_average_precision_3d(truth, [[], []]) == 0
+    foreign = CAR._replace(label="Car", width=-1.0)
+    assert mean_average_precision_3d(truth, [[*row, foreign] for row in truth]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        ({"x": np.nan}, "NaN"),
+        ({"yaw": np.nan}, "NaN"),
+        ({"height": 0.0}, "0 or less"),
+        ({"width": -1.0}, "0 or less"),
+        ({"length": np.inf}, "infinite"),
+        ({"y": -np.inf}, "infinite"),
+    ],
+)
+def test_broken_boxes_say_so(change, hint):
+    assert hint in CAR._replace(**change).problem()
+
+
+def test_infinite_heights_are_legal():
+    for change in ({}, {"z": np.inf}, {"height": np.inf}, {"confidence": np.nan}):
+        assert CAR._replace(**change).problem() is None

@@ -1,0 +1,163 @@
+"""Scores whose order matters, against scikit-learn, SciPy and literal loops."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+from sklearn import metrics as sk
+
+from competitions.scoring.metrics.bias import bias_auc
+from competitions.scoring.metrics.ranking import (
+    average_precision,
+    kendall_tau_orders,
+    label_ranking_average_precision,
+    mean_average_precision_at_k,
+    mean_columnwise_roc_auc,
+    power_mean,
+    roc_auc,
+    weighted_roc_auc,
+)
+
+
+def families(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(300) < 0.3).astype(int)
+    yield "random", truth, rng.random(300)
+    yield "informative", truth, truth + rng.normal(0, 1, 300)
+    yield "ties", truth, rng.integers(0, 4, 300)
+    yield "constant", truth, np.full(300, 0.5)
+    yield "perfect", truth, truth
+    yield "inverted", truth, -truth * 1e9
+    yield "boolean", truth.astype(bool), rng.random(300) < 0.5
+    yield "two rows", np.array([0, 1]), np.array([0.2, 0.1])
+
+
+CASES = pytest.mark.parametrize(("truth", "scores"), [pytest.param(*case[1:], id=case[0]) for case in families()])
+
+
+@CASES
+def test_roc_auc(truth, scores):
+    assert roc_auc(truth, scores) == pytest.approx(sk.roc_auc_score(truth, scores), rel=1e-12, abs=1e-15)
+
+
+@CASES
+def test_average_precision(truth, scores):
+    assert average_precision(truth, scores) == pytest.approx(sk.average_precision_score(truth, scores), rel=1e-12)
+
+
+@CASES
+def test_weighted_roc_auc(truth, scores):
+    """An independent area: integrate 1 - fpr over the true positive rate, band by band."""
+    order = np.argsort(-np.asarray(scores, dtype=float), kind="stable")
+    s = np.asarray(scores, dtype=float)[order]
+    ends = np.append(np.flatnonzero(np.diff(s)), len(s) - 1)
+    y = np.asarray(truth)[order] == 1
+    tpr = np.append(0, np.cumsum(y)[ends] / y.sum())
+    fpr = np.append(0, np.cumsum(~y)[ends] / (~y).sum())
+    area = 0.0
+    for (x0, y0), (x1, y1) in pairwise(zip(fpr, tpr, strict=True)):
+        for low, high, weight in ((0, 0.4, 2), (0.4, 1, 1)):
+            a, b = max(low, y0), min(high, y1)
+            if a < b:
+                at = lambda t: x0 + (x1 - x0) * (t - y0) / (y1 - y0)  # noqa: E731, B023
+                area += weight * (b - a) * (1 - (at(a) + at(b)) / 2)
+    assert weighted_roc_auc(truth, scores) == pytest.approx(area / 1.4, rel=1e-9, abs=1e-12)
+
+
+def test_weighted_roc_auc_of_a_constant():
+    assert weighted_roc_auc([0, 1, 1, 0], [1, 1, 1, 1]) == pytest.approx(0.5857142857142857, rel=1e-15)
+
+
+@pytest.mark.parametrize("metric", [roc_auc, average_precision, weighted_roc_auc])
+def test_do_not_depend_on_the_order_of_rows(metric):
+    for _, truth, scores in families():
+        order = np.random.default_rng(1).permutation(len(truth))
+        assert metric(truth[order], scores[order]) == pytest.approx(metric(truth, scores), rel=1e-12)
+
+
+def test_undefined_areas_are_errors():
+    for metric in (roc_auc, average_precision):
+        with pytest.raises(ValueError, match="undefined"):
+            metric([0, 0], [0.1, 0.2])
+        for value in (np.nan, np.inf):
+            with pytest.raises(ValueError, match="finite"):
+                metric([0, 1], [0.1, value])
+    with pytest.raises(ValueError, match="one length"):
+        roc_auc([0, 1], [0.1])
+
+
+def test_mean_columnwise_roc_auc():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.integers(0, 2, (100, 4)), rng.integers(0, 9, (100, 4))
+    assert mean_columnwise_roc_auc(truth, scores) == pytest.approx(sk.roc_auc_score(truth, scores), rel=1e-12)
+    with pytest.raises(ValueError, match="one shape"):
+        mean_columnwise_roc_auc(truth, scores[:, :3])
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_label_ranking_average_precision(levels):
+    rng = np.random.default_rng(0)
+    truth, scores = (rng.random((200, 7)) < 0.3).astype(int), rng.integers(0, levels, (200, 7))
+    truth[0], truth[1] = 0, 1
+    weights = truth.sum(axis=1)
+    kept = weights > 0
+    expected = sk.label_ranking_average_precision_score(truth[kept], scores[kept], sample_weight=weights[kept])
+    assert label_ranking_average_precision(truth, scores) == pytest.approx(expected, rel=1e-12)
+
+
+def test_mean_average_precision_at_k():
+    rows = [
+        ({"a"}, ["a"], 1),
+        ({"a"}, ["b", "a", "a"], 1 / 2),
+        ({"a"}, ["b", "c", "d", "e", "f", "a"], 0),
+        ({"a", "b"}, ["a", "a", "b"], (1 + 2 / 3) / 2),
+        ({"a", "b"}, [], 0),
+        ({*"abcdefg"}, [*"abcdefg"], 1),
+    ]
+    for truth, guesses, expected in rows:
+        assert mean_average_precision_at_k([truth], [guesses], 5) == pytest.approx(expected)
+    truths, lists, expected = zip(*rows, strict=True)
+    assert mean_average_precision_at_k(truths, lists, 5) == pytest.approx(np.mean(expected))
+    assert mean_average_precision_at_k(truths, lists[:2], 5) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("n", [2, 17, 64, 65, 500])
+def test_kendall_tau_of_one_order(n):
+    rng = np.random.default_rng(n)
+    truth, guess = rng.permutation(n).astype(str).tolist(), rng.permutation(n).astype(str).tolist()
+    ranks = [guess.index(item) for item in truth]
+    assert kendall_tau_orders([truth], [guess]) == pytest.approx(kendalltau(range(n), ranks)[0], rel=1e-12)
+    assert kendall_tau_orders([truth], [truth]) == 1
+    assert kendall_tau_orders([truth], [truth[::-1]]) == -1
+
+
+def test_kendall_tau_pools_orders():
+    assert kendall_tau_orders(["ab", "abcd"], ["ba", "abcd"]) == pytest.approx(1 - 4 / (2 + 12))
+    with pytest.raises(ValueError, match="'b' is missing"):
+        kendall_tau_orders(["ab"], ["aa"])
+
+
+def test_power_mean():
+    assert power_mean([0.5, 0.9], 1) == pytest.approx(0.7)
+    assert power_mean([0.5, 0.9], -5) == pytest.approx(((0.5**-5 + 0.9**-5) / 2) ** (-1 / 5))
+    assert power_mean([0.0, 0.9], -5) == 0
+
+
+def test_bias_auc():
+    rng = np.random.default_rng(0)
+    truth, scores, member = rng.random(400) < 0.4, rng.random(400) < 0.5, rng.random((400, 3)) < 0.5
+    parts = {"subgroup": [], "bpsn": [], "bnsp": []}
+    for j in range(3):
+        g = member[:, j]
+        for name, rows in {
+            "subgroup": g,
+            "bpsn": (~truth & g) | (truth & ~g),
+            "bnsp": (truth & g) | (~truth & ~g),
+        }.items():
+            parts[name].append(sk.roc_auc_score(truth[rows], scores[rows]))
+    means = [np.mean(np.array(aucs) ** -5) ** (-1 / 5) for aucs in parts.values()]
+    expected = 0.25 * sk.roc_auc_score(truth, scores) + 0.25 * sum(means)
+    assert bias_auc(truth, scores, member) == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,127 @@
+"""Errors of numbers against scikit-learn, SciPy and literal loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn import metrics as sk
+
+from competitions.scoring.metrics.regression import (
+    group_mean_log_mae,
+    laplace_log_likelihood,
+    mae,
+    mean_columnwise_rmse,
+    pearson,
+    rmse,
+    rmsle,
+    spearman,
+)
+
+
+def families(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    truth = rng.gamma(2, 3, 200)
+    yield "random", truth, rng.gamma(2, 3, 200)
+    yield "close", truth, truth + rng.normal(0, 1e-6, 200).clip(-1e-6)
+    yield "perfect", truth, truth
+    yield "constant", truth, np.full(200, 4.0)
+    yield "ties", truth, rng.integers(0, 4, 200)
+    yield "large", truth * 1e12, truth * 1e12 + rng.random(200)
+
+
+CASES = pytest.mark.parametrize(("truth", "predicted"), [pytest.param(*case[1:], id=case[0]) for case in families()])
+
+
+@CASES
+def test_against_scikit_learn(truth, predicted):
+    assert rmse(truth, predicted) == pytest.approx(sk.root_mean_squared_error(truth, predicted), rel=1e-12)
+    assert mae(truth, predicted) == pytest.approx(sk.mean_absolute_error(truth, predicted), rel=1e-12)
+    expected = sk.root_mean_squared_log_error(truth, np.abs(predicted))
+    assert rmsle(truth, np.abs(predicted)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:An input array is constant")
+@CASES
+def test_correlations(truth, predicted):
+    close = {"rel": 1e-9, "nan_ok": True}
+    assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], **close)
+    assert spearman(truth, predicted) == pytest.approx(stats.spearmanr(truth, predicted)[0], **close)
+
+
+def test_correlation_of_huge_numbers():
+    truth, predicted = [0.0, 1.0, 2.0, 4.0], [-3e200, 1e100, 5e200, 9e210]
+    assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("predicted", [[1e308, 1e308, 1e308, 0.5], [1e308, 0.0, -1e308, -1.5e308]])
+def test_correlation_of_numbers_that_overflow(predicted):
+    truth = [0.0, 1.0, 2.0, 4.0]
+    assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], nan_ok=True)
+
+
+def test_mean_columnwise_rmse():
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.random((50, 3)), rng.random((50, 3))
+    assert mean_columnwise_rmse(truth, predicted) == pytest.approx(
+        sk.root_mean_squared_error(truth, predicted), rel=1e-12
+    )
+
+
+def test_rmsle_takes_booleans_in_half_precision():
+    assert rmsle(np.array([0.0]), np.array([True])) == 0.693359375
+
+
+def test_group_mean_log_mae():
+    rng = np.random.default_rng(0)
+    truth, predicted, groups = rng.random(60), rng.random(60), rng.choice(["1JHC", "2JHN", "3JHH"], 60)
+    logs = [math.log(sk.mean_absolute_error(truth[groups == g], predicted[groups == g])) for g in np.unique(groups)]
+    assert group_mean_log_mae(truth, predicted, groups) == pytest.approx(np.mean(logs), rel=1e-12)
+    assert group_mean_log_mae(truth, truth, groups) == -np.inf
+    assert group_mean_log_mae([1.0, 2.0], [1e308, 1e308], ["a", "a"]) == np.inf
+    assert group_mean_log_mae(truth, truth, groups, 1e-9) == pytest.approx(np.log(1e-9))
+    assert group_mean_log_mae(pd.Series(truth), predicted, pd.Series(groups)) == pytest.approx(np.mean(logs), rel=1e-12)
+
+
+def test_laplace_log_likelihood():
+    rng = np.random.default_rng(0)
+    truth, predicted, confidence = rng.normal(2500, 500, (3, 40))
+    confidence /= 10
+    rows = []
+    for t, p, c in zip(truth, predicted, confidence, strict=True):
+        sd, delta = max(c, 70), min(abs(t - p), 1000)
+        rows.append(-math.sqrt(2) * delta / sd - math.log(math.sqrt(2) * sd))
+    assert laplace_log_likelihood(truth, predicted, confidence) == pytest.approx(np.mean(rows), rel=1e-12)
+
+
+def test_laplace_log_likelihood_at_the_limits():
+    best = -math.log(70 * math.sqrt(2))
+    assert laplace_log_likelihood([2000], [2000], [-5]) == pytest.approx(best)
+    assert laplace_log_likelihood([2000], [np.inf], [70]) == pytest.approx(-math.sqrt(2) * 1000 / 70 + best)
+    assert laplace_log_likelihood([2000], [2000], [np.inf]) == -np.inf
+    assert np.isnan(laplace_log_likelihood([2000.0], [np.nan], [70]))
+    assert np.isnan(laplace_log_likelihood([], [], []))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_pearson_of_what_is_not_finite_is_nan(bad):
+    assert np.isnan(pearson([1.0, 2.0, 3.0], [1.0, bad, 2.0]))
+
+
+def test_spearman_of_text_and_gaps():
+    assert spearman(pd.Series([1, 2, 3]), pd.Series(["a", "b", "c"])) == pytest.approx(1)
+    assert spearman([1, 2, 3], pd.Series(["10", "9", "8.5"])) == pytest.approx(stats.spearmanr([1, 2, 3], [0, 2, 1])[0])
+    assert np.isnan(spearman([1, 2, 3], [1, np.nan, 2]))
+    assert np.isnan(spearman([1, 2, 3], pd.Series(["a", None, "c"])))
+    assert np.isnan(spearman([1, 2, 3], ["a", "a", "a"]))
+
+
+@pytest.mark.parametrize("metric", [rmse, mae, pearson, spearman])
+def test_do_not_depend_on_the_order_of_rows(metric):
+    for _, truth, predicted in families():
+        order = np.random.default_rng(1).permutation(len(truth))
+        assert metric(truth[order], predicted[order]) == pytest.approx(metric(truth, predicted), rel=1e-9, nan_ok=True)

@@ -1,0 +1,66 @@
+"""Text metrics against literal implementations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from competitions.scoring.metrics.text import levenshtein, word_jaccard
+
+
+def edit_distance(a, b) -> int:
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        previous, row[0] = row[0], i
+        for j, y in enumerate(b, start=1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (x != y))
+    return row[-1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_levenshtein_of_text(seed):
+    rng = np.random.default_rng(seed)
+    truth, predicted = (
+        ["".join(rng.choice(list("abé\U0001f600 "), rng.integers(0, 90))) for _ in range(20)] for _ in "ab"
+    )
+    assert levenshtein(truth, predicted).tolist() == [
+        edit_distance(a, b) for a, b in zip(truth, predicted, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_levenshtein_of_tokens(seed):
+    rng = np.random.default_rng(seed)
+    truth, predicted = (
+        [rng.choice([-2, -1, 0, 1, 2**61], rng.integers(0, 20)).tolist() for _ in range(20)] for _ in "ab"
+    )
+    assert levenshtein(truth, predicted).tolist() == [
+        edit_distance(a, b) for a, b in zip(truth, predicted, strict=True)
+    ]
+
+
+def test_tokens_of_equal_hash_differ():
+    assert levenshtein([[-1], [1]], [[-2], [2**61]]).tolist() == [1, 1]
+
+
+def test_lengths_must_agree():
+    for metric in (levenshtein, word_jaccard):
+        with pytest.raises(ValueError, match="zip"):
+            metric(["a", "b"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "score"),
+    [
+        ("good day", "Good  DAY day", 1),
+        ("a b", "b c", 1 / 3),
+        ("a", "", 0),
+        ("", "a", 0),
+        ("a\u00a0b", "b a", 1),
+        ("7.0", "7", 0),
+        ("İ", "i̇", 1),
+        (" ", "", np.nan),
+    ],
+)
+def test_word_jaccard(a, b, score):
+    assert word_jaccard([a], [b])[0] == pytest.approx(score, nan_ok=True)

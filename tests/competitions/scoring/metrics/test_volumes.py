@@ -1,0 +1,29 @@
+"""Hausdorff distance against SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import directed_hausdorff
+
+from competitions.scoring.metrics.volumes import scaled_hausdorff
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("shape", [(3, 7, 9), (4, 9, 5)])
+def test_against_scipy(seed, shape):
+    rng = np.random.default_rng(seed)
+    truth, predicted = rng.random((3, 7, 9)) < 0.1, rng.random(shape) < rng.choice([0.05, 0.15])
+    a, b = (np.argwhere(volume) / np.array(truth.shape) for volume in (truth, predicted))
+    expected = max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) / np.sqrt(3)
+    assert scaled_hausdorff(truth, predicted) == pytest.approx(expected, rel=1e-12)
+
+
+def test_conventions():
+    none, one, all_ = np.zeros((2, 3, 4), bool), np.zeros((2, 3, 4), bool), np.ones((2, 3, 4), bool)
+    one[0, 0, 0] = True
+    assert np.isnan(scaled_hausdorff(none, none))
+    assert scaled_hausdorff(one, one) == 0
+    assert scaled_hausdorff(one, none) == scaled_hausdorff(none, one) == 1
+    assert scaled_hausdorff(one, all_) == 1  # more than ten times as many voxels
+    assert scaled_hausdorff(all_, one) < 1

@@ -1,0 +1,201 @@
+"""What cells hold: each check against families of columns as they come out of a CSV."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.scoring.cells import (
+    as_text,
+    choices,
+    integers,
+    labels,
+    numbers,
+    probabilities,
+    probability_rows,
+    require_row_sums,
+    runs,
+    texts,
+    whole_numbers,
+)
+from grading import InvalidSubmission
+
+
+def column(*cells: str) -> pd.DataFrame:
+    """A frame with the column `c`, its types inferred by pandas."""
+    return pd.read_csv(io.StringIO("id,c\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))))
+
+
+def rejects(function, *args, hint: str, **options):
+    with pytest.raises(InvalidSubmission, match=hint) as caught:
+        function(*args, **options)
+    assert "\n" not in str(caught.value)
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("cells", "values"), [(("1", "2"), [1, 2]), (("True", "False"), [1, 0]), (("-.5", "1e3"), [-0.5, 1000])]
+    )
+    def test_are_float64(self, cells, values):
+        got = numbers(column(*cells), "c")
+        assert got.dtype == np.float64
+        assert got.tolist() == values
+
+    def test_several_columns_make_a_matrix(self):
+        assert numbers(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), ["b", "a"]).tolist() == [[3, 1], [4, 2]]
+
+    def test_text_is_rejected(self):
+        rejects(numbers, column("1", "maybe"), "c", hint="must hold numbers; it has 1 other cell: 'maybe'")
+
+    def test_empty_cells(self):
+        rejects(numbers, column("1", "", ""), "c", hint="`c` has 2 empty cells; every row needs a number")
+        rejects(numbers, column("True", ""), "c", hint="1 empty cell;")
+        assert np.isnan(numbers(column("1", ""), "c", missing=True)[1])
+
+    def test_infinity(self):
+        rejects(numbers, column("1", "inf"), "c", hint="1 infinite number")
+        assert numbers(column("1", "-inf"), "c", infinite=True)[1] == -np.inf
+
+    def test_limits_are_included(self):
+        assert numbers(column("0", "1"), "c", low=0, high=1).tolist() == [0, 1]
+        rejects(numbers, column("0", "1.5"), "c", low=0, high=1, hint=r"1 cell outside \[0, 1\], such as 1.5")
+        rejects(numbers, column("0", "-3"), "c", low=0, hint="1 cell below 0, such as -3")
+
+    def test_integers_beyond_64_bits(self):
+        assert numbers(column("1", "9" * 30), "c")[1] == pytest.approx(1e30)
+
+
+class TestProbabilities:
+    def test_range(self):
+        assert probabilities(column("True", "False"), "c").tolist() == [1, 0]
+        for cell in ("inf", "1.0000001", "-1e-9", "", "text"):
+            rejects(probabilities, column("0.5", cell), "c", hint="`c`")
+
+    @pytest.mark.parametrize("off", [0, 1.05e-5, -1.05e-5])
+    def test_rows_sum_to_one_within_tolerance(self, off):
+        frame = pd.DataFrame({"a": [0.25, 0.5], "b": [0.75, 0.5 + off]})
+        assert probability_rows(frame, ["a", "b"]).shape == (2, 2)
+
+    def test_other_sums_are_rejected(self):
+        frame = pd.DataFrame({"a": [0.25, 0.5], "b": [0.75, 0.5 + 1.2e-5]})
+        rejects(probability_rows, frame, ["a", "b"], hint="found 1 row with another sum, such as 1.000012")
+
+    def test_rounded_sums(self):
+        require_row_sums(np.array([[0.5, 0.5 + 4e-7]]), decimals=6)
+        rejects(require_row_sums, np.array([[0.5, 0.5 + 6e-7]]), decimals=6, hint="sum to 1")
+        require_row_sums(np.array([[1.0, np.nan]]), decimals=5)
+
+
+class TestWholeNumbers:
+    @pytest.mark.parametrize(
+        ("cells", "values"), [(("1", "-2"), [1, -2]), (("1.0", "3.0"), [1, 3]), (("True", "False"), [1, 0])]
+    )
+    def test_pass(self, cells, values):
+        assert whole_numbers(column(*cells), "c").tolist() == values
+
+    @pytest.mark.parametrize("cell", ["0.5", "", "inf", "text", "1e300", "-9.3e18", "99999999999999999999"])
+    def test_rejected(self, cell):
+        rejects(whole_numbers, column("1", cell), "c", hint="`c`")
+
+
+class TestIntegers:
+    @pytest.mark.parametrize(
+        ("cells", "values"),
+        [
+            (("1", "-2"), [1, -2]),
+            (("1.9", "-0.5"), [1, 0]),
+            (("True", "False"), [1, 0]),
+        ],
+    )
+    def test_are_cut_towards_zero(self, cells, values):
+        assert integers(column(*cells), "c").tolist() == values
+
+    def test_text_goes_through_int(self):
+        assert integers(pd.DataFrame({"c": [" 7 ", "+1", "1_0", "007"]}), "c").tolist() == [7, 1, 10, 7]
+
+    @pytest.mark.parametrize("cell", ["", "inf", "oak", "12 7", "1e300", "-9" + 18 * "9", "9" * 30, str(2**63)])
+    def test_rejected(self, cell):
+        rejects(integers, column("1", cell), "c", hint="`c`")
+
+
+class TestLabels:
+    """The outcomes of scikit-learn 1.5's accuracy_score."""
+
+    MANY, TWO = [0, 1, 2], [True, False, True]
+
+    @pytest.mark.parametrize("cells", [("0", "1", "9"), ("0.0", "1.0", "2.0"), ("True", "False", "True")])
+    def test_numbers_pass_by_value(self, cells):
+        for truth in (self.MANY, self.TWO):
+            assert (
+                labels(column(*cells), "c", truth).tolist()
+                == pd.read_csv(io.StringIO("c\n" + "\n".join(cells)))["c"].tolist()
+            )
+
+    @pytest.mark.parametrize("cell", ["0.5", "", "inf", "NA"])
+    def test_fractions_gaps_and_infinities_are_rejected(self, cell):
+        for other in ("1", "a"):
+            if other == "a" and cell in ("0.5", "inf"):
+                continue  # these are text, then
+            rejects(labels, column(other, "0", cell), "c", self.MANY, hint="`c`")
+
+    def test_text_beside_numbers_passes_unless_both_have_two_values(self):
+        assert labels(column("1", "0", "x"), "c", self.MANY).tolist() == ["1", "0", "x"]
+        assert labels(column("x", "y", "x"), "c", self.MANY).tolist() == ["x", "y", "x"]
+        assert labels(column("x", "y", "z"), "c", self.TWO).tolist() == ["x", "y", "z"]
+        rejects(labels, column("x", "y", "x"), "c", self.TWO, hint="true or false")
+        rejects(labels, column("1", "0", "x"), "c", self.MANY, strict=True, hint="whole numbers")
+
+    def test_text_truth(self):
+        truth = np.array(["a", "b", "c"], dtype=object)
+        assert labels(column("a", "z", "a"), "c", truth).tolist() == ["a", "z", "a"]
+        assert labels(column("1", "2", "2"), "c", truth).tolist() == [1, 2, 2]
+        rejects(labels, column("1", "2", "2"), "c", truth, strict=True, hint="text")
+        rejects(labels, column("True", "False", ""), "c", truth, hint="1 empty cell")
+
+
+class TestTexts:
+    def test_missing(self):
+        assert texts(column("a", "", "7.0"), "c", missing="") == ["a", "", "7.0"]
+        rejects(texts, column("a", "", "NA"), "c", hint="2 empty cells")
+
+    def test_numeric_columns_are_rejected(self):
+        for cells in (("1", "2"), ("1.5", ""), ("True", "False"), ("True", "")):
+            rejects(texts, column(*cells), "c", missing="", hint="must hold text")
+
+    def test_an_empty_column_is_empty_text(self):
+        assert texts(column("", ""), "c", missing="") == ["", ""]
+
+    def test_as_text_spells_as_pandas(self):
+        for cells in (
+            ("1", "2"),
+            ("1", ""),
+            ("True", "False"),
+            ("a", ""),
+            ("0.1", "1e-5"),
+            ("1e22", "3"),
+            ("True", ""),
+        ):
+            frame = column(*cells)
+            assert as_text(frame, "c") == frame["c"].astype(str).tolist()
+
+
+class TestChoices:
+    def test_every_cell_is_one_of_the_classes(self):
+        assert choices(column("b", "a", "b"), "c", ("a", "b")) == ["b", "a", "b"]
+        rejects(choices, column("a", "B"), "c", ("a", "b"), hint="'B', which is none of the 2 classes")
+        rejects(choices, column("a", ""), "c", ("a", "b"), hint="1 empty cell")
+        rejects(choices, column("1", "2"), "c", ("a", "b"), hint="must hold text")
+
+
+class TestRuns:
+    def test_decodes_each_row_with_its_size(self):
+        masks = runs(column("1 3", "", "2 9"), "c", [9, 9, 4], missing="")
+        assert [mask.area for mask in masks] == [3, 0, 3]
+
+    def test_says_which_row_is_wrong(self):
+        rejects(runs, column("1 3", "1 3 2 2"), "c", 9, hint="`c` of id '1': runs overlap")
+        rejects(runs, column("1", "2"), "c", 9, hint="must hold text")
+        rejects(runs, column("1 3", ""), "c", 9, hint="empty cell")

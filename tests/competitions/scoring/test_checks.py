@@ -1,0 +1,119 @@
+"""The shape of a submission: columns, rows, ids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from competitions.scoring.checks import (
+    align,
+    align_repeated,
+    require_columns,
+    require_exact_columns,
+    require_rows,
+    require_same_ids,
+    sort_by,
+)
+from grading import InvalidSubmission
+
+ANSWERS = pd.DataFrame({"id": [3, 1, 2], "y": [30, 10, 20]})
+
+
+def frame(ids, **columns):
+    return pd.DataFrame({"id": ids, "p": np.arange(len(ids)), **columns})
+
+
+def test_columns():
+    require_columns(frame([1], extra=1), "p", "id")
+    with pytest.raises(InvalidSubmission, match="lacks column `y`; it has columns `id`, `p`"):
+        require_columns(frame([1]), "id", "y")
+    with pytest.raises(InvalidSubmission, match="has no columns"):
+        require_columns(pd.DataFrame(), "id")
+
+
+def test_exact_columns():
+    require_exact_columns(frame([1]), ["p", "id"])
+    require_exact_columns(frame([1]), ["id", "p"], ordered=True)
+    with pytest.raises(InvalidSubmission, match="must not have column `extra`"):
+        require_exact_columns(frame([1], extra=1), ["id", "p"])
+    with pytest.raises(InvalidSubmission, match="order"):
+        require_exact_columns(frame([1]), ["p", "id"], ordered=True)
+    with pytest.raises(InvalidSubmission, match="lacks column"):
+        require_exact_columns(frame([1]), ["id", "p", "q"])
+
+
+def test_a_hostile_header_still_gives_one_short_line():
+    with pytest.raises(InvalidSubmission) as caught:
+        require_columns(pd.DataFrame(columns=["a\nb" * 500] * 50), "id")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_rows():
+    require_rows(frame([1, 2]), 2)
+    with pytest.raises(InvalidSubmission, match="has 2 rows; 3 are expected"):
+        require_rows(frame([1, 2]), 3)
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], [3, 1, 2], [2.0, 1.0, 3.0]])
+def test_align_sorts_both_by_id(ids):
+    submission, answers = align(frame(ids), ANSWERS, "id", ["p"])
+    assert answers["y"].tolist() == [10, 20, 30]
+    assert submission["id"].tolist() == [1, 2, 3]
+    assert submission["p"].tolist() == [ids.index(i) for i in (1, 2, 3)]
+    assert submission.index.tolist() == answers.index.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "hint"),
+    [
+        ([1, 2], "2 rows; 3"),
+        ([1, 2, 3, 4], "4 rows; 3"),
+        ([1, 2, 4], r"1 unknown \(such as 4\), 1 missing \(such as 3\)"),
+        ([1, 2, 2], r"1 missing \(such as 3\), 1 repeated"),
+        ([1, 2, np.nan], "1 unknown"),
+        (["1", "2", "3"], "3 unknown"),
+        ([1, "2", 3], "mixes text and numbers"),
+    ],
+)
+def test_align_rejects_other_ids(ids, hint):
+    with pytest.raises(InvalidSubmission, match=hint):
+        align(frame(ids), ANSWERS, "id")
+
+
+def test_align_compares_nan_with_nothing():
+    both = pd.DataFrame({"id": ["a", np.nan]})
+    with pytest.raises(InvalidSubmission):
+        align(both, both, "id")
+
+
+def test_align_allows_ids_that_the_answers_repeat():
+    both = pd.DataFrame({"id": ["b", "a", "a"]})
+    assert align(both, both, "id")[0]["id"].tolist() == ["a", "a", "b"]
+
+
+def test_align_leaves_its_arguments_alone():
+    submission, answers = frame([2, 3, 1]), ANSWERS.copy()
+    align(submission, answers, "id")
+    pd.testing.assert_frame_equal(answers, ANSWERS)
+    assert submission["id"].tolist() == [2, 3, 1]
+
+
+def test_align_repeated_counts_each_repetition():
+    submission, answers = align_repeated(frame([2, 1, 3, 2.0]), ANSWERS, "id", ["p"])
+    assert answers["y"].tolist() == [30, 10, 20, 20]
+    assert submission["p"].tolist() == [2, 1, 0, 3]
+
+
+def test_same_ids_ignores_repetitions():
+    require_same_ids(frame([1, 2, 3, 3.0]), ANSWERS, "id")
+    for ids in ([1, 2], [1, 2, 3, 4], ["1", "2", "3"], [1, 2, 3, np.nan]):
+        with pytest.raises(InvalidSubmission, match="ids in `id`"):
+            require_same_ids(frame(ids), ANSWERS, "id")
+
+
+def test_sort_by_numbers_rows_anew():
+    assert sort_by(frame([3, 1, 2]), "id")["p"].tolist() == [1, 2, 0]
+    with pytest.raises(InvalidSubmission, match="lacks column"):
+        sort_by(pd.DataFrame(), "id")

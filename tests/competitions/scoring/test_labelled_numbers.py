@@ -1,0 +1,71 @@
+"""Cells that list objects (detections), and columns that must be numbers by type."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pandas as pd
+import pytest
+
+from competitions.scoring.cells import labelled_numbers, require_numeric
+from grading import InvalidSubmission
+
+
+def column(*cells: str) -> pd.DataFrame:
+    return pd.read_csv(io.StringIO("id,c\n" + "".join(f'{i},"{cell}"\n' for i, cell in enumerate(cells))))
+
+
+def rejected(*cells: str, **options: object) -> str:
+    with pytest.raises(InvalidSubmission) as caught:
+        labelled_numbers(column(*cells), "c", 2, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_label_first_and_label_last() -> None:
+    assert labelled_numbers(column("a 1 2 b 3 4", "a 5 6"), "c", 2) == [[("a", [1, 2]), ("b", [3, 4])], [("a", [5, 6])]]
+    assert labelled_numbers(column("1 2 a"), "c", 2, label_last=True) == [[("a", [1.0, 2.0])]]
+
+
+def test_white_space_or_single_separators() -> None:
+    assert labelled_numbers(column("  a   1\t2 "), "c", 2) == [[("a", [1.0, 2.0])]]
+    assert "4 values" in rejected("a  1 2", separator=" ")
+    assert "not convert" in rejected("a  1 2 3 4", separator=" ")
+
+
+def test_empty_and_blank_cells() -> None:
+    assert labelled_numbers(column("a 1 2", "", "  "), "c", 2, separator=" ", missing="") == [[("a", [1, 2])], [], []]
+    assert labelled_numbers(column("a 1 2", "  "), "c", 2) == [[("a", [1, 2])], []]
+    assert "empty cell" in rejected("a 1 2", "")
+    assert "2 values" in rejected("a 1 2", " ", separator=" ")
+
+
+def test_numbers_are_those_of_python() -> None:
+    [[(_, values)]] = labelled_numbers(column("a 1_0 -inf"), "c", 2)
+    assert values == [10, -math.inf]
+    message = rejected("a 1 2", "a 1 " + "x" * 10_000)
+    assert message.startswith("`c` of id '1': could not convert")
+    assert len(message) < 150
+
+
+def test_half_objects_and_numbers_are_rejected() -> None:
+    assert rejected("a 1 2", "a 1") == "`c` of id '1' has 2 values; 3 are needed for each object."
+    assert "must hold text" in rejected("1", "2")
+
+
+@pytest.mark.parametrize("cells", [("1", "2"), ("1.5", ""), ("inf", "nan")])
+def test_numeric_types_pass(cells: tuple[str, ...]) -> None:
+    require_numeric(column(*cells), "c", booleans=False)
+
+
+@pytest.mark.parametrize("cells", [("a", "2"), ("True", ""), ("1", "1" * 30)])
+def test_other_types_are_rejected(cells: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidSubmission, match="`c` must hold numbers"):
+        require_numeric(column(*cells), "c")
+
+
+def test_booleans_may_count_as_numbers() -> None:
+    require_numeric(column("True", "False"), "c")
+    with pytest.raises(InvalidSubmission):
+        require_numeric(column("True", "False"), "c", booleans=False)

@@ -1,0 +1,274 @@
+"""Hostile submissions against real worker processes: each costs one clear rejection, and the next is graded as ever."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from competitions import registry
+from competitions.competition import Competition
+from grading.workers import GradingLimits, IsolatedGrader, grade_many
+from grading.workers.shared import close_shared, shared_grader
+
+MEMORY = 64 << 20
+FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
+
+# A grader that does what a submission says: as bugs do, but on order.
+GRADE = """
+import os, sys, time
+def grade(submission, answers, edition):
+    assert list(answers["id"]) == [1, 2, 3]
+    order = str(submission.columns[0])
+    if order == "sleep": time.sleep(60)
+    if order == "hoard": bytearray(1 << 40)
+    if order == "die": os.abort()
+    if order == "print": print('{"id": 0}'); sys.stdout.flush()
+    if order == "raise": raise KeyError("label")
+    if order == "leave": sys.exit(3)
+    return {"answer": 0.25, "print": 0.5, "pid": float(os.getpid())}[order]
+"""
+
+
+def zip_bomb() -> bytes:
+    """64 MB of nothing in a zip archive of 64 KB."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("submission.csv", b"\0" * (64 << 20))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Competition, Path]:
+    """A competition whose grader can be made to misbehave, and its prepared dataset."""
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    text = FACTS.read_text().replace("id: diabetes", "id: odd", 1)
+    (folder / "competition.yaml").write_text(text)
+    (folder / "description.md").write_text("# Odd\n")
+    (folder / "prepare.py").write_text("")
+    (folder / "grade.py").write_text(GRADE)
+    competition = Competition.load(folder)
+    answers = tmp_path / "prepared" / competition.facts.files.answers
+    answers.parent.mkdir(parents=True)
+    answers.write_text("id\n1\n2\n3\n")
+    return competition, tmp_path / "prepared"
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def function(content: bytes | str, name: str = "submission.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return function
+
+
+def grader(made: tuple[Competition, Path], **limits: float) -> IsolatedGrader:
+    return IsolatedGrader(*made, limits=GradingLimits(**limits))
+
+
+class TestHostileFiles:
+    @pytest.mark.parametrize(
+        ("make", "says"),
+        [
+            (os.mkfifo, "not a regular file"),
+            (lambda path: path.symlink_to("/etc/passwd"), "symbolic link"),
+            (lambda path: path.symlink_to("/nowhere"), "symbolic link"),
+            (lambda path: path.symlink_to("/dev/zero"), "symbolic link"),
+            (Path.mkdir, "not a regular file"),
+            (lambda path: path.open("wb").truncate(1 << 40), "1,099,511,627,776 bytes"),
+        ],
+        ids=["pipe", "link to a file", "broken link", "link to a device", "folder", "a terabyte of nothing"],
+    )
+    def test_what_is_no_ordinary_file_is_refused_unread(self, made, tmp_path, make, says) -> None:
+        make(tmp_path / "s.csv")
+        with grader(made) as subject:
+            grade = subject.grade(tmp_path / "s.csv")
+            assert subject._process is None, "no process was needed"
+        assert (grade.outcome, grade.report.submission_exists) == ("invalid", True)
+        assert says in str(grade.message)
+
+    @pytest.mark.parametrize("path", ["nowhere.csv", "nul\0.csv", "x" * 5000, None])
+    def test_no_file_is_missing(self, made, path) -> None:
+        with grader(made) as subject:
+            grade = subject.grade(path and Path(path))
+        assert (grade.outcome, grade.report.submission_exists) == ("missing", False)
+
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            (b"," * 8_000_000, "8,000,001 columns"),
+            (b"a\n" + b"1," * 2_000_000, "2,000,001 columns"),
+            ("answer\né\n".encode("latin-1"), "UTF-8"),
+            (gzip.compress(b"\0" * (64 << 20)), "cannot be read as a CSV|UTF-8"),
+            (zip_bomb(), "cannot be read as a CSV|UTF-8"),
+            (b'answer\n"' + b"x" * 1000, "cannot be read as a CSV"),
+            (b"answer\n1\n1,2,3\n", "cannot be read as a CSV"),
+        ],
+        ids=["wide header", "wide first row", "Latin-1", "gzip bomb", "zip bomb", "open quote", "ragged"],
+    )
+    def test_content_that_is_no_table_is_invalid(self, made, write, content, says) -> None:
+        with grader(made) as subject:
+            grade = subject.grade(write(content))
+            assert (grade.outcome, grade.detail) == ("invalid", None)
+            assert any(each in str(grade.message) for each in says.split("|"))
+            assert subject.grade(write("answer\n1\n")).report.score == 0.25
+
+    def test_a_table_that_does_not_fit_in_memory_is_invalid(self, made, write) -> None:
+        rows = "answer,b,c\n" + "1.5,text,2\n" * 1_200_000
+        with grader(made, memory_bytes=12 << 20) as subject:
+            grade = subject.grade(write(rows))
+            expected = "the file cannot be read as a table within 12 MiB of memory"
+            assert (grade.outcome, grade.message) == ("invalid", expected)
+            assert subject.grade(write("answer\n1\n")).report.score == 0.25
+
+    def test_an_endless_line_is_one_column(self, made, write) -> None:
+        with grader(made, memory_bytes=MEMORY) as subject:
+            assert subject.grade(write(b"a" * (14 << 20))).outcome in ("invalid", "failed")
+            assert subject.grade(write("answer\n1\n")).report.score == 0.25
+
+    def test_a_file_that_takes_too_long_to_read_is_killed(self, made, write) -> None:
+        rows = "answer,b,c\n" + "1.5,text,2\n" * 1_400_000
+        with grader(made, read_seconds=0.1) as subject:
+            grade = subject.grade(write(rows))
+            assert (grade.outcome, grade.message) == (
+                "invalid",
+                "the file cannot be read as a table within 0.1 seconds",
+            )
+
+
+class TestBugsOfOurs:
+    @pytest.mark.parametrize(
+        ("order", "says"),
+        [
+            ("sleep", "it took more than 1 seconds"),
+            ("hoard", "it needs more than 64 MiB of memory"),
+            ("die", "the grader's process ended by SIGABRT"),
+            ("raise", "KeyError: 'label'"),
+        ],
+    )
+    def test_are_failures_and_never_booked_as_the_agents(self, made, write, order, says) -> None:
+        with grader(made, memory_bytes=MEMORY, grade_seconds=1.0) as subject:
+            start = time.monotonic()
+            grade = subject.grade(write(f"{order}\n1\n"))
+            assert (grade.outcome, grade.report.valid_submission) == ("failed", False)
+            assert says in str(grade.message)
+            assert subject.grade(write("answer\n1\n")).report.score == 0.25
+            assert time.monotonic() - start < 45, "killed, not waited for"
+
+    def test_the_traceback_is_kept(self, made, write) -> None:
+        with grader(made) as subject:
+            assert 'raise KeyError("label")' in str(subject.grade(write("raise\n1\n")).detail)
+
+    def test_what_a_grader_prints_does_not_mix_with_replies(self, made, write) -> None:
+        with grader(made) as subject:
+            assert subject.grade(write("print\n1\n")).report.score == 0.5
+
+    def test_answers_that_cannot_be_read_fail_every_submission(self, made, write) -> None:
+        competition, prepared = made
+        (prepared / competition.facts.files.answers).unlink()
+        grades = list(grade_many(competition, prepared, "v1", [write("answer\n1\n"), Path("nowhere")]))
+        assert [grade.outcome for grade in grades] == ["failed", "missing"]
+        assert "FileNotFoundError" in str(grades[0].message)
+        assert "Traceback" in str(grades[0].detail)
+
+
+class TestProcesses:
+    @pytest.mark.parametrize("workers", [1, 3])
+    def test_grades_come_in_order_whatever_happens_between(self, made, write, workers) -> None:
+        orders = ["answer", "die", "print", "raise", None, "sleep", "answer", "answer", "hoard", "print"]
+        paths = [order and write(f"{order}\n1\n", f"{number}.csv") for number, order in enumerate(orders)]
+        limits = GradingLimits(grade_seconds=1.5)
+        grades = list(grade_many(*made, "v1", paths, limits=limits, workers=workers))
+        expected = {"answer": 0.25, "print": 0.5}
+        assert [grade.report.score for grade in grades] == [expected.get(str(order)) for order in orders]
+
+    def test_one_worker_serves_many_and_answers_are_read_once(self, made, write) -> None:
+        path = write("pid\n1\n")
+        with grader(made) as subject:
+            pids = {subject.grade(path).report.score for _ in range(5)}
+            (made[1] / made[0].facts.files.answers).unlink()
+            subject.grade(write("die\n1\n", "die.csv"))
+            fresh = subject.grade(path).report.score
+        assert len(pids) == 1
+        assert fresh not in pids | {None}, "a new worker with the answers that were read before"
+
+    def test_a_killed_server_is_started_again(self, made, write) -> None:
+        path = write("answer\n1\n")
+        with grader(made) as subject:
+            subject.grade(path)
+            assert subject._process is not None
+            os.kill(subject._process.pid, signal.SIGKILL)
+            assert subject.grade(path).outcome == "valid"
+
+    def test_nothing_is_left_running(self, made, write) -> None:
+        with grader(made) as subject:
+            subject.grade(write("answer\n1\n"))
+            assert subject._process is not None
+            tree = [psutil.Process(subject._process.pid), *psutil.Process(subject._process.pid).children()]
+        assert len(tree) == 2
+        assert not psutil.wait_procs(tree, timeout=10)[1]
+
+    def test_leaving_early_leaves_a_usable_grader(self, made, write) -> None:
+        paths = [write("answer\n1\n", f"{number}.csv") for number in range(6)]
+        with grader(made) as subject:
+            for grade in subject.grade_all(paths):
+                assert grade.outcome == "valid"
+                break
+            assert [grade.outcome for grade in subject.grade_all(paths)] == ["valid"] * 6
+
+    def test_shared_graders_are_kept_and_replaced_with_the_code(self, made, write) -> None:
+        path = write("pid\n1\n")
+        with shared_grader(*made, "v1") as subject:
+            first = subject.grade(path).report.score
+        with shared_grader(*made, "v1") as subject:
+            assert subject.grade(path).report.score == first
+        (made[0].folder / "grade.py").write_text(GRADE.replace("0.25", "0.75"))
+        with shared_grader(*made, "v1") as subject:
+            assert subject.grade(write("answer\n1\n", "answer.csv")).report.score == 0.75
+        close_shared()
+
+
+def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared) -> None:
+    subject = prepared["diabetes"]
+    sample = subject.path / subject.competition.facts.files.sample_submission
+    (grade,) = grade_many(subject.competition, subject.path, "v1", [(sample, "shown")])
+    assert grade.report.score == round(subject.competition.score(sample, subject.answers), 5)
+    assert grade.report.submission_path == "shown"
+
+
+@pytest.mark.parametrize("limits", [{"memory_bytes": 0}, {"read_seconds": -1.0}, {"size_bytes": 0}])
+def test_limits_under_which_nothing_can_be_graded_are_refused(limits) -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        GradingLimits(**limits)
+
+
+def test_when_whoever_asked_is_killed_its_processes_end(made, write) -> None:
+    competition, data = made
+    code = (
+        "import sys; from pathlib import Path; from competitions.competition import Competition;"
+        "from grading.workers import IsolatedGrader;"
+        "IsolatedGrader(Competition.load(Path(sys.argv[1])), Path(sys.argv[2])).grade(Path(sys.argv[3]))"
+    )
+    arguments = [str(competition.folder), str(data), str(write("sleep\n1\n"))]
+    asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[2])
+    try:
+        end = time.monotonic() + 60
+        while len(started := psutil.Process(asking.pid).children(recursive=True)) < 2:
+            assert time.monotonic() < end, "no worker was started"
+            time.sleep(0.1)
+    finally:
+        asking.kill()
+        asking.wait()
+    assert not psutil.wait_procs(started, timeout=20)[1]

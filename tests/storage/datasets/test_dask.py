@@ -1,0 +1,54 @@
+"""Materialising on a real Dask cluster: the same result, and a worker that dies costs nothing but time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from common.settings import Settings
+from competitions import registry
+from competitions.errors import DownloadError
+from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.materialise import materialise
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with cluster(Settings(dask_workers=2)) as scheduler:
+        yield scheduler
+
+
+def test_dask_gives_what_one_process_gives(address: str, digits_zip: Path, tmp_path: Path) -> None:
+    alone = registry.get("digits").prepare(digits_zip, tmp_path / "alone")
+    together = materialise("digits", str(digits_zip), str(tmp_path / "dask"), executor=DaskExecutor(address))
+    pd.testing.assert_frame_equal(alone, together)
+
+
+def test_an_error_on_a_worker_arrives_as_it_is(address: str, tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match="does not exist"):
+        materialise("digits", str(tmp_path / "no.zip"), str(tmp_path / "out"), executor=DaskExecutor(address))
+
+
+def _die_once(marker: str) -> str:
+    path = Path(marker)
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "survived"
+
+
+def test_a_dying_worker_is_replaced(address: str, tmp_path: Path) -> None:
+    assert list(DaskExecutor(address).map(_die_once, [str(tmp_path / "marker")])) == ["survived"]
+
+
+def test_an_unreachable_scheduler_is_one_line() -> None:
+    with (
+        pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127"),
+        cluster(Settings(dask_address="tcp://127.0.0.1:1")),
+    ):
+        pass
