@@ -92,14 +92,12 @@ class S3Server:
         self._until("monitor", lambda: self._ceph("status"))
         self._daemon("ceph-mgr", "a")
         identity = str(uuid.uuid4())
-        number = str(self._ceph("osd", "create", identity)["osdid"])
+        number = str(self._ask("osd", "create", identity)["osdid"])
         disk = self.folder / "osd" / "block"
         with disk.open("wb") as file:
             file.truncate(_DISK_BYTES)
         self._run("ceph-osd", "--mkfs", "-i", number, "--osd-uuid", identity)
-        # The monitor refuses commands for a moment when it hears of the manager; adding twice is adding once.
-        add = ("osd", "crush", "add", f"osd.{number}", "1.0", "root=default", "host=localhost")
-        self._until("monitor", lambda: self._ceph(*add) is not None)
+        self._ask("osd", "crush", "add", f"osd.{number}", "1.0", "root=default", "host=localhost")
         self._daemon("ceph-osd", number)
         self._until("disk", lambda: self._ceph("osd", "stat")["num_up_osds"] == 1)
         self._until("user", self._make_user)
@@ -206,6 +204,17 @@ rgw thread pool size = 64
         text = self._run("ceph", "--connect-timeout=10", *arguments, "--format=json").strip()
         answer: dict[str, int] = json.loads(text) if text else {}
         return answer
+
+    def _ask(self, *arguments: str) -> dict[str, int]:
+        """Send the monitor a command that may be repeated: it refuses commands for a moment when a manager joins."""
+        answers: list[dict[str, int]] = []
+
+        def answered() -> bool:
+            answers.append(self._ceph(*arguments))
+            return True
+
+        self._until("monitor", answered)
+        return answers[0]
 
     def _until(self, what: str, ready: object) -> None:
         end = time.monotonic() + _PATIENCE
