@@ -1,15 +1,20 @@
-"""One competition: its facts, its folder, and what can be done with it."""
+"""One competition: its facts, its folder, and what can be done with it.
+
+A folder is imported as a package of its own, so that its modules can import each other: `from .columns import TARGET`.
+"""
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import importlib.util
+import importlib
 import sys
 from collections.abc import Mapping
 from functools import cached_property
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 
 # Part of every content key: raise it when the meaning of the shared preparation vocabulary changes.
 PREPARATION_VERSION = 1
+Part = Literal["prepare", "grade"]
 _REQUIRED = ("competition.yaml", "description.md", "prepare.py", "grade.py")
 
 
@@ -82,22 +88,38 @@ class Competition(BaseModel):
             raise UserError(f"{self.id} has no parameter {', '.join(unknown)}; it has: {known}")
         return {**self.facts.params, **(overrides or {})}
 
-    def fingerprint(self, part: str = "prepare") -> str:
-        """Hash of the code and data files behind `part` ("prepare" or "grade"): 16 hexadecimal digits.
+    def fingerprint(self, part: Part = "prepare") -> str:
+        """Hash of the code and data files that `part` depends on: 16 hexadecimal digits.
 
-        Descriptions and figures do not count: a mended sentence must not cause 100 GB to be prepared again.
+        Every code and data file counts, except for what only the other part imports: a new grader must not cause a
+        dataset to be prepared again. Descriptions do not count either: a better sentence must not cost 100 GB.
         """
-        other = {"prepare": "grade.py", "grade": "prepare.py"}[part]
+        other: Part = "grade" if part == "prepare" else "prepare"
+        unrelated = self._imported_by(other) - self._imported_by(part)
         digest = hashlib.blake2b(f"{part} {PREPARATION_VERSION}".encode(), digest_size=8)
         for path in sorted(self.folder.iterdir()):
-            if path.is_file() and path.name != other and path.suffix in {".py", ".json", ".csv", ".txt"}:
+            if path.is_file() and path.name not in unrelated and path.suffix in {".py", ".json", ".csv", ".txt"}:
                 digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
+
+    def _imported_by(self, part: Part) -> set[str]:
+        """Names of the files of this folder that `part`.py imports, directly or indirectly, itself included."""
+        found: set[str] = set()
+        stems: list[str] = [part]
+        while stems:
+            path = self.folder / f"{stems.pop()}.py"
+            if path.name in found or not path.is_file():
+                continue
+            found.add(path.name)
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.ImportFrom) and node.level == 1:
+                    stems += [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+        return found
 
     def declare(self, raw: Download, edition: Edition = "v1", params: Mapping[str, Any] | None = None) -> Preparation:
         """Run prepare.py: the prepared dataset as a declaration; nothing is written."""
         self._check_edition(edition)
-        preparation: Preparation = self._module("prepare").prepare(raw, edition=edition, params=self.params(params))
+        preparation: Preparation = self.module("prepare").prepare(raw, edition=edition, params=self.params(params))
         return preparation
 
     def prepare(
@@ -125,7 +147,7 @@ class Competition(BaseModel):
         """The parsed answers below `prepared`; parse once, score many submissions. Usually a data frame."""
         from competitions.scoring.reading import read_answers
 
-        reader = getattr(self._module("grade"), "read_answers", None)
+        reader = getattr(self.module("grade"), "read_answers", None)
         return reader(prepared) if reader else read_answers(prepared / self.facts.files.answers)
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
@@ -136,43 +158,49 @@ class Competition(BaseModel):
         """The parsed CSV `submission`, usually a data frame. Raises `grading.InvalidSubmission` if it is no table."""
         from competitions.scoring.reading import read_submission
 
-        return getattr(self._module("grade"), "read_submission", read_submission)(submission)
+        return getattr(self.module("grade"), "read_submission", read_submission)(submission)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission that `read_submission` read. Raises `grading.InvalidSubmission`."""
         self._check_edition(edition)
-        return float(self._module("grade").grade(submission, answers, edition))
+        return float(self.module("grade").grade(submission, answers, edition))
 
     def load_grader(self) -> None:
         """Import all that grading needs, so that processes forked from now on have it."""
         import competitions.scoring.reading  # noqa: F401
 
-        self._module("grade")
+        self.module("grade")
 
     def bundle(self) -> bytes:
         """The download archive of a competition whose source is `bundled`, made by its bundle.py."""
         if not (self.folder / "bundle.py").is_file():
             raise BadCompetition(f"{self.id} has source 'bundled' but no bundle.py")
-        archive: bytes = self._module("bundle").bundle()
+        archive: bytes = self.module("bundle").bundle()
         return archive
 
     def function(self, name: str) -> Any:
         """A function of prepare.py by name; derived files are made by such functions, on any worker."""
-        return getattr(self._module("prepare"), name)
+        return getattr(self.module("prepare"), name)
 
-    def _module(self, stem: str) -> ModuleType:
-        name = f"mlebench_competition.{self.id}.{stem}"
-        path = self.folder / f"{stem}.py"
-        known = sys.modules.get(name)
-        if known is not None and known.__file__ == str(path):
-            return known
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise BadCompetition(f"{path} cannot be imported")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[name] = module
-        return module
+    def module(self, name: str) -> ModuleType:
+        """The module `name`.py of the folder, for example "prepare"."""
+        return importlib.import_module(f"{self._package()}.{name}")
+
+    def _package(self) -> str:
+        """The name under which the folder is a package. A package is made of it on the first call.
+
+        The name holds a hash of the path: folders with files of the same names never mix, nor do two folders of one
+        id, and an id need not be a Python name. `sys.modules` is global, as for every import.
+        """
+        folder = str(self.folder.resolve())
+        name = f"competition_{self.id.replace('-', '_')}_{hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()}"
+        if name not in sys.modules:
+            package = ModuleType(name, doc=f"The folder {folder}.")
+            package.__path__ = [folder]
+            package.__spec__ = ModuleSpec(name, loader=None, is_package=True)
+            package.__spec__.submodule_search_locations = package.__path__
+            sys.modules.setdefault(name, package)
+        return name
 
     def _check_edition(self, edition: str) -> None:
         if edition not in EDITIONS:

@@ -1,9 +1,8 @@
-"""The catalog: competitions by id and by split."""
+"""The catalog: competitions by id and by complexity split."""
 
 from __future__ import annotations
 
 import builtins
-import os
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -17,18 +16,29 @@ SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
 _BENCHMARK = ("low", "medium", "high")
 
 
-def folders() -> dict[str, Path]:
-    """Every competition's folder by id: the catalog's, then those of `MLEBENCH_COMPETITIONS`.
+# Global, because an id alone must mean the same competition in every module of a process.
+_further: tuple[Path, ...] = ()
 
-    The variable names directories that hold competition folders, separated as in `PATH`. An id that the catalog
-    already has is an error: silently grading something else under a known name would be worse than stopping.
+
+def extend(directories: Iterable[str | Path]) -> None:
+    """Add the competition folders in `directories` to the catalog, in place of those that an earlier call added.
+
+    A directory that does not exist is an error when competitions are next looked up.
+    """
+    global _further
+    _further = tuple(Path(directory).expanduser() for directory in directories)
+
+
+def folders() -> dict[str, Path]:
+    """Every competition's folder by id: those of the catalog, then those that were added by `extend`.
+
+    Raises `UserError` for an id that occurs twice: grading something else under a known name would go unnoticed.
     """
     found = {path.name: path for path in sorted(CATALOG.iterdir()) if (path / "competition.yaml").is_file()}
-    for extra in filter(None, os.environ.get("MLEBENCH_COMPETITIONS", "").split(os.pathsep)):
-        root = Path(extra).expanduser()
-        if not root.is_dir():
-            raise UserError(f"MLEBENCH_COMPETITIONS names {extra}, which is no directory")
-        for path in sorted(root.iterdir()):
+    for directory in _further:
+        if not directory.is_dir():
+            raise UserError(f"MLEBENCH_COMPETITIONS names {directory}, which is no directory")
+        for path in sorted(directory.iterdir()):
             if (path / "competition.yaml").is_file() and found.setdefault(path.name, path) != path:
                 raise UserError(f"competition {path.name!r} exists twice: {found[path.name]} and {path}")
     return found

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from common.errors import UserError
+from tasks.wiring.process import apply_settings
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
@@ -67,6 +68,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. What a user can mend ends in one line, never in a traceback."""
     try:
+        apply_settings()
         code = cli.main(
             args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
         )

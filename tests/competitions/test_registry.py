@@ -34,15 +34,30 @@ def test_a_selection_names_each_once() -> None:
         registry.select()
 
 
-def test_a_folder_outside_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_outside_is_found(tmp_path: Path) -> None:
     copy_of("diabetes", tmp_path / "my-own")
-    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path))
+    registry.extend([tmp_path])
     assert registry.get("my-own").facts.complexity == "demo"
 
 
-def test_an_id_that_exists_twice_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_further_folders_replace_those_added_before(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        copy_of("diabetes", tmp_path / place / f"of-{place}")
+    registry.extend([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert {"of-a", "of-b"} <= set(registry.list())
+    registry.extend([tmp_path / "b"])
+    assert {"of-a", "of-b"} & set(registry.list()) == {"of-b"}
+
+
+def test_a_further_directory_that_is_none_is_named(tmp_path: Path) -> None:
+    registry.extend([tmp_path / "nowhere"])
+    with pytest.raises(UserError, match="nowhere, which is no directory"):
+        registry.list()
+
+
+def test_an_id_that_exists_twice_is_an_error(tmp_path: Path) -> None:
     shutil.copytree(registry.CATALOG / "diabetes", tmp_path / "diabetes")
-    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path))
+    registry.extend([tmp_path])
     with pytest.raises(UserError, match="exists twice"):
         registry.list()
 
@@ -77,16 +92,6 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 def test_params_are_known_by_name() -> None:
     with pytest.raises(UserError, match="has no parameter rows"):
         registry.get("digits").params({"rows": 3})
-
-
-def test_fingerprints_follow_the_code_they_stand_for(tmp_path: Path) -> None:
-    folder = copy_of("diabetes", tmp_path / "my-own")
-    competition = registry.Competition.load(folder)
-    prepare, grade = competition.fingerprint("prepare"), competition.fingerprint("grade")
-    (folder / "description.md").write_text("better words")
-    (folder / "grade.py").write_text("# another grader\n")
-    assert competition.fingerprint("prepare") == prepare
-    assert competition.fingerprint("grade") != grade
 
 
 def copy_of(competition_id: str, folder: Path) -> Path:

@@ -66,6 +66,7 @@ class Gated:
 def gated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gated:
     made = Gated(tmp_path)
     monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(made.competitions))
+    registry.extend([made.competitions])
     return made
 
 
