@@ -41,6 +41,7 @@ check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments
+	@$(BIN)/python -m tests.catalog_types
 
 format: $(VENV)/installed-dev
 	@$(BIN)/ruff check --fix .

@@ -20,14 +20,14 @@ files:
 _HEAD = """\
 from competitions.preparing.tables.bigtable import BigTable
 from competitions.preparing.declaration import Preparation
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
 def prepare(raw, edition, params):
     out = Preparation()
 """
 _TABLES = """\
-    train, test = split(raw.read_csv("labels.csv", dtype={"id": str}), 0.2)
+    train, test = hold_out(raw.read_csv("labels.csv", dtype={"id": str}), 0.2)
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)
     out.public.table("sample_submission.csv", test.assign(label=0))
@@ -49,7 +49,7 @@ PREPARE = {
 """,
     "bench-table": """\
     table = BigTable(raw, "train.csv")
-    train, test = split(table.rows, 0.1)
+    train, test = hold_out(table.rows, 0.1)
     out.public.content("train.csv", table.content(train))
     out.public.table("test.csv", (rows.drop(columns="fare") for rows in table.frames(test)))
     out.private.content("test.csv", table.content(test))

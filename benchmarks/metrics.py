@@ -12,7 +12,7 @@ from benchmarks import literal
 from benchmarks.measure import Case, Sample, compare
 from competitions.scoring.metrics.boxes3d import Box3D, mean_average_precision_3d
 from competitions.scoring.metrics.coco import coco_average_precision
-from competitions.scoring.metrics.masks import dice, encode_runs, parse_all
+from competitions.scoring.metrics.rle_masks import dice, encode_rle, parse_all
 from competitions.scoring.metrics.text import levenshtein
 from competitions.scoring.metrics.volumes import scaled_hausdorff
 
@@ -130,7 +130,7 @@ def _masks(count: int) -> tuple[int, list[str], list[str]]:
                 radius = 60 + int(generator.integers(0, 9))
                 y, x = np.ogrid[-radius:radius, -radius:radius]
                 mask[row - radius : row + radius, column - radius : column + radius] |= (x * x + y * y) < radius**2
-            target.append(encode_runs(mask.ravel()))
+            target.append(encode_rle(mask.ravel()))
     return side * side, masks, guesses
 
 

@@ -121,7 +121,7 @@ class CompetitionFacts(_Facts):
     source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")
     size_bytes: int | None = Field(default=None, description="Approximate size of the download; null where unknown.")
     metric: Metric = Field(description="Metric and direction.")
-    split: str = Field(description="In words: how the new test set is drawn.")
+    holdout: str = Field(description="How the new test set is drawn, in words.")
     leaderboard: Leaderboard = Field(description="Medal thresholds.")
     files: Files = Field(description="Prepared files with a role.")
     checksums: Checksums = Field(default_factory=Checksums, description="MD5s of the real files.")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download, Member
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 JSON: dict[str, Any] = {"indent": 4, "sort_keys": True}
 """How these competitions write their documents: options of ``json.dumps``."""
@@ -59,7 +59,7 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
     return list(categories.values())
 
 
-def split_categories(
+def hold_out_by_category(
     categories: Iterable[Sequence[Pair]], test_size: float, *, few: int = 5
 ) -> tuple[list[Pair], list[Pair]]:
     """(train, test) pairs: train category by category, test shuffled.
@@ -80,7 +80,7 @@ def split_categories(
 def _positions(count: int, test_size: float, few: int) -> tuple[list[int], list[int]]:
     positions = list(range(count))
     if count >= few:
-        return split(positions, test_size)
+        return hold_out(positions, test_size)
     return (positions[:-1], positions[-1:]) if count > 1 else (positions, [])
 
 
@@ -105,7 +105,7 @@ def herbarium(raw: Download, folder: str, document: Mapping[str, Any]) -> Prepar
     """
     import pandas as pd
 
-    train, test = split_categories(pairs_by_category(document), 0.2)
+    train, test = hold_out_by_category(pairs_by_category(document), 0.2)
     images = [
         {**pair.image, "id": str(k), "file_name": f"images/{k // 1000:03d}/{k}.jpg"} for k, pair in enumerate(test)
     ]

@@ -21,6 +21,9 @@ from competitions.preparing.tables import csv_text
 if TYPE_CHECKING:
     import pandas as pd
 
+Params = Mapping[str, Any]
+"""Counts, dates and names of a competition by name: `params` of its competition.yaml, or what overrides them."""
+
 ArchiveKind = Literal["zip", "tar", "7z"]
 
 

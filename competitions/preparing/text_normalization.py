@@ -10,7 +10,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from competitions.preparing.declaration import Preparation, table
-from competitions.preparing.splits import split_by
+from competitions.preparing.holdout import hold_out_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def prepare_language(raw: Download, edition: str, language: str) -> Preparation:
     Edition v1 blanks the tokens that pandas takes for missing values ("NA", "null", ...).
     """
     tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
-    train, answers = map(_renumber, split_by(tokens, "sentence_id", 0.1))
+    train, answers = map(_renumber, hold_out_by(tokens, "sentence_id", 0.1))
     ids = answers["sentence_id"].astype(str) + "_" + answers["token_id"].astype(str)
     sample = answers[[]].assign(id=ids, after=answers["before"])
     public = {

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.metrics.masks import Runs, parse_runs
+from competitions.scoring.metrics.rle_masks import RleMask, parse_rle
 
 Columns = str | Sequence[str]
 
@@ -214,17 +214,17 @@ def as_text(frame: pd.DataFrame, column: str) -> list[str]:
     return [str(cell) for cell in frame[column].tolist()]
 
 
-def runs(
+def rle_masks(
     frame: pd.DataFrame,
     column: str,
     pixels: int | Sequence[int],
     *,
     missing: str | None = None,
     strict: bool = False,
-) -> list[Runs]:
+) -> list[RleMask]:
     """Run-length encoded masks of images of `pixels` pixels (one number, or one a row).
 
-    How a cell is read, and what `strict` adds, is told at `masks.parse_runs`.
+    How a cell is read, and what `strict` adds, is described at `metrics.rle_masks.parse_rle`.
 
     Rejects what cannot be decoded, a column without any text, and empty cells unless `missing` says what they mean.
     """
@@ -233,7 +233,7 @@ def runs(
     decoded = []
     for row, (cell, size) in enumerate(zip(cells, sizes, strict=True)):
         try:
-            decoded.append(parse_runs(cell, int(size), strict=strict))
+            decoded.append(parse_rle(cell, int(size), strict=strict))
         except ValueError as error:
             raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {error}.") from error
     return decoded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def test_facts_are_complete(competition: Competition) -> None:
     facts = competition.facts
     assert facts.leaderboard.teams > 0
     assert facts.name
-    assert facts.split
+    assert facts.holdout
     if facts.source == "kaggle":
         assert facts.checksums.download, "a download can only be verified against a known MD5"
         assert facts.checksums.prepared
@@ -57,9 +58,9 @@ def test_yaml_says_nothing_twice(competition: Competition) -> None:
 
 @pytest.mark.parametrize("part", ["prepare", "grade"])
 def test_code_knows_the_editions_where_the_facts_name_a_fix(competition: Competition, part: str) -> None:
-    code = (competition.folder / f"{part}.py").read_text().replace("edition: str", "")
+    code = (competition.folder / f"{part}.py").read_text().replace("edition: Edition", "")
     fixed = [issue.id for issue in competition.facts.known_issues if issue.v2 == "fixed" and part in issue.affects]
-    assert ("edition" in code) == bool(fixed), fixed
+    assert bool(re.search(r"\bedition\b", code)) == bool(fixed), fixed
 
 
 def test_oddities_are_known_issues(competition: Competition) -> None:
@@ -69,8 +70,8 @@ def test_oddities_are_known_issues(competition: Competition) -> None:
 @pytest.mark.parametrize("part", ["prepare", "grade"])
 def test_signatures_are_alike(competition: Competition, part: str) -> None:
     wanted = {
-        "prepare": "def prepare(raw: Download, edition: str, params: dict) -> Preparation:",
-        "grade": "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:",
+        "prepare": "def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:",
+        "grade": "def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:",
     }
     code = (competition.folder / f"{part}.py").read_text()
     assert wanted[part] in code
@@ -88,4 +89,32 @@ def test_the_catalog_holds_the_whole_benchmark() -> None:
 def test_folders_hold_only_what_belongs_there(competition: Competition) -> None:
     known = {"competition.yaml", "description.md", "description_obfuscated.md", "prepare.py", "grade.py", "bundle.py"}
     extra = {path.name for path in competition.folder.iterdir() if path.name != "__pycache__"} - known
-    assert all(Path(name).suffix in {".json", ".csv", ".txt"} for name in extra), extra
+    assert all(Path(name).suffix in {".py", ".json", ".csv", ".txt"} for name in extra), extra
+
+
+def test_what_both_parts_need_is_defined_once(competition: Competition) -> None:
+    """Names, and lists of the same literals, that prepare.py and grade.py share belong in a module of their own."""
+    prepare, grade = (definitions((competition.folder / f"{part}.py").read_text()) for part in ("prepare", "grade"))
+    assert prepare & grade == set()
+
+
+def definitions(code: str) -> set[str]:
+    """Names that a module defines for itself, and its literal collections of two or more values."""
+    tree = ast.parse(code)
+    found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and node in tree.body:
+            found |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1:
+            values = [each.value for each in node.elts if isinstance(each, ast.Constant)]
+            if len(values) == len(node.elts):
+                found.add(repr(sorted(map(repr, values))))
+    return found
+
+
+def test_imports_within_a_folder_are_relative_and_found(competition: Competition) -> None:
+    for path in competition.folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                names = [node.module] if node.module else [alias.name for alias in node.names]
+                assert all((competition.folder / f"{name}.py").is_file() for name in names)

@@ -2,13 +2,14 @@ import math
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import labelled_numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.boxes3d import Box3D, mean_average_precision_3d, problem
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Mean average precision over 3D IoU thresholds; boxes of classes that a sample does not hold are ignored."""
     submission, answers = align(submission, answers, on="Id", columns=["PredictionString"])
     truth, predicted = _boxes(answers), _boxes(submission)

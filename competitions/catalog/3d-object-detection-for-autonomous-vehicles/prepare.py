@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 Records = list[dict[str, Any]]
 UNSPLIT = ("attribute", "category", "sensor", "visibility")
@@ -16,7 +17,7 @@ FOLDERS = {"jpeg": "images", "bin": "lidar"}
 MAP = "map_raster_palo_alto.png"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     def load(name: str) -> Records:
         return raw.read_json(f"train_data/{name}.json")
 
@@ -25,7 +26,7 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
         load, ("calibrated_sensor", "ego_pose", "sample_annotation", "instance")
     )
     boxes, [the_map] = raw.read_csv("train.csv"), load("map")
-    train_logs, test_logs = split(_column(logs, "token"), 0.2)
+    train_logs, test_logs = hold_out(_column(logs, "token"), 0.2)
     out = Preparation()
     rows: dict[str, pd.DataFrame] = {}
     for part, own in (("train", train_logs), ("test", test_logs)):

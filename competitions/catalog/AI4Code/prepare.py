@@ -1,13 +1,14 @@
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     ancestors = raw.read_csv("train_ancestors.csv").sample(frac=1, random_state=0)
     is_test = ancestors["ancestor_id"].isin(test_families(ancestors, params["test_size"]))
     test_ids = ancestors.loc[is_test, "id"]
@@ -23,9 +24,10 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def test_families(ancestors: pd.DataFrame, test_size: int) -> list[str]:
+def test_families(ancestors: pd.DataFrame, test_size: int) -> list[Hashable]:
     """Whole families in order of appearance, each taken if it still fits into `test_size` notebooks."""
-    families, taken = [], 0
+    families: list[Hashable] = []
+    taken = 0
     for family, size in ancestors.groupby("ancestor_id", sort=False).size().items():
         if taken + size <= test_size:
             families.append(family)

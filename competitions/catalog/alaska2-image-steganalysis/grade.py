@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import weighted_roc_auc
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Area under the ROC curve, true positive rates up to 0.4 counted twice."""
     submission, answers = align(submission, answers, on="Id", columns=["Label"])
     return weighted_roc_auc(answers["Label"], numbers(submission, "Label"))

@@ -3,16 +3,17 @@ from random import Random
 
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 ALGORITHMS = ["JMiPOD", "JUNIWARD", "UERD"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     names = [PurePosixPath(path).name for path in raw.glob("Cover/*.jpg")]
-    train, test = split(names, params["test_size"], seed=42)
+    train, test = hold_out(names, params["test_size"], seed=42)
     random = Random(0)
     random.shuffle(test)
     sources = ["Cover" if random.choice([True, False]) else random.choice(ALGORITHMS) for _ in test]

@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers, whole_numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import quadratic_weighted_kappa
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="id_code", columns=["diagnosis"])
     truth, grades = answers["diagnosis"], whole_numbers(submission, "diagnosis")
     if edition == "v2":

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation, text_content
+from competitions.preparing.declaration import Params, Preparation, text_content
 from competitions.preparing.download import Download
 
 HEADER = '"id","sentence"\n'
@@ -25,7 +26,7 @@ class Held(NamedTuple):
     question: str
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     total = params["total_lines"]
     held = list(hold_out(raw, total, edition))
     answers = HEADER + "".join(f'{number},"{row.sentence}"\n' for number, row in enumerate(held))
@@ -44,7 +45,7 @@ def lines(raw: Download, total: int) -> Iterator[str]:
     return islice(io.TextIOWrapper(file, "utf-8"), total)
 
 
-def hold_out(raw: Download, total: int, edition: str) -> Iterator[Held]:
+def hold_out(raw: Download, total: int, edition: Edition) -> Iterator[Held]:
     rng = np.random.RandomState(0)
     draw = rng.random_sample
     number = -1

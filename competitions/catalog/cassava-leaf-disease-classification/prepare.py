@@ -1,11 +1,12 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 from competitions.preparing.tfrecord import shards, texts
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train_records, test_records = split(raw.glob("train_tfrecords/*.tfrec"), 0.1)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train_records, test_records = hold_out(raw.glob("train_tfrecords/*.tfrec"), 0.1)
     labels = raw.read_csv("train.csv")
     is_test = labels["image_id"].isin({name for file in test_records for name in texts(raw, file, "image_name")})
     train, test = labels[~is_test], labels[is_test]

@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import labels
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Share of right categories."""
     submission, answers = align(submission, answers, on="_id", columns=["category_id"])
     truth = answers["category_id"]

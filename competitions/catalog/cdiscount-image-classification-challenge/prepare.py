@@ -9,15 +9,18 @@ from itertools import chain, islice
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing import bson
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+
+from . import bson
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     with raw.open_file("train.bson") as file:
         pairs = (
             (bson.integer(product, "_id"), bson.integer(product, "category_id")) for product in bson.documents(file)
@@ -37,9 +40,9 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def drawn(count: int) -> np.ndarray:
+def drawn(count: int) -> NDArray[np.bool_]:
     """Which of `count` products are in the test set: a boolean for each."""
-    _, test = split(np.arange(count), 0.1)
+    _, test = hold_out(np.arange(count), 0.1)
     return np.isin(np.arange(count), test)
 
 

@@ -1,13 +1,14 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, align_repeated
 from competitions.scoring.metrics.regression import group_mean_log_mae
 
-TARGET = "scalar_coupling_constant"
+from .columns import TARGET
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     # v1 counts an id as often as it is given, and knows no floor: a type without any error scores minus infinity.
     match = align if edition == "v2" else align_repeated
     submission, answers = match(submission, answers, "id", [TARGET])

@@ -1,11 +1,16 @@
+from typing import Any
+
 import pandas as pd
+from numpy.typing import NDArray
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split_groups
+from competitions.preparing.holdout import hold_out_groups
 
-TARGET = "scalar_coupling_constant"
+from .columns import TARGET
+
 QUANTITIES = [
     "dipole_moments.csv",
     "magnetic_shielding_tensors.csv",
@@ -15,9 +20,9 @@ QUANTITIES = [
 ]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = split_groups(table, "molecule_name", 0.1)
+    train, test = hold_out_groups(table, "molecule_name", 0.1)
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", test.drop(columns=TARGET))
@@ -32,7 +37,7 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def about(molecules: list[str], raw: Download, name: str) -> pd.DataFrame:
+def about(molecules: NDArray[Any], raw: Download, name: str) -> pd.DataFrame:
     """The rows of the table `name` about these molecules, each of which must be there."""
     table = raw.read_csv(name)
     found = table[table["molecule_name"].isin(molecules)]

@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.regression import rmse
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Root mean squared error over all pixels."""
     submission, answers = align(submission, answers, on="id", columns=["value"])
     return rmse(answers["value"], numbers(submission, "value"))

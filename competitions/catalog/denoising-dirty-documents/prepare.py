@@ -4,15 +4,16 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     dirty, clean = raw.archive("train.zip"), raw.archive("train_cleaned.zip")
     names = [path.removeprefix("train/") for path in dirty.glob("train/*.png")]
-    train, test = split(names, 0.2)
+    train, test = hold_out(names, 0.2)
     out = Preparation()
     out.public.copies((f"train/{name}", dirty.file(f"train/{name}")) for name in train)
     out.public.copies((f"train_cleaned/{name}", clean.file(f"train_cleaned/{name}")) for name in train)

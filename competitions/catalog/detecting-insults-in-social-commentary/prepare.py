@@ -1,8 +1,9 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     gold = raw.read_csv("test_with_solutions.csv")[["Insult", "Date", "Comment"]]
     out = Preparation()
     out.public.copy("train.csv", raw.file("train.csv"))

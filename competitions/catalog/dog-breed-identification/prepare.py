@@ -1,15 +1,16 @@
 import json
 from pathlib import Path
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import one_hot, split
+from competitions.preparing.holdout import hold_out, one_hot
 
 CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split(raw.read_csv("labels.csv"), 0.1)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out(raw.read_csv("labels.csv"), 0.1)
     answers = test[["id"]].join(one_hot(test["breed"], CLASSES))
     out = Preparation()
     out.public.table("labels.csv", train)

@@ -1,13 +1,14 @@
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     images = raw.archive("train.zip")
-    train, test = split(pd.Series(images.glob("train/*.jpg")), 0.1)
+    train, test = hold_out(pd.Series(images.glob("train/*.jpg")), 0.1)
     kind = train.str.contains("cat").map({True: "cat", False: "dog"})
     answers = pd.DataFrame({"id": range(1, len(test) + 1), "label": test.str.contains("dog").astype(int)})
     out = Preparation()

@@ -1,12 +1,13 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import texts
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import f1_micro_sets
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     tables = align(submission, answers, on="Id", columns=["Tags"])
     predicted, true = (texts(table, "Tags", missing="") for table in tables)
     if edition == "v2":

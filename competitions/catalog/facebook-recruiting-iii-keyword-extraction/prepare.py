@@ -2,18 +2,19 @@
 
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 from competitions.preparing.tables.bigtable import BigTable
 
 GUESS = "javascript c# python php java"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     text = {"Id": str, "Tags": str}
     table = BigTable(raw.archive("Train.zip"), "Train.csv", dtype=text, keep_default_na=edition == "v1")
-    train, test = split(table.rows, 0.1)
+    train, test = hold_out(table.rows, 0.1)
     out = Preparation()
     out.public.content("train.csv", table.content(train))
     out.public.table("test.csv", (rows.drop(columns="Tags") for rows in table.frames(test)))
@@ -22,6 +23,6 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def sample(rows: pd.DataFrame, edition: str) -> pd.DataFrame:
+def sample(rows: pd.DataFrame, edition: Edition) -> pd.DataFrame:
     guessed = rows.assign(Tags=GUESS)
     return guessed[["Id", "Tags"]] if edition == "v2" else guessed

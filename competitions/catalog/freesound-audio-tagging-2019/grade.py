@@ -1,13 +1,14 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.ranking import label_ranking_average_precision
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Label-weighted label-ranking average precision; clips without a label do not count."""
     if edition == "v1":
         require_exact_columns(submission, answers.columns, ordered=True)

@@ -3,15 +3,16 @@
 import json
 from pathlib import Path
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())["classes"]
 LABELS = "FSDKaggle2019.meta"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     archive = params["test_labels_archive"].removeprefix("raw/")
     if archive not in raw:
         raise DownloadError(

@@ -1,12 +1,13 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns, require_rows, sort_by
 from competitions.scoring.metrics.regression import spearman
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_exact_columns(submission, answers.columns)
     targets = [name for name in answers.columns if name != "qa_id"]
     if edition == "v2":

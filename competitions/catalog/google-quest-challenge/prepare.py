@@ -4,16 +4,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split, split_by
+from competitions.preparing.holdout import hold_out, hold_out_by
 
 TARGETS = json.loads((Path(__file__).parent / "targets.json").read_text())
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = split_by(table, "url", 0.1) if edition == "v2" else split_with_spelling(table)
+    train, test = hold_out_by(table, "url", 0.1) if edition == "v2" else hold_out_with_spelling(table)
     answers = test[["qa_id", *TARGETS]]
     out = Preparation()
     out.public.table("train.csv", train)
@@ -23,10 +24,10 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def split_with_spelling(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A random split whose test part has more than one value of `question_type_spelling`, which is rarely above 0."""
+def hold_out_with_spelling(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A random draw whose test part has more than one value of `question_type_spelling`, which is rarely above 0."""
     spelling = table["question_type_spelling"].to_numpy()
-    train, test = split(np.arange(len(table)), 0.1)
+    train, test = hold_out(np.arange(len(table)), 0.1)
     if len(np.unique(spelling[test])) == 1:
         first = np.flatnonzero(spelling[train])[0]
         train[first], test[0] = test[0], train[first]

@@ -1,23 +1,27 @@
 from random import Random
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
-from competitions.scoring.metrics.masks import encode_runs
+from competitions.preparing.holdout import hold_out
+from competitions.scoring.metrics.rle_masks import encode_rle
+
+from .encoding import EMPTY
 
 BANDS = [f"band_{band:02d}.npy" for band in range(8, 17)]
 MASKS = ["human_individual_masks.npy", "human_pixel_masks.npy"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     validation = raw.read_json("validation_metadata.json")
-    train, test = split(raw.read_json("train_metadata.json"), len(validation))
+    train, test = hold_out(raw.read_json("train_metadata.json"), len(validation))
     answers = pd.DataFrame([answer(raw, record["record_id"]) for record in test])
     random = Random(0)
-    guesses = [random.choice(["1 3 10 5", "-"]) for _ in test]
+    guesses = [random.choice(["1 3 10 5", EMPTY]) for _ in test]
     out = Preparation()
     for folder, records, files in (("train", train, BANDS + MASKS), ("test", test, BANDS)):
         paths = (f"{record['record_id']}/{file}" for record in records for file in files)
@@ -30,11 +34,11 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def answer(raw: Download, record_id: str) -> dict:
+def answer(raw: Download, record_id: str) -> dict[str, Any]:
     with raw.open_file(f"train/{record_id}/human_pixel_masks.npy") as file:
         mask = np.lib.format.read_array(file) == 1
     with raw.open_file(f"train/{record_id}/{BANDS[0]}") as file:  # two megabytes, of which the header is read
         np.lib.format.read_magic(file)
         (height, width, _), _, _ = np.lib.format.read_array_header_1_0(file)
-    encoded = encode_runs(mask.ravel(order="F")) or "-"
+    encoded = encode_rle(mask.ravel(order="F")) or EMPTY
     return {"record_id": record_id, "encoded_pixels": encoded, "height": height, "width": width}

@@ -1,13 +1,14 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_exact_columns(submission, ["customer_id", "prediction"])
     if not answers["customer_id"].isin(submission["customer_id"]).all():
         raise InvalidSubmission("There must be a row for every customer of the sample submission.")
@@ -23,6 +24,6 @@ def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.iloc[np.argsort(rows["customer_id"].to_numpy(dtype=object), kind="quicksort")]
 
 
-def articles(rows: pd.DataFrame, edition: str) -> list[list[str]]:
+def articles(rows: pd.DataFrame, edition: Edition) -> list[list[str]]:
     lists = [cell.split(" ") for cell in as_text(rows, "prediction")]
     return [[article.lstrip("0") for article in row] for row in lists] if edition == "v2" else lists

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.tables.bigtable import BigTable
 
@@ -11,7 +12,7 @@ WEEK = pd.Timedelta(days=7)
 COPIED = ["sample_submission.csv", "articles.csv", "customers.csv"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = BigTable(raw, "transactions_train.csv", keep=("t_dat",))
     dates = pd.to_datetime(table.kept["t_dat"])
     start = dates.max() - WEEK

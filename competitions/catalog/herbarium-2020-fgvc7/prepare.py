@@ -1,9 +1,10 @@
+from competitions.editions import Edition
 from competitions.preparing import coco
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     # The file is not valid UTF-8; as published, its UTF-8 sequences become several characters each.
     document = raw.read_json("nybg2020/train/metadata.json", encoding="latin-1")
     coco.require_keys(document, "annotations", "categories", "images", "info", "licenses", "regions")

@@ -2,15 +2,16 @@ from itertools import groupby
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.preparing import coco
 from competitions.preparing.coco import Pair
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     document = raw.read_json("train_metadata.json")
-    old_train, old_test = coco.split_categories(coco.pairs_by_category(document, "image_id"), 0.2, few=0)
+    old_train, old_test = coco.hold_out_by_category(coco.pairs_by_category(document, "image_id"), 0.2, few=0)
     train = [
         renamed(pair, f"{category:05d}__{number:03d}", f"{category // 100:03d}/{category % 100:02d}/")
         for category, pairs in groupby(old_train, key=lambda pair: pair.category)

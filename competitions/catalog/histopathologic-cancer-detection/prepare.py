@@ -1,12 +1,13 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import anonymous, split_by
+from competitions.preparing.holdout import anonymous, hold_out_by
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labels = raw.read_csv("train_labels.csv")
     old_test = len(raw.glob("test/*.tif"))
-    train, test = split_by(labels, "id", old_test / (len(labels) + old_test))
+    train, test = hold_out_by(labels, "id", old_test / (len(labels) + old_test))
     answers = test if edition == "v1" else anonymous(test, "id", "test_{}")
     out = Preparation()
     out.public.table("train_labels.csv", train)

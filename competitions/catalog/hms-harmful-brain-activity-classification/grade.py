@@ -1,16 +1,18 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers, require_numeric, require_row_sums
 from competitions.scoring.checks import require_columns, require_rows, require_same_ids
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.probability import kl_divergence
 
-VOTES = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
+from .columns import VOTES
+
 EPS = 1e-15
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Kullback-Leibler divergence of the experts' votes from the predicted distribution, by position after sorting."""
     require_columns(submission, "eeg_id", *VOTES)
     require_rows(submission, len(answers))

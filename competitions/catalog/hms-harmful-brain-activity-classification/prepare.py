@@ -1,12 +1,13 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split_by
+from competitions.preparing.holdout import hold_out_by
 
-VOTES = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
+from .columns import VOTES
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split_by(raw.read_csv("train.csv"), "spectrogram_id", 0.1)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out_by(raw.read_csv("train.csv"), "spectrogram_id", 0.1)
     shown = ["spectrogram_id", "eeg_id", "patient_id"]
     if edition == "v2":  # one sample a recording, and where in the recording it lies
         test = test.drop_duplicates("eeg_id")

@@ -1,13 +1,14 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image", columns=["hotel_id"])
-    separator = " "
+    separator: str | None = " "
     if edition == "v2":  # pandas reads a column of single ids with a gap as floats
         submission, separator = submission.convert_dtypes(), None
     guesses = [cell.split(separator) for cell in as_text(submission, "hotel_id")]

@@ -1,11 +1,12 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = split(table[table["image"] != "ce27d36c9147cc19.jpg"], 0.1)  # listed twice
+    train, test = hold_out(table[table["image"] != "ce27d36c9147cc19.jpg"], 0.1)  # listed twice
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)

@@ -1,16 +1,17 @@
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     if len(table) != 15:
         raise DownloadError(f"train.csv has {len(table)} rows instead of 15; download it again")
-    train, test = split(table, 3, train_size=12)
+    train, test = hold_out(table, 3, train_size=12)
     information = raw.read_csv(INFORMATION)
     ids = information["image_file"].str.replace(".tiff", "", regex=False)
     sizes = information.assign(id=ids)[["id", "width_pixels", "height_pixels"]]

@@ -10,18 +10,20 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
-ANGLES = ["azimuth", "zenith"]
+from .columns import ANGLES
+
 PULSES = ["batch_id", "event_id", "first_pulse_index", "last_pulse_index"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     seen = [rows["batch_id"].unique() for rows in raw.read_parquet("train_meta.parquet", ["batch_id"])]
-    train, test = split(pd.unique(np.concatenate(seen)), 0.1)
+    train, test = hold_out(pd.unique(np.concatenate(seen)), 0.1)
     out = Preparation()
     out.public.table("train_meta.parquet", _events(raw, train, PULSES + ANGLES))
     out.public.table("test_meta.parquet", _events(raw, test, PULSES))

@@ -2,17 +2,18 @@ from random import Random
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.preparing import coco
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 ARCHIVE = "train_val2019.tar.gz"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     document = raw.read_json("train2019.json")
     coco.require_keys(document, "annotations", "categories", "images", "info", "licenses")
-    train, test = coco.split_categories(coco.pairs_by_category(document), 0.12)
+    train, test = coco.hold_out_by_category(coco.pairs_by_category(document), 0.12)
     answers = pd.DataFrame({"id": [pair.image["id"] for pair in test], "predicted": [pair.category for pair in test]})
     names = [pair.image["file_name"].rpartition("/")[2] for pair in test]
     images = [{**pair.image, "file_name": f"test2019/{name}"} for name, pair in zip(names, test, strict=True)]

@@ -1,10 +1,11 @@
-from competitions.preparing.declaration import Preparation, table
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation, table
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split(raw.archive("train_labels.csv.zip").read_csv("train_labels.csv"), 0.2)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out(raw.archive("train_labels.csv.zip").read_csv("train_labels.csv"), 0.2)
     sample = test.assign(invasive=0.5)
     out = Preparation()
     out.private.table("answers.csv", test)

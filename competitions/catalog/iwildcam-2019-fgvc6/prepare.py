@@ -1,15 +1,16 @@
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split_by
+from competitions.preparing.holdout import hold_out_by
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     images = raw.archive("train_images.zip")
     if (found := len(images.glob("*.jpg"))) != (wanted := table["id"].nunique()):
         raise DownloadError(f"train_images.zip holds {found} images, train.csv names {wanted}; download it again")
-    train, test = split_by(table, "location", 0.1, seed=8)
+    train, test = hold_out_by(table, "location", 0.1, seed=8)
     answers = test[["id", "category_id"]].rename(columns={"id": "Id", "category_id": "Category"})
     out = Preparation()
     out.public.table("train.csv", train)

@@ -3,17 +3,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing import coco
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labelled, unlabelled = raw.read_json(TRAIN), raw.read_json(TEST)
     coco.require_keys(labelled, "annotations", "images", "categories", "info")
     coco.require_keys(unlabelled, "images", "categories", "info")
@@ -37,9 +38,9 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     return out
 
 
-def draw_locations(locations: pd.Series, edition: str) -> list:
+def draw_locations(locations: pd.Series, edition: Edition) -> list[Any]:
     """22% of the locations at random, then one after the other moved until the share of test images is just below."""
-    train, test = map(list, split(locations.unique(), 0.22))
+    train, test = map(list, hold_out(locations.unique(), 0.22))
     extra = 0 if edition == "v2" else 1  # as published, test images count twice in the denominator
 
     def share() -> float:
@@ -53,7 +54,7 @@ def draw_locations(locations: pd.Series, edition: str) -> list:
     return test
 
 
-def document(original: dict, **lists: pd.DataFrame) -> dict[str, Any]:
+def document(original: dict[str, Any], **lists: pd.DataFrame) -> dict[str, Any]:
     """As published, records pass through a frame: a missing value becomes NaN, and integers beside it floats."""
     lists["categories"] = pd.DataFrame(original["categories"])
     return {**{name: rows.to_dict(orient="records") for name, rows in lists.items()}, "info": original["info"]}

@@ -1,12 +1,13 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns, require_rows
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     classes = [name for name in answers.columns if name != "id"]
     if edition == "v2":
         submission, answers = align(submission, answers, on="id", columns=classes)

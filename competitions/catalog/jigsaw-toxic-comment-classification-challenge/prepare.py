@@ -1,11 +1,12 @@
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 CLASSES = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test, answers, sample = (
         raw.archive(f"{name}.csv.zip").read_csv(f"{name}.csv", keep_default_na=edition == "v1")
         for name in ("train", "test", "test_labels", "sample_submission")

@@ -1,5 +1,8 @@
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
@@ -11,11 +14,12 @@ IDENTITIES = [
 ]  # fmt: skip
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     if {"prediction", "toxicity"} <= set(submission.columns):
         raise InvalidSubmission("The submission must not have both columns `prediction` and `toxicity`.")
     column = "toxicity" if "toxicity" in submission.columns else "prediction"
     submission, answers = align(submission, answers, on="id", columns=[column])
+    scores: NDArray[np.float64 | np.bool_]
     if edition == "v2":
         scores = numbers(submission, column)
     elif any(isinstance(cell, str) for cell in submission[column]):  # even of digits, where a number exceeds 64 bits

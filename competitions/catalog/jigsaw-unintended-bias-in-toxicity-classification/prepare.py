@@ -1,11 +1,12 @@
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 COLUMNS = 45
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     answers = raw.read_csv("test_private_expanded.csv")
     if len(answers.columns) != COLUMNS:
         raise DownloadError(f"test_private_expanded.csv has {len(answers.columns)} columns instead of {COLUMNS}")

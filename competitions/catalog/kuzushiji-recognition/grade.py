@@ -1,8 +1,8 @@
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from competitions.editions import Edition
 from competitions.scoring.cells import texts
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
@@ -12,7 +12,7 @@ from competitions.scoring.metrics.detection import located_counts
 MOST_POINTS = 1200  # the organisers' limit for a page; the published grader does not enforce it
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """F1 of located characters, counted over all pages."""
     submission, answers = align(submission, answers, on="image_id", columns=["labels"])
     boxes = [groups(labels, 5) for labels in texts(answers, "labels", missing="")]
@@ -23,7 +23,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> floa
     return f_beta(*np.sum(counts, axis=0))
 
 
-def groups(labels: str, size: int) -> tuple[list[str], np.ndarray[Any, Any]]:
+def groups(labels: str, size: int) -> tuple[list[str], NDArray[np.float64]]:
     """Characters, and the numbers that follow each one: (n, size - 1)."""
     parts = labels.split(" ") if labels else []
     if len(parts) % size:

@@ -1,13 +1,14 @@
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split, split_by
+from competitions.preparing.holdout import hold_out, hold_out_by
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = split_books(table) if edition == "v2" else split(table, 0.1)
+    train, test = hold_out_books(table) if edition == "v2" else hold_out(table, 0.1)
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)
@@ -27,8 +28,8 @@ def corners(labels: str) -> str:
     return " ".join(f"{character} {int(x) + 1} {int(y) + 1}" for character, x, y in points)
 
 
-def split_books(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def hold_out_books(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A page's id starts with its book, up to the first `_` or `-`."""
     book = table["image_id"].str.extract(r"^([^_-]+)", expand=False)
-    train, test = split_by(table.assign(book=book), "book", 0.1)
+    train, test = hold_out_by(table.assign(book=book), "book", 0.1)
     return train.drop(columns="book"), test.drop(columns="book")

@@ -1,16 +1,17 @@
 import json
 from pathlib import Path
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import one_hot, split
+from competitions.preparing.holdout import hold_out, one_hot
 
 CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())["classes"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.archive("train.csv.zip").read_csv("train.csv")
-    train, test = split(table, 0.1)
+    train, test = hold_out(table, 0.1)
     answers = test[["id"]].join(one_hot(test["species"], CLASSES))
     out = Preparation()
     out.public.table("train.csv", train)

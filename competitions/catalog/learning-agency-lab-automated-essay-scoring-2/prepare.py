@@ -1,13 +1,16 @@
 import numpy as np
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+
+from .scale import SCORES
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, answers = split(raw.read_csv("train.csv"), 0.1)
-    guesses = np.random.RandomState(42).randint(1, 7, size=len(answers))
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, answers = hold_out(raw.read_csv("train.csv"), 0.1)
+    guesses = np.random.RandomState(42).randint(SCORES.start, SCORES.stop, size=len(answers))
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", answers.drop(columns="score"))

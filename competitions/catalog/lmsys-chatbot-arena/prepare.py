@@ -1,13 +1,14 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split, split_by
+from competitions.preparing.holdout import hold_out, hold_out_by
 
-VERDICTS = ["winner_model_a", "winner_model_b", "winner_tie"]
+from .columns import VERDICTS
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv", keep_default_na=edition == "v1")
-    train, answers = split_by(table, "prompt", 0.1) if edition == "v2" else split(table, 0.1)
+    train, answers = hold_out_by(table, "prompt", 0.1) if edition == "v2" else hold_out(table, 0.1)
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", answers[["id", "prompt", "response_a", "response_b"]])

@@ -3,16 +3,18 @@
 import numpy as np
 import pandas as pd
 
-from competitions.preparing.arrays import array_content, array_length, read_array
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+
+from .arrays import array_content, array_length, read_array
 
 FOLDER = "timit_11/timit_11"
 SEGMENT = 1_000  # frames in a row that go to one part together in v2
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     features = read_array(raw, f"{FOLDER}/train_11.npy")
     labels = read_array(raw, f"{FOLDER}/train_label_11.npy")
     unlabelled = array_length(raw, f"{FOLDER}/test_11.npy")
@@ -20,9 +22,9 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
     frames = np.arange(len(features))
     if edition == "v2":  # neighbouring frames overlap: drawn one by one, a test frame has its like in the training set
         segments = np.array_split(frames, max(2, len(frames) // SEGMENT))
-        train, test = (np.concatenate(part) for part in split(segments, share))
+        train, test = (np.concatenate(part) for part in hold_out(segments, share))
     else:
-        train, test = split(frames, share)
+        train, test = hold_out(frames, share)
     answers = pd.DataFrame({"Id": range(len(test)), "ClassId": labels[test]})
     out = Preparation()
     out.public.content(f"{FOLDER}/train_11.npy", array_content(features, train))

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 SPECIES = range(19)
@@ -15,7 +16,7 @@ FEATURES = ("histogram_of_segments.txt", "segment_features.txt", "segment_rectan
 PICTURES = ("filtered_spectrograms", "spectrograms", "supervised_segmentation")
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     data = raw.archive("mlsp_contest_dataset.zip")
     essential, supplemental = (f"mlsp_contest_dataset/{part}_data" for part in ("essential", "supplemental"))
     folds = data.read_csv(f"{essential}/CVfolds_2.txt").query("fold == 0").reset_index(drop=True)

@@ -1,11 +1,12 @@
-from competitions.preparing.declaration import Preparation, table
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation, table
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split, split_by
+from competitions.preparing.holdout import hold_out, hold_out_by
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     phrases = raw.archive("train.tsv.zip").read_csv("train.tsv", sep="\t", keep_default_na=edition == "v1")
-    train, answers = split_by(phrases, "SentenceId", 0.3) if edition == "v2" else split(phrases, 0.3)
+    train, answers = hold_out_by(phrases, "SentenceId", 0.3) if edition == "v2" else hold_out(phrases, 0.3)
     test = answers.drop(columns="Sentiment")
     out = Preparation()
     out.public.archive("train.tsv.zip", {"train.tsv": table(train, "train.tsv")})

@@ -1,12 +1,13 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.text import levenshtein
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Sum of the edit distances over the number of true gestures."""
     submission, answers = align(submission, answers, on="Id", columns=["Sequence"])
     if edition == "v2":  # a blank cell is a recording without gestures

@@ -2,8 +2,9 @@ import random
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 GESTURES = range(1, 21)
@@ -13,7 +14,7 @@ UNCHANGED = [
 ]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     samples = raw.archive("training4.tar.gz").glob("*.zip")
     test_ids = sorted(name.removesuffix(".zip")[-4:] for name in samples)
     sequences = raw.read_csv("training.csv", dtype={"Id": str, "Sequence": str})

@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_columns, require_rows, sort_by
 from competitions.scoring.metrics.regression import rmse
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, "fare_amount", "key")
     require_rows(submission, len(answers))
     if edition == "v2":

@@ -1,17 +1,18 @@
 """The table of 55 million rows is never in memory as a whole: see competitions.preparing.tables.bigtable."""
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 from competitions.preparing.tables.bigtable import BigTable
 
 TEST_ROWS = 9914
 NOTE = "GCP-Coupons-Instructions.rtf"
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = BigTable(raw, "train.csv")
-    train, test = split(table.rows, TEST_ROWS)
+    train, test = hold_out(table.rows, TEST_ROWS)
     rides = table.frame(test)
     out = Preparation()
     out.public.content("labels.csv", table.content(train))

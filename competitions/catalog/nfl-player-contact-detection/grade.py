@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers, whole_numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import matthews_corrcoef
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="contact_id", columns=["contact"])
     if edition == "v2":
         numbers(submission, "contact", low=0, high=1)

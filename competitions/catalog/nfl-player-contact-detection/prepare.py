@@ -4,16 +4,17 @@ Tables are read as pandas reads by default: its fast float parser (`float_precis
 decide how numbers are written back. All tables together (10 million rows) stay below 5 GB.
 """
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split_by
+from competitions.preparing.holdout import hold_out_by
 
 TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
 VIEWS = ("All29", "Endzone", "Sideline")
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split_by(raw.read_csv("train_labels.csv", float_precision=None), "game_play", 0.1)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out_by(raw.read_csv("train_labels.csv", float_precision=None), "game_play", 0.1)
     out = Preparation()
     out.public.table("train_labels.csv", train)
     out.private.table("test.csv", test)

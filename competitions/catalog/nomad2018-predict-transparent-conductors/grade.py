@@ -1,14 +1,17 @@
+from typing import Any
+
 import pandas as pd
 from numpy.typing import NDArray
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_columns, require_rows
 from competitions.scoring.metrics.regression import rmsle
 
-TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
+from .columns import TARGETS
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, *TARGETS)
     require_rows(submission, len(answers))
     if edition == "v2":
@@ -16,7 +19,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> floa
     return sum(rmsle(answers[name], predicted(submission, name)) for name in TARGETS) / len(TARGETS)
 
 
-def predicted(submission: pd.DataFrame, name: str) -> NDArray:
+def predicted(submission: pd.DataFrame, name: str) -> NDArray[Any]:
     values = numbers(submission, name, low=0)
     # A column of booleans stays one: the published grader's logarithm of it has half precision.
     return values.astype(bool) if submission[name].dtype == bool else values

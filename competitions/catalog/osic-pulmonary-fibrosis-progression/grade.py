@@ -1,16 +1,18 @@
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.regression import laplace_log_likelihood
 
-ID = "Patient_Week"
+from .columns import ID
+
 PREDICTED = ["FVC", "Confidence"]
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, ID, *PREDICTED)
     require_known_and_numeric(submission, answers)
     visits = answers.dropna(subset="FVC").sort_values("Weeks")

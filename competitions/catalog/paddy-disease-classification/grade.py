@@ -1,5 +1,6 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import as_text, choices, labels
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
@@ -18,7 +19,7 @@ CLASSES = (
 )
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image_id", columns=["label"])
     if edition == "v2":
         choices(submission, "label", CLASSES)

@@ -1,10 +1,13 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.regression import rmse
 
+from .scale import HIGHEST, LOWEST
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="Id", columns=["Pawpularity"])
-    return rmse(answers["Pawpularity"], numbers(submission, "Pawpularity", low=1, high=100))
+    return rmse(answers["Pawpularity"], numbers(submission, "Pawpularity", low=LOWEST, high=HIGHEST))

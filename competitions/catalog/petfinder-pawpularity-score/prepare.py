@@ -1,13 +1,16 @@
 import numpy as np
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+
+from .scale import HIGHEST, LOWEST
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split(raw.read_csv("train.csv"), 0.1)
-    guesses = np.random.default_rng(0).uniform(1, 100, len(test)).round(2)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out(raw.read_csv("train.csv"), 0.1)
+    guesses = np.random.default_rng(0).uniform(LOWEST, HIGHEST, len(test)).round(2)
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", test.drop(columns="Pawpularity"))

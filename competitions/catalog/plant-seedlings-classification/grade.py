@@ -1,5 +1,6 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import choices, texts
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
@@ -21,7 +22,7 @@ SPECIES = (
 )
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="file", columns=["species"])
     if submission["species"].isna().all():
         raise InvalidSubmission("`species` is empty throughout; name the species of every image.")

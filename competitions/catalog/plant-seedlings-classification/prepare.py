@@ -1,13 +1,14 @@
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import anonymous, split
+from competitions.preparing.holdout import anonymous, hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     images = sorted(path.split("/")[1:] for path in raw.glob("train/*/*.png"))
-    train, test = split(pd.DataFrame(images, columns=["species", "file"])[["file", "species"]], 0.14)
+    train, test = hold_out(pd.DataFrame(images, columns=["species", "file"])[["file", "species"]], 0.14)
     answers = test if edition == "v1" else anonymous(test, "file", "{}.png")
     out = Preparation()
     out.private.table("answers.csv", answers)

@@ -1,12 +1,13 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
 
-TARGETS = ["EC1", "EC2"]
+from .columns import SUBMITTED
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
-    submission, answers = align(submission, answers, "id", TARGETS)
-    return mean_columnwise_roc_auc(answers[TARGETS], numbers(submission, TARGETS))
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    submission, answers = align(submission, answers, "id", SUBMITTED)
+    return mean_columnwise_roc_auc(answers[SUBMITTED], numbers(submission, SUBMITTED))

@@ -2,6 +2,7 @@ import math
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, align_repeated
 from competitions.scoring.errors import InvalidSubmission
@@ -10,7 +11,7 @@ from competitions.scoring.metrics.regression import mae
 TARGET = "time_to_eruption"
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     match = align if edition == "v2" else align_repeated  # v1 counts a segment as often as it is given
     submission, answers = match(submission, answers, "segment_id", [TARGET])
     error = mae(answers[TARGET], numbers(submission, TARGET))

@@ -1,14 +1,15 @@
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     if list(table.columns) != ["segment_id", "time_to_eruption"]:
         raise DownloadError("train.csv must have the columns segment_id and time_to_eruption; download it again")
-    train, test = split(table, 0.1)
+    train, test = hold_out(table, 0.1)
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)

@@ -1,16 +1,17 @@
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation, json_content
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation, json_content
 from competitions.preparing.download import Download
-from competitions.preparing.records import only, read_records
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+from competitions.preparing.json_records import only, read_records
 
-TARGET = "requester_received_pizza"
+from .columns import TARGET
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labelled, unlabelled = read_records(raw, "train.json"), read_records(raw, "test.json")
-    train, test = split(labelled, len(unlabelled) / (len(labelled) + len(unlabelled)))
+    train, test = hold_out(labelled, len(unlabelled) / (len(labelled) + len(unlabelled)))
     answers = pd.DataFrame(test)[["request_id", TARGET]].astype({TARGET: int})
     test = only(test, list(unlabelled[0]))
     if edition == "v2":  # who gave the pizza tells that there was one

@@ -1,15 +1,18 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split, split_by
+from competitions.preparing.holdout import hold_out, hold_out_by
+
+from .columns import findings
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = split(table, 0.1) if edition == "v1" else split_by(table, "PatientID", 0.1)
+    train, test = hold_out(table, 0.1) if edition == "v1" else hold_out_by(table, "PatientID", 0.1)
     annotations = raw.read_csv("train_annotations.csv")
     annotations = annotations[annotations["StudyInstanceUID"].isin(train["StudyInstanceUID"])]
-    findings = list(table.columns[1:10] if edition == "v1" else table.columns[1:12])
-    sample = test[["StudyInstanceUID", *findings]].assign(**dict.fromkeys(findings, 0))
+    graded = findings(table, edition)
+    sample = test[["StudyInstanceUID", *graded]].assign(**dict.fromkeys(graded, 0))
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("train_annotations.csv", annotations)

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import probabilities
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.probability import log_loss_terms
@@ -8,7 +9,7 @@ from competitions.scoring.metrics.probability import log_loss_terms
 EPS = 1e-15
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Log loss, weighted within each study: fractures twice, the patient as a whole seven times."""
     submission, answers = align(submission, answers, on="row_id", columns=["fractured"])
     predicted = np.clip(probabilities(submission, "fractured"), EPS, 1 - EPS)

@@ -2,15 +2,16 @@ import random
 from collections.abc import Sized
 from pathlib import PurePosixPath
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 UID = "StudyInstanceUID"
 LABELS = ["patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table, boxes = raw.read_csv("train.csv"), raw.read_csv("train_bounding_boxes.csv")
     for name, found, wanted in (
         ("train.csv", table, [UID, *LABELS]),

@@ -1,12 +1,13 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.probability import probabilistic_f1
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Probabilistic F1; predictions are clipped to [0, 1], and an empty one makes the score 0 (v1)."""
     submission, answers = align(submission, answers, on="prediction_id", columns=["cancer"])
     predicted = numbers(submission, "cancer", missing=edition == "v1", infinite=True)

@@ -1,12 +1,13 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split_by
+from competitions.preparing.holdout import hold_out_by
 
 SHOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split_by(raw.read_csv("train.csv"), "patient_id", 0.1, seed=42)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out_by(raw.read_csv("train.csv"), "patient_id", 0.1, seed=42)
     test = test.assign(prediction_id=test["patient_id"].astype(str) + "_" + test["laterality"])
     answers = test.groupby("prediction_id", as_index=False)["cancer"].first()
     out = Preparation()

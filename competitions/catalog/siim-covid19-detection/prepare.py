@@ -1,16 +1,17 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 APPEARANCES = np.array(["negative", "typical", "indeterminate", "atypical"])
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = (part.sort_values("id") for part in split(raw.read_csv("train_study_level.csv"), 0.1))
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = (part.sort_values("id") for part in hold_out(raw.read_csv("train_study_level.csv"), 0.1))
     images = raw.read_csv("train_image_level.csv").sort_values("id")
     study = images["StudyInstanceUID"] + "_study"
     if not study.isin([*train["id"], *test["id"]]).all():

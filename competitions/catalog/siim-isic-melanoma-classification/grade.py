@@ -1,10 +1,11 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import probabilities
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import roc_auc
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image_name", columns=["target"])
     return roc_auc(answers["target"], probabilities(submission, "target"))

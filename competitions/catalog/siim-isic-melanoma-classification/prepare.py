@@ -1,11 +1,12 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.tfrecord import shards, texts
 
 TEST_RECORDS = ("tfrecords/train00-2071.tfrec", "tfrecords/train06-2071.tfrec")
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     records = raw.glob("tfrecords/train*.tfrec")
     table = raw.read_csv("train.csv", float_precision=None if edition == "v1" else "round_trip")
     is_test = table["image_name"].isin({name for file in TEST_RECORDS for name in texts(raw, file, "image_name")})

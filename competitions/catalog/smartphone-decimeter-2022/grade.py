@@ -1,16 +1,16 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers, require_numeric
 from competitions.scoring.checks import align, require_columns, require_rows
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.geo import haversine
 
-POSITION = ["LatitudeDegrees", "LongitudeDegrees"]
-EPOCH = ["tripId", "UnixTimeMillis"]
+from .columns import EPOCH, POSITION
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, *EPOCH, *POSITION)
     require_rows(submission, len(answers))
     require_numeric(submission, *POSITION)

@@ -2,18 +2,21 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+
+from .columns import EPOCH, POSITION
 
 TRUTH = "ground_truth.csv"
-SOMEWHERE = {"LatitudeDegrees": 37.904611315634504, "LongitudeDegrees": -86.48107806249548}
+SOMEWHERE = dict(zip(POSITION, (37.904611315634504, -86.48107806249548), strict=True))
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     drives = raw.folders("train")
-    _, test_dates = split(sorted({date(drive) for drive in drives}), 0.1)
+    _, test_dates = hold_out(sorted({date(drive) for drive in drives}), 0.1)
     tests = [drive for drive in drives if date(drive) in test_dates]
     truths = [name for drive in tests for name in raw.names(f"train/{drive}") if name.endswith(f"/{TRUTH}")]
     if {name.split("/")[1] for name in truths} != set(tests):
@@ -37,7 +40,7 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
 def positions(raw: Download, name: str) -> pd.DataFrame:
     drive, phone = PurePosixPath(name).parts[-3:-1]
     rows = raw.read_csv(name, float_precision=None).assign(tripId=f"{drive}-{phone}")
-    return rows[["tripId", "UnixTimeMillis", *SOMEWHERE]]
+    return rows[[*EPOCH, *POSITION]]
 
 
 def date(drive: str) -> str:

@@ -1,10 +1,11 @@
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
-    train, test = split(raw.read_csv("train.csv"), 0.1)
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    train, test = hold_out(raw.read_csv("train.csv"), 0.1)
     sample = test[["PassengerId"]].assign(Transported=False)
     out = Preparation()
     out.public.table("train.csv", train)

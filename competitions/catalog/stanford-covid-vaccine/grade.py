@@ -1,16 +1,16 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.regression import mean_columnwise_rmse
 
-SCORED = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
-UNSCORED = ["deg_pH10", "deg_50C"]
+from .columns import SCORED, TARGETS
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
-    aligned, truth = align(submission, answers, "id_seqpos", SCORED + UNSCORED)
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
+    aligned, truth = align(submission, answers, "id_seqpos", TARGETS)
     keep = truth["keep"]
     if edition == "v2":
         predicted = aligned[keep]

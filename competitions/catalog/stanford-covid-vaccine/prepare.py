@@ -1,15 +1,19 @@
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
-TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+from .columns import TARGETS
+
 DECIMALS = {"float_format": "%.10f"}
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table, unlabelled = (pd.read_json(raw.open_file(name), lines=True) for name in ("train.json", "test.json"))
     drawn = table[table["SN_filter"] > 0].sample(n=int(len(table) * 0.1), random_state=0)
     is_test = table.index.isin(drawn.index)
@@ -36,7 +40,7 @@ def positions(test: pd.DataFrame) -> pd.DataFrame:
     if wrong.any():
         raise DownloadError("train.json has measurements that do not fit the sequence lengths; download it again")
     places = np.arange(lengths.iloc[0])
-    rows = {"id_seqpos": [f"{sequence}_{place}" for sequence in test["id"] for place in places]}
+    rows: dict[str, Any] = {"id_seqpos": [f"{sequence}_{place}" for sequence in test["id"] for place in places]}
     for target in TARGETS:
         rows[target] = np.concatenate([np.pad(np.array(v, float), (0, len(places) - len(v))) for v in test[target]])
     return pd.DataFrame(rows | {"keep": (places < scored.to_numpy()[:, None]).ravel()})

@@ -2,20 +2,21 @@
 
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation, json_content, table
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation, json_content, table
 from competitions.preparing.download import Download
-from competitions.preparing.records import first_record, only, read_records
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
+from competitions.preparing.json_records import first_record, only, read_records
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labelled = read_records(raw.archive("train.json.7z"), "data/processed/train.json")
     fields = list(first_record(raw.archive("test.json.7z"), "data/processed/test.json"))
     drawn, kept = labelled, []
     if edition == "v2":  # a missing angle may tell the class: as in the original, those records are for training
         kept = [record for record in labelled if record["inc_angle"] == "na"]
         drawn = [record for record in labelled if record["inc_angle"] != "na"]
-    train, test = split(drawn, 0.2)
+    train, test = hold_out(drawn, 0.2)
     answers = pd.DataFrame({name: [record[name] for record in test] for name in ("id", "is_iceberg")})
     sample = answers.assign(is_iceberg=0.5)
     out = Preparation()

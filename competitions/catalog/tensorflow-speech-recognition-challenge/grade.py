@@ -1,10 +1,11 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import labels
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="fname", columns=["label"])
     return accuracy(answers["label"], labels(submission, "label", answers["label"]))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
@@ -25,7 +26,7 @@ def read_answers(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["example_id", "right"])
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="example_id", columns=["PredictionString"])
     predictions = map(parse, as_text(submission.fillna({"PredictionString": ""}), "PredictionString"))
     given, right = [], []

@@ -7,17 +7,18 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 FILE = "simplified-nq-train.jsonl"
 CHUNK = 1000
 QUESTION = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     rows = [row for chunk in chunks(raw, "test") for row in gold_rows(chunk)]
     gold = pd.DataFrame(rows, columns=["example_id", "PredictionString"])
     out = Preparation()
@@ -33,7 +34,7 @@ def chunks(raw: Download, part: str) -> Iterator[pd.DataFrame]:
     """The train or test part of each chunk; the other lines are not parsed."""
     with raw.open_file(FILE) as file:
         while lines := list(islice(file, CHUNK)):
-            train, test = split(np.arange(len(lines)), 0.1)
+            train, test = hold_out(np.arange(len(lines)), 0.1)
             wanted = b"\n".join(lines[i] for i in (train if part == "train" else test))
             chunk = pd.read_json(io.BytesIO(wanted), orient="records", lines=True, dtype=False)
             yield chunk.assign(example_id=chunk["example_id"].astype(str))
@@ -54,5 +55,5 @@ def gold_rows(chunk: pd.DataFrame) -> Iterator[tuple[str, str]]:
         yield f"{name}_long", span(long) if long["start_token"] != -1 else ""
 
 
-def span(answer: dict) -> str:
+def span(answer: dict[str, int]) -> str:
     return f"{answer['start_token']}:{answer['end_token']}"

@@ -1,26 +1,27 @@
 import numpy as np
 import pandas as pd
 
-from competitions.scoring.cells import runs
+from competitions.editions import Edition
+from competitions.scoring.cells import rle_masks
 from competitions.scoring.checks import align, require_exact_columns
-from competitions.scoring.metrics.masks import Runs, iou
+from competitions.scoring.metrics.rle_masks import RleMask, iou
 
 PIXELS = 101 * 101
 THRESHOLDS = np.arange(0.5, 1.0, 0.05)
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Mean over images of the share of IoU thresholds that are passed."""
     require_exact_columns(submission, ["id", "rle_mask"])
     submission, answers = align(submission, answers, on="id")
     strict = edition == "v2"
-    truth = runs(answers, "rle_mask", PIXELS, missing="")
-    predicted = runs(submission, "rle_mask", PIXELS, missing="", strict=strict)
+    truth = rle_masks(answers, "rle_mask", PIXELS, missing="")
+    predicted = rle_masks(submission, "rle_mask", PIXELS, missing="", strict=strict)
     ious = [salt_iou(*masks, strict) for masks in zip(truth, predicted, strict=True)]
     return float(np.mean(np.array(ious)[:, None] > THRESHOLDS))
 
 
-def salt_iou(truth: Runs, predicted: Runs, strict: bool) -> float:
+def salt_iou(truth: RleMask, predicted: RleMask, strict: bool) -> float:
     """As published, not to find salt that is there counts as marking the whole image."""
     if truth.area and not predicted.area and not strict:
         return truth.area / PIXELS

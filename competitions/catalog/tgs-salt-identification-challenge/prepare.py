@@ -1,15 +1,16 @@
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     data = raw.archive("competition_data.zip")
     table = data.read_csv("competition_data/train.csv").fillna("")
     if (found := len(data.glob("competition_data/train/images/*.png"))) != len(table):
         raise DownloadError(f"competition_data.zip holds {found} training images, its train.csv {len(table)} rows")
-    train, test = (part.sort_values("id") for part in split(table, 0.25))
+    train, test = (part.sort_values("id") for part in hold_out(table, 0.25))
     depths = raw.read_csv("depths.csv")
     shown = table if edition == "v2" else train
     out = Preparation()

@@ -2,12 +2,13 @@ import re
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     archive = raw.archive("train2.zip")
     clips = [name.removeprefix("train2/") for name in archive.names("train2")]
     days = sorted({clip.split("_")[0] for clip in clips})

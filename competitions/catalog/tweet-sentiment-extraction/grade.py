@@ -1,13 +1,14 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.text import word_jaccard
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     tables = align(submission, answers, on="textID", columns=["selected_text"])
     predicted, true = (as_text(table.fillna({"selected_text": ""}), "selected_text") for table in tables)
     scores = word_jaccard(true, predicted)

@@ -2,12 +2,13 @@ import math
 
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers, require_numeric
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.regression import pearson
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, "id", ["score"])
     require_numeric(submission, "score")
     if edition == "v1":  # NaN for a constant prediction, a gap or an infinity

@@ -1,20 +1,21 @@
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from competitions.scoring.cells import runs, texts
+from competitions.editions import Edition
+from competitions.scoring.cells import rle_masks, texts
 from competitions.scoring.checks import align, require_columns
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.metrics.masks import Runs, dice, to_mask
+from competitions.scoring.metrics.rle_masks import RleMask, dice, to_mask
 from competitions.scoring.metrics.volumes import scaled_hausdorff
 
 KEY = "id and class"
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """0.4 times the mean Dice coefficient of rows, plus 0.6 times (1 - mean Hausdorff distance of volumes)."""
     require_columns(submission, "id", "class", "predicted")
     if edition == "v2":
@@ -22,8 +23,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> floa
     submission = submission.iloc[: len(answers)]  # as published, rows are matched by position, as far as there are any
     shapes = list(zip(answers["image_width"].astype(int), answers["image_height"].astype(int), strict=True))
     pixels = [width * height for width, height in shapes]
-    truth = runs(answers, "predicted", pixels, missing="")
-    predicted = runs(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
+    truth = rle_masks(answers, "predicted", pixels, missing="")
+    predicted = rle_masks(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
     overlaps = [dice(*masks, empty=np.nan) for masks in zip(truth, predicted, strict=False)]
     pairs = zip(volumes(answers, truth, shapes), volumes(submission, predicted, shapes), strict=False)
     distances = [scaled_hausdorff(*pair) for pair in pairs]
@@ -35,7 +36,7 @@ def keyed(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{KEY: table["id"].astype(str) + " " + table["class"].astype(str)})
 
 
-def volumes(table: pd.DataFrame, masks: list[Runs], shapes: list[tuple[int, int]]) -> Iterator[np.ndarray[Any, Any]]:
+def volumes(table: pd.DataFrame, masks: list[RleMask], shapes: list[tuple[int, int]]) -> Iterator[NDArray[np.bool_]]:
     """The scans (slices, height, width) in order of their ids, the organs of a slice united."""
     ids = texts(table, "id")
     scans: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -47,7 +48,7 @@ def volumes(table: pd.DataFrame, masks: list[Runs], shapes: list[tuple[int, int]
                 f"`id`: the slices of {scan[:40]} differ in size; keep the rows of test.csv in order."
             )
 
-    def painted(row: int) -> np.ndarray[Any, Any]:
+    def painted(row: int) -> NDArray[np.bool_]:
         width, height = shapes[row]
         return to_mask(masks[row], width * height).reshape(width, height).T
 

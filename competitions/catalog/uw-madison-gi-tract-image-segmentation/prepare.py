@@ -1,15 +1,16 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     case, day = (table["id"].str.split("_").str[part] for part in (0, 1))
-    _, test_cases = split(case.unique(), 0.1, seed=42)
+    _, test_cases = hold_out(case.unique(), 0.1, seed=42)
     # The fifth day of a case and later ones.
     late = day.str.removeprefix("day").astype(int).groupby(case).rank("dense") > 4
     in_test = case.isin(test_cases) | late

@@ -1,11 +1,12 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.regression import mae
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, "id", ["pressure"])
     if edition == "v2":
         numbers(submission, "pressure")  # in v1 only scored rows must hold a number

@@ -1,14 +1,15 @@
 import pandas as pd
 from PIL import Image
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 
 HIDDEN = {"inklabels.png", "inklabels_rle.csv", "ir.png"}
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     gold = raw.read_csv("train/3/inklabels_rle.csv").assign(Id="a")
     if len(gold) != 1:
         raise DownloadError(f"train/3/inklabels_rle.csv has {len(gold)} rows instead of one; download it again")

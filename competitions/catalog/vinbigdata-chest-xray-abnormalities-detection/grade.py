@@ -1,15 +1,16 @@
 import numpy as np
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.scoring.cells import labelled_numbers
 from competitions.scoring.checks import require_columns, require_same_ids
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.coco import coco_average_precision
 
-BOX = ["x_min", "y_min", "x_max", "y_max"]
+from .columns import BOX
 
 
-def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: str) -> float:
+def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """COCO's average precision at IoU 0.4; a repeated image adds its predictions."""
     require_columns(submission, "PredictionString", "image_id")
     require_same_ids(submission, answers, on="image_id")

@@ -1,17 +1,19 @@
 import pandas as pd
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Preparation
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import split
+from competitions.preparing.holdout import hold_out
 
-BOX = ["x_min", "y_min", "x_max", "y_max"]
+from .columns import BOX
+
 NO_FINDING = 14
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = split(table["image_id"].unique(), 0.1)
+    train, test = hold_out(table["image_id"].unique(), 0.1)
     if (len(train), len(test)) != (params["train_images"], params["test_images"]):
         raise DownloadError(f"train.csv has {len(train) + len(test)} images; is it complete?")
     is_test = table["image_id"].isin(test)

@@ -1,12 +1,13 @@
 import numpy as np
 import pandas as pd
 
-from competitions.preparing.declaration import Preparation
+from competitions.editions import Edition
+from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import anonymous, split
+from competitions.preparing.holdout import anonymous, hold_out
 
 
-def prepare(raw: Download, edition: str, params: dict) -> Preparation:
+def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     part = pd.Series(index=table.index, dtype=object)
     random = np.random.default_rng(0)
@@ -15,7 +16,7 @@ def prepare(raw: Download, edition: str, params: dict) -> Preparation:
             part[photographs.sample(2, random_state=0).index] = ["train", "test"]
         else:
             part[photographs.index] = random.choice(["train", "test"], replace=False, p=[1 - 0.1, 0.1])
-    rest_train, rest_test = split(table[part.isna()], 0.1)
+    rest_train, rest_test = hold_out(table[part.isna()], 0.1)
     part[rest_train.index], part[rest_test.index] = "train", "test"
     train, test = table[part == "train"], table[part == "test"]
     answers = test.assign(Id=test["Id"].where(test["Id"].isin(train["Id"]), "new_whale"))

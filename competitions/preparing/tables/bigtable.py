@@ -27,7 +27,7 @@ from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
 from competitions.preparing.tables import csv_blocks, csv_text
 from competitions.preparing.tables.csv_types import Types, inference_rows
-from competitions.preparing.threads import in_order
+from competitions.preparing.tables.threads import in_order
 
 WINDOW = 128 << 20  # bytes put in order at a time; the scratch file is read once for each
 _PIECE = 8 << 20

@@ -47,7 +47,7 @@ def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:
     facts = competition.facts
     header = _HEADER.format(
         page=competition_page(competition.id),
-        split=facts.split,
+        split=facts.holdout,
         metric=facts.metric.name,
         direction=facts.metric.direction,
     )

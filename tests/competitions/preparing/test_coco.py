@@ -40,7 +40,7 @@ def test_lists_that_are_not_parallel_are_reported():
 def test_each_category_gives_its_share_or_its_last_image_or_nothing():
     groups = coco.pairs_by_category(document(1, 4, 11))
 
-    train, test = coco.split_categories(groups, 0.2)
+    train, test = coco.hold_out_by_category(groups, 0.2)
 
     large_train, large_test = train_test_split(groups[2], test_size=0.2, random_state=0)
     expected = [groups[1][-1], *large_test]
@@ -52,7 +52,7 @@ def test_each_category_gives_its_share_or_its_last_image_or_nothing():
 def test_without_a_rule_for_few_images_every_category_is_drawn_alike():
     groups = coco.pairs_by_category(document(3))
 
-    train, test = coco.split_categories(groups, 0.2, few=0)
+    train, test = coco.hold_out_by_category(groups, 0.2, few=0)
 
     assert [train, test] == train_test_split(groups[0], test_size=0.2, random_state=0)
 

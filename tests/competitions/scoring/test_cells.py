@@ -17,7 +17,7 @@ from competitions.scoring.cells import (
     probabilities,
     probability_rows,
     require_row_sums,
-    runs,
+    rle_masks,
     texts,
     whole_numbers,
 )
@@ -190,12 +190,12 @@ class TestChoices:
         rejects(choices, column("1", "2"), "c", ("a", "b"), hint="must hold text")
 
 
-class TestRuns:
+class TestRleMasks:
     def test_decodes_each_row_with_its_size(self):
-        masks = runs(column("1 3", "", "2 9"), "c", [9, 9, 4], missing="")
+        masks = rle_masks(column("1 3", "", "2 9"), "c", [9, 9, 4], missing="")
         assert [mask.area for mask in masks] == [3, 0, 3]
 
     def test_says_which_row_is_wrong(self):
-        rejects(runs, column("1 3", "1 3 2 2"), "c", 9, hint="`c` of id '1': runs overlap")
-        rejects(runs, column("1", "2"), "c", 9, hint="must hold text")
-        rejects(runs, column("1 3", ""), "c", 9, hint="empty cell")
+        rejects(rle_masks, column("1 3", "1 3 2 2"), "c", 9, hint="`c` of id '1': runs overlap")
+        rejects(rle_masks, column("1", "2"), "c", 9, hint="must hold text")
+        rejects(rle_masks, column("1 3", ""), "c", 9, hint="empty cell")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from competitions.scoring.metrics.masks import dice, encode_runs, iou, overlap, parse_all, parse_runs, to_mask
+from competitions.scoring.metrics.rle_masks import dice, encode_rle, iou, overlap, parse_all, parse_rle, to_mask
 
 
 def painted(cell: str, pixels: int) -> np.ndarray:
@@ -36,9 +36,9 @@ def test_every_text_is_decoded_or_refused_as_published(seed):
         expected = painted(cell, 10)
     except ValueError:
         with pytest.raises(ValueError, match=r"runs|starts"):
-            parse_runs(cell, 10)
+            parse_rle(cell, 10)
     else:
-        runs = parse_runs(cell, 10)
+        runs = parse_rle(cell, 10)
         assert to_mask(runs, 10).tolist() == expected.tolist()
         assert runs.area == expected.sum()
 
@@ -60,7 +60,7 @@ def test_every_text_is_decoded_or_refused_as_published(seed):
     ],
 )
 def test_accepted(cell, pixels):
-    assert np.flatnonzero(to_mask(parse_runs(cell, 10), 10)).tolist() == pixels
+    assert np.flatnonzero(to_mask(parse_rle(cell, 10), 10)).tolist() == pixels
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_accepted(cell, pixels):
 )
 def test_refused(cell, hint):
     with pytest.raises(ValueError, match=hint):
-        parse_runs(cell, 10)
+        parse_rle(cell, 10)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_metrics_without_painting(seed):
     rng = np.random.default_rng(seed)
     a, b = rng.random((2, 200)) < [[0.3], [seed / 20]]
-    p, q = parse_all([encode_runs(a), encode_runs(b)], 200)
+    p, q = parse_all([encode_rle(a), encode_rle(b)], 200)
     assert to_mask(p, 200).tolist() == a.tolist()
     assert overlap(p, q) == overlap(q, p) == (a & b).sum()
     assert dice(p, q) == pytest.approx(2 * (a & b).sum() / (a.sum() + b.sum()))
@@ -98,15 +98,15 @@ def test_metrics_without_painting(seed):
 
 
 def test_empty_masks():
-    none, some = parse_runs("", 10), parse_runs("1 3", 10)
+    none, some = parse_rle("", 10), parse_rle("1 3", 10)
     assert dice(none, none) == iou(none, none) == 1
     assert np.isnan(dice(none, none, empty=float("nan")))
     assert dice(none, some) == iou(some, none) == overlap(none, some) == 0
-    assert encode_runs(np.zeros(5)) == ""
+    assert encode_rle(np.zeros(5)) == ""
 
 
 def test_masks_of_a_billion_pixels():
-    a, b = parse_runs("1 1000000000", 2**40), parse_runs("500000001 1000000000", 2**40)
+    a, b = parse_rle("1 1000000000", 2**40), parse_rle("500000001 1000000000", 2**40)
     assert overlap(a, b) == 500_000_000
 
 
@@ -114,10 +114,10 @@ def test_masks_of_a_billion_pixels():
     ("cell", "hint"), [("4", "pairs"), ("1 3 9", "pairs"), ("8 4", "beyond the last of 10"), ("11 1", "beyond")]
 )
 def test_strictness_refuses_what_is_accepted_as_published(cell, hint):
-    parse_runs(cell, 10)
+    parse_rle(cell, 10)
     with pytest.raises(ValueError, match=hint):
-        parse_runs(cell, 10, strict=True)
+        parse_rle(cell, 10, strict=True)
 
 
 def test_strictness_accepts_runs_up_to_the_last_pixel():
-    assert parse_runs("1 3 8 3", 10, strict=True).area == 6
+    assert parse_rle("1 3 8 3", 10, strict=True).area == 6

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 Rows = TypeVar("Rows")
 
 
-def split(rows: Rows, test_size: float | None = None, seed: int = 0, **options: Any) -> tuple[Rows, Rows]:
+def hold_out(rows: Rows, test_size: float | None = None, seed: int = 0, **options: Any) -> tuple[Rows, Rows]:
     """(train, test) of a frame, list or array, drawn at random by scikit-learn's ``train_test_split``.
 
     `test_size` is a share (the test part has ceil(share * n) rows) or an absolute count. Both parts are in shuffled
     order, and a frame keeps its index labels. `options` (``train_size``) are scikit-learn's.
 
-    >>> split(list("abcdefghij"), 0.2)
+    >>> hold_out(list("abcdefghij"), 0.2)
     (['e', 'j', 'b', 'g', 'h', 'd', 'a', 'f'], ['c', 'i'])
     """
     from sklearn.model_selection import train_test_split
@@ -29,7 +29,7 @@ def split(rows: Rows, test_size: float | None = None, seed: int = 0, **options: 
     return train, test
 
 
-def split_by(
+def hold_out_by(
     table: pd.DataFrame, column: str, test_size: float, seed: int = 0, *, ordered: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(train, test) rows such that all rows with one value of `column` go to one part; both parts in file order.
@@ -37,12 +37,12 @@ def split_by(
     The distinct values are drawn by `split` from their order of first appearance, or ascending if `ordered`.
     """
     values = table[column].unique()
-    _, test_values = split(sorted(values) if ordered else values, test_size, seed)
+    _, test_values = hold_out(sorted(values) if ordered else values, test_size, seed)
     is_test = table[column].isin(test_values)
     return table[~is_test], table[is_test]
 
 
-def split_groups(
+def hold_out_groups(
     table: pd.DataFrame, column: str, test_size: float, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(train, test) rows such that all rows with one value of `column` go to one part; groups in shuffled order.
@@ -53,7 +53,7 @@ def split_groups(
     import numpy as np
 
     groups = list(table.groupby(column).indices.values())
-    train, test = split(groups, test_size, seed)
+    train, test = hold_out(groups, test_size, seed)
     return table.iloc[np.concatenate(train)], table.iloc[np.concatenate(test)]
 
 

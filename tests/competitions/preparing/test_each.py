@@ -11,7 +11,7 @@ import pytest
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.splits import anonymous
+from competitions.preparing.holdout import anonymous
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from competitions.errors import DownloadError
 from competitions.preparing.download import Download
-from competitions.preparing.records import first_record, read_records
+from competitions.preparing.json_records import first_record, read_records
 
 
 @pytest.fixture

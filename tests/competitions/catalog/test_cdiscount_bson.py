@@ -3,9 +3,10 @@ import io
 import bson as reference  # of pymongo
 import pytest
 
+from competitions import registry
 from competitions.errors import DownloadError
-from competitions.preparing import bson
 
+bson = registry.get("cdiscount-image-classification-challenge").module("bson")
 PRODUCTS = [
     {"_id": 7, "category_id": 1000010653, "imgs": [{"picture": b"\xff\xd8" + bytes(300)}, {"picture": b""}]},
     {"_id": 2**40, "name": "été", "none": None, "share": 0.5, "new": True, "category_id": -3, "imgs": []},

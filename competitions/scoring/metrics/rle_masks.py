@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 _FAR = 2**61
 
 
-class Runs(NamedTuple):
+class RleMask(NamedTuple):
     """A mask as disjoint, increasing, non-empty runs of pixels, [start, stop) counted from 0; both int64 (k,)."""
 
     starts: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Runs(NamedTuple):
         return int((self.stops - self.starts).sum())
 
 
-def parse_runs(cell: str, pixels: int, *, strict: bool = False) -> Runs:
+def parse_rle(cell: str, pixels: int, *, strict: bool = False) -> RleMask:
     """The runs that `cell` spells, of an image of `pixels` pixels; blank text is an empty mask.
 
     What lies beyond the last pixel is cut off silently. As published, a lone number is an empty mask, and of three
@@ -36,9 +36,9 @@ def parse_runs(cell: str, pixels: int, *, strict: bool = False) -> Runs:
     count, numbers below 1, decreasing starts, or runs that overlap; if `strict`, also for every odd count and for runs
     beyond the last pixel.
 
-    >>> parse_runs("1 3 8 9", pixels=10)
-    Runs(starts=array([0, 7]), stops=array([ 3, 10]))
-    >>> parse_runs("3 2 4 1", pixels=10)
+    >>> parse_rle("1 3 8 9", pixels=10)
+    RleMask(starts=array([0, 7]), stops=array([ 3, 10]))
+    >>> parse_rle("3 2 4 1", pixels=10)
     Traceback (most recent call last):
     ValueError: runs overlap
     """
@@ -65,19 +65,19 @@ def parse_runs(cell: str, pixels: int, *, strict: bool = False) -> Runs:
     starts, stops = starts[inside] - 1, stops[inside]
     if (stops[:-1] > starts[1:]).any():
         raise ValueError("runs overlap")
-    return Runs(starts, stops)
+    return RleMask(starts, stops)
 
 
-def parse_all(cells: Sequence[str], pixels: int | Sequence[int]) -> list[Runs]:
-    """`parse_runs` of each cell; `pixels` is one number for all, or one for each."""
+def parse_all(cells: Sequence[str], pixels: int | Sequence[int]) -> list[RleMask]:
+    """`parse_rle` of each cell; `pixels` is one number for all, or one for each."""
     sizes = [pixels] * len(cells) if isinstance(pixels, int) else pixels
-    return [parse_runs(cell, int(size)) for cell, size in zip(cells, sizes, strict=True)]
+    return [parse_rle(cell, int(size)) for cell, size in zip(cells, sizes, strict=True)]
 
 
-def encode_runs(mask: NDArray[Any]) -> str:
+def encode_rle(mask: NDArray[Any]) -> str:
     """The text form of a flat mask (n,): its maximal runs. Flatten column by column with `mask.ravel(order="F")`.
 
-    >>> encode_runs(np.array([1, 1, 1, 0, 0, 1]))
+    >>> encode_rle(np.array([1, 1, 1, 0, 0, 1]))
     '1 3 6 1'
     """
     edges = np.flatnonzero(np.diff(np.asarray(mask).astype(bool).astype(np.int8), prepend=0, append=0))
@@ -85,10 +85,10 @@ def encode_runs(mask: NDArray[Any]) -> str:
     return " ".join(map(str, np.column_stack([starts + 1, stops - starts]).ravel().tolist()))
 
 
-def to_mask(runs: Runs, pixels: int) -> NDArray[np.bool_]:
+def to_mask(runs: RleMask, pixels: int) -> NDArray[np.bool_]:
     """The flat boolean mask (pixels,); shape it with `.reshape(height, width)`, or `.reshape(width, height).T`.
 
-    >>> to_mask(parse_runs("2 2", 5), 5).astype(int)
+    >>> to_mask(parse_rle("2 2", 5), 5).astype(int)
     array([0, 1, 1, 0, 0])
     """
     steps = np.zeros(pixels + 1, dtype=np.int8)
@@ -97,29 +97,29 @@ def to_mask(runs: Runs, pixels: int) -> NDArray[np.bool_]:
     return np.cumsum(steps[:pixels], dtype=np.int8).astype(bool)
 
 
-def overlap(a: Runs, b: Runs) -> int:
+def overlap(a: RleMask, b: RleMask) -> int:
     """Number of pixels in both masks.
 
-    >>> overlap(parse_runs("1 5", 10), parse_runs("4 4", 10))
+    >>> overlap(parse_rle("1 5", 10), parse_rle("4 4", 10))
     2
     """
     return int((_covered(a, b.stops) - _covered(a, b.starts)).sum())
 
 
-def dice(truth: Runs, predicted: Runs, empty: float = 1.0) -> float:
+def dice(truth: RleMask, predicted: RleMask, empty: float = 1.0) -> float:
     """2 |A and B| / (|A| + |B|), in [0, 1]; `empty` if both masks are.
 
-    >>> dice(parse_runs("1 4", 10), parse_runs("3 4", 10))
+    >>> dice(parse_rle("1 4", 10), parse_rle("3 4", 10))
     0.5
     """
     total = truth.area + predicted.area
     return 2 * overlap(truth, predicted) / total if total else empty
 
 
-def iou(truth: Runs, predicted: Runs, empty: float = 1.0) -> float:
+def iou(truth: RleMask, predicted: RleMask, empty: float = 1.0) -> float:
     """|A and B| / |A or B|, in [0, 1]; `empty` if both masks are.
 
-    >>> iou(parse_runs("1 4", 10), parse_runs("3 4", 10))
+    >>> iou(parse_rle("1 4", 10), parse_rle("3 4", 10))
     0.3333333333333333
     """
     both = overlap(truth, predicted)
@@ -127,7 +127,7 @@ def iou(truth: Runs, predicted: Runs, empty: float = 1.0) -> float:
     return both / either if either else empty
 
 
-def _covered(runs: Runs, pixels: NDArray[np.int64]) -> NDArray[np.int64]:
+def _covered(runs: RleMask, pixels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number of pixels of the mask before each of `pixels`."""
     before = np.concatenate([[0], np.cumsum(runs.stops - runs.starts)])
     index = np.searchsorted(runs.starts, pixels, side="right")

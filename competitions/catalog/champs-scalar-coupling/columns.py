@@ -1,0 +1,1 @@
+TARGET = "scalar_coupling_constant"

@@ -1,0 +1,1 @@
+EMPTY = "-"  # how a mask without any pixel is written

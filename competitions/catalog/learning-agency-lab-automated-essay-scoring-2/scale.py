@@ -1,0 +1,1 @@
+SCORES = range(1, 7)

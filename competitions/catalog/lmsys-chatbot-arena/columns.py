@@ -1,0 +1,1 @@
+VERDICTS = ["winner_model_a", "winner_model_b", "winner_tie"]

@@ -1,0 +1,1 @@
+ID = "Patient_Week"

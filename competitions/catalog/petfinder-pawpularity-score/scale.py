@@ -1,0 +1,1 @@
+LOWEST, HIGHEST = 1, 100

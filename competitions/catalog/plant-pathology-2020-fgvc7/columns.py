@@ -1,0 +1,1 @@
+CLASSES = ["healthy", "multiple_diseases", "rust", "scab"]

@@ -1,0 +1,1 @@
+SUBMITTED = ["EC1", "EC2"]

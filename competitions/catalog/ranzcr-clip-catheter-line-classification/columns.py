@@ -1,0 +1,8 @@
+import pandas as pd
+
+from competitions.editions import Edition
+
+
+def findings(table: pd.DataFrame, edition: Edition) -> list[str]:
+    """The graded findings: the columns after the id, of which v1 leaves out the last two of eleven."""
+    return list(table.columns[1:10] if edition == "v1" else table.columns[1:12])

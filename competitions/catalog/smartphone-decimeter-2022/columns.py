@@ -1,0 +1,2 @@
+EPOCH = ["tripId", "UnixTimeMillis"]
+POSITION = ["LatitudeDegrees", "LongitudeDegrees"]

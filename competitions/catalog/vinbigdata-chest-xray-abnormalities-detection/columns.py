@@ -1,0 +1,1 @@
+BOX = ["x_min", "y_min", "x_max", "y_max"]
