@@ -63,6 +63,8 @@ def weighted_roc_auc(
     """
     from sklearn.metrics import auc, roc_curve
 
+    if not len(np.asarray(truth)):
+        raise ValueError("the area under the ROC curve of no rows is undefined")
     fpr, tpr, _ = roc_curve(np.asarray(truth), np.asarray(scores, dtype=np.float64), pos_label=1)
     for height in thresholds:
         if not (tpr == height).any():
@@ -84,6 +86,8 @@ def power_mean(values: ArrayLike, power: float) -> float:
     0.6666666666666666
     """
     v = np.asarray(values, dtype=np.float64)
+    if not v.size:
+        raise ValueError("the mean of no values is undefined")
     with np.errstate(divide="ignore"):
         return float((sum(v**power) / len(v)) ** (1 / power))
 
@@ -100,6 +104,8 @@ def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> floa
     y, s = np.asarray(truth) > 0, np.asarray(scores, dtype=np.float64)
     weights = y.sum(axis=1)
     y, s, weights = y[weights > 0], s[weights > 0], weights[weights > 0]
+    if not len(y):
+        raise ValueError("without a true label the average precision is undefined")
     ranks = rankdata(-s, method="max", axis=1)
     among_true = rankdata(np.where(y, -s, np.inf), method="max", axis=1)
     means = (np.where(y, among_true / ranks, 0).sum(axis=1)) / weights
@@ -163,6 +169,8 @@ def kendall_tau_orders(truth: Sequence[Sequence[str]], predicted: Sequence[Seque
             raise ValueError(f"{unknown[0]!r} is missing")
         inversions += _inversions(np.array([place[item] for item in true]))
         pairs += len(true) * (len(true) - 1)
+    if not pairs:
+        raise ValueError("the correlation of orders with fewer than two items is undefined")
     return 1 - 4 * inversions / pairs
 
 

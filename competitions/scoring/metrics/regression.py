@@ -89,7 +89,7 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     1.0
     """
     x, y = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    if (x == x[0]).all() or (y == y[0]).all() or not (np.isfinite(x).all() and np.isfinite(y).all()):
+    if not x.size or (x == x[0]).all() or (y == y[0]).all() or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
     with np.errstate(over="ignore", invalid="ignore"):
         x, y = x - x.mean(), y - y.mean()

@@ -7,16 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from competitions.scoring.metrics.boxes3d import THRESHOLDS, Box3D, box_ious, mean_average_precision_3d
+from competitions.scoring.metrics.boxes3d import Box3D, box_ious, mean_average_precision_3d
+from tests.competitions.scoring.metrics import references
+from tests.competitions.scoring.metrics.references import inside
 
 CAR = Box3D("car", 1.0, 2742.15, 673.16, -18.65, 1.834, 4.609, 1.648, 2.619)
-
-
-def inside(box, points):
-    x, y = points[:, 0] - box.x, points[:, 1] - box.y
-    along, across = x * math.cos(box.yaw) + y * math.sin(box.yaw), -x * math.sin(box.yaw) + y * math.cos(box.yaw)
-    upright = np.abs(points[:, 2] - box.z) <= box.height / 2
-    return (np.abs(along) <= box.length / 2) & (np.abs(across) <= box.width / 2) & upright
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -39,24 +34,6 @@ def test_iou_of_known_pairs():
     assert box_ious([], [box]).shape == (0, 1)
 
 
-def literal_ap(guesses, true, threshold):
-    taken, hits = set(), []
-    for guess in sorted(guesses, key=lambda box: box.confidence, reverse=True):
-        ious = box_ious([guess], true)[0]
-        j = int(np.argmax(ious))
-        hits.append(ious[j] > threshold and j not in taken)
-        if hits[-1]:
-            taken.add(j)
-    if not hits:
-        return 0.0
-    tp = np.cumsum(hits)
-    recall = np.concatenate([[0], tp / len(true), [1]])
-    precision = np.concatenate([[0], tp / np.arange(1, len(hits) + 1), [0]])
-    for i in range(len(precision) - 2, -1, -1):
-        precision[i] = max(precision[i], precision[i + 1])
-    return sum((recall[i] - recall[i - 1]) * precision[i] for i in range(1, len(recall)) if recall[i] != recall[i - 1])
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_mean_average_precision(seed):
     rng = np.random.default_rng(seed)
@@ -66,13 +43,8 @@ def test_mean_average_precision(seed):
         return [Box3D(str(rng.choice(["car", "bus"])), float(rng.integers(0, 4)), *row) for row in values]
 
     truth, predicted = [boxes(rng.integers(1, 5)) for _ in range(6)], [boxes(rng.integers(0, 9)) for _ in range(6)]
-    scores = []
-    for true, guesses in zip(truth, predicted, strict=True):
-        for threshold in THRESHOLDS:
-            names = sorted({box.label for box in true})
-            of = lambda rows, name: [box for box in rows if box.label == name]  # noqa: E731
-            scores.append(np.mean([literal_ap(of(guesses, name), of(true, name), threshold) for name in names]))
-    assert mean_average_precision_3d(truth, predicted) == pytest.approx(np.mean(scores), rel=1e-12)
+    expected = references.mean_average_precision_3d(truth, predicted)
+    assert mean_average_precision_3d(truth, predicted) == pytest.approx(expected, rel=1e-12)
 
 
 def test_perfect_empty_and_foreign_predictions():

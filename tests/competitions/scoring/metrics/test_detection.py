@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score
 
 from competitions.scoring.metrics.detection import Detection, box_iou, located_counts, mean_average_precision
+from tests.competitions.scoring.metrics.references import located, pooled_detections
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 
@@ -26,36 +26,11 @@ def random_images(rng, count, boxes):
     ]
 
 
-def literal(truth, predicted):
-    scores = []
-    for name in sorted({d.label for image in truth for d in image}):
-        ys, ss = [], []
-        for true, guesses in zip(truth, predicted, strict=True):
-            boxes = [d.box for d in true if d.label == name]
-            taken, start = set(), len(ys)
-            for guess in sorted((d for d in guesses if d.label == name), key=lambda d: d.confidence, reverse=True):
-                best, where = 0.5, None
-                for j, box in enumerate(boxes):
-                    if j not in taken and box_iou(guess.box, box) > best:
-                        best, where = box_iou(guess.box, box), j
-                if where is not None:
-                    taken.add(where)
-                ys.append(int(where is not None))
-                ss.append(guess.confidence)
-            ys += [1] * (len(boxes) - len(taken))
-            ss += [0.0] * (len(boxes) - len(taken))
-            if len(ys) == start:
-                ys.append(0)
-                ss.append(0.0)
-        scores.append(average_precision_score(ys, ss))
-    return np.mean(scores)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_mean_average_precision(seed):
     rng = np.random.default_rng(seed)
     truth, predicted = random_images(rng, 12, 3), random_images(rng, 12, 7)
-    assert mean_average_precision(truth, predicted) == pytest.approx(literal(truth, predicted), rel=1e-12)
+    assert mean_average_precision(truth, predicted) == pytest.approx(pooled_detections(truth, predicted), rel=1e-12)
 
 
 def test_an_empty_submission_scores_the_prevalence():
@@ -92,14 +67,7 @@ def test_located_counts(seed):
     boxes, names = rng.integers([0, 0, 2, 2], [10, 10, 12, 12], (rng.integers(0, 8), 4)), "ab"
     points = rng.integers(0, 12, (rng.integers(0, 12), 2)).astype(float)
     labels, guesses = [[names[i] for i in rng.integers(0, 2, len(x))] for x in (boxes, points)]
-    used, hits = set(), 0
-    for name, (x, y, w, h) in zip(labels, boxes, strict=True):
-        for k, (guess, (px, py)) in enumerate(zip(guesses, points, strict=True)):
-            if k not in used and guess == name and x < px < x + w and y < py < y + h:
-                used.add(k)
-                hits += 1
-                break
-    assert located_counts(labels, boxes, guesses, points) == (hits, len(points) - hits, len(boxes) - hits)
+    assert located_counts(labels, boxes, guesses, points) == located(labels, boxes, guesses, points)
 
 
 def test_points_that_are_no_places_match_nothing():

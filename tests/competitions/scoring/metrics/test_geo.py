@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from competitions.scoring.metrics.geo import angular_distance, haversine
-
-
-def unit(azimuth, zenith):
-    return np.stack([np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)])
-
-
-def angle(a, b):
-    return np.arctan2(np.linalg.norm(np.cross(a.T, b.T), axis=1), (a * b).sum(axis=0))
+from tests.competitions.scoring.metrics.references import between_directions, great_circle
 
 
 @pytest.fixture
@@ -25,9 +18,7 @@ def test_haversine(rng):
     lat, lat2 = rng.uniform(-90, 90, (2, 100))
     lng, lng2 = rng.uniform(-180, 180, (2, 100))
     lng2[0], lat2[0] = lng[0], lat[0]
-    to = np.deg2rad
-    expected = 6_371_000 * angle(unit(to(lng), to(90 - lat)), unit(to(lng2), to(90 - lat2)))
-    assert haversine(lat, lng, lat2, lng2) == pytest.approx(expected, rel=1e-9, abs=1e-3)
+    assert haversine(lat, lng, lat2, lng2) == pytest.approx(great_circle(lat, lng, lat2, lng2), rel=1e-9, abs=1e-3)
 
 
 def test_haversine_passes_on_what_is_missing():
@@ -37,7 +28,7 @@ def test_haversine_passes_on_what_is_missing():
 def test_angular_distance(rng):
     azimuth, azimuth2 = rng.uniform(-10, 10, (2, 100))
     zenith, zenith2 = rng.uniform(-10, 10, (2, 100))
-    expected = angle(unit(azimuth, zenith), unit(azimuth2, zenith2))
+    expected = between_directions(azimuth, zenith, azimuth2, zenith2)
     assert angular_distance(azimuth, zenith, azimuth2, zenith2) == pytest.approx(expected, rel=1e-9, abs=1e-7)
 
 

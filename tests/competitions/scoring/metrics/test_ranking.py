@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -20,6 +18,7 @@ from competitions.scoring.metrics.ranking import (
     roc_auc,
     weighted_roc_auc,
 )
+from tests.competitions.scoring.metrics.references import bias, weighted_area
 
 
 def families(seed: int = 0):
@@ -50,21 +49,7 @@ def test_average_precision(truth, scores):
 
 @CASES
 def test_weighted_roc_auc(truth, scores):
-    """An independent area: integrate 1 - fpr over the true positive rate, band by band."""
-    order = np.argsort(-np.asarray(scores, dtype=float), kind="stable")
-    s = np.asarray(scores, dtype=float)[order]
-    ends = np.append(np.flatnonzero(np.diff(s)), len(s) - 1)
-    y = np.asarray(truth)[order] == 1
-    tpr = np.append(0, np.cumsum(y)[ends] / y.sum())
-    fpr = np.append(0, np.cumsum(~y)[ends] / (~y).sum())
-    area = 0.0
-    for (x0, y0), (x1, y1) in pairwise(zip(fpr, tpr, strict=True)):
-        for low, high, weight in ((0, 0.4, 2), (0.4, 1, 1)):
-            a, b = max(low, y0), min(high, y1)
-            if a < b:
-                at = lambda t: x0 + (x1 - x0) * (t - y0) / (y1 - y0)  # noqa: E731, B023
-                area += weight * (b - a) * (1 - (at(a) + at(b)) / 2)
-    assert weighted_roc_auc(truth, scores) == pytest.approx(area / 1.4, rel=1e-9, abs=1e-12)
+    assert weighted_roc_auc(truth, scores) == pytest.approx(weighted_area(truth, scores), rel=1e-9, abs=1e-12)
 
 
 def test_weighted_roc_auc_of_a_constant():
@@ -149,15 +134,5 @@ def test_power_mean():
 def test_bias_auc():
     rng = np.random.default_rng(0)
     truth, scores, member = rng.random(400) < 0.4, rng.random(400) < 0.5, rng.random((400, 3)) < 0.5
-    parts = {"subgroup": [], "bpsn": [], "bnsp": []}
-    for j in range(3):
-        g = member[:, j]
-        for name, rows in {
-            "subgroup": g,
-            "bpsn": (~truth & g) | (truth & ~g),
-            "bnsp": (truth & g) | (~truth & ~g),
-        }.items():
-            parts[name].append(sk.roc_auc_score(truth[rows], scores[rows]))
-    means = [np.mean(np.array(aucs) ** -5) ** (-1 / 5) for aucs in parts.values()]
-    expected = 0.25 * sk.roc_auc_score(truth, scores) + 0.25 * sum(means)
+    expected = bias(truth, scores, member)
     assert bias_auc(truth, scores, member) == pytest.approx(expected, rel=1e-12)

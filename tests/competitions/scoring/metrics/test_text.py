@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from competitions.scoring.metrics.text import levenshtein, word_jaccard
-
-
-def edit_distance(a, b) -> int:
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, start=1):
-        previous, row[0] = row[0], i
-        for j, y in enumerate(b, start=1):
-            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (x != y))
-    return row[-1]
+from tests.competitions.scoring.metrics.references import edit_distance
 
 
 @pytest.mark.parametrize("seed", range(5))
