@@ -40,7 +40,7 @@ class Competition(BaseModel):
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, ignored_types=(cached_property,))
 
-    folder: Path = Field(description="Where competition.yaml, prepare.py and grade.py lie.")
+    folder: Path = Field(description="The directory with competition.yaml, prepare.py and grade.py.")
     facts: CompetitionFacts = Field(description="What competition.yaml says.")
 
     @classmethod
@@ -74,14 +74,14 @@ class Competition(BaseModel):
 
     @cached_property
     def obfuscated_description(self) -> str:
-        """The same task without what it could be recognised by. Raises `UserError` if nobody wrote it."""
+        """The description without anything that identifies the competition. Raises `UserError` if there is none."""
         path = self.folder / "description_obfuscated.md"
         if not path.is_file():
             raise UserError(f"{self.id} has no obfuscated description: write {path}")
         return path.read_text("utf-8")
 
     def params(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The parameters of `prepare`, with `overrides` laid over. Raises `UserError` for an unknown name."""
+        """The parameters of `prepare`, with `overrides` applied. Raises `UserError` for an unknown name."""
         unknown = sorted(set(overrides or {}) - set(self.facts.params))
         if unknown:
             known = ", ".join(sorted(self.facts.params)) or "none"
@@ -144,7 +144,7 @@ class Competition(BaseModel):
         return self.score(Path(submission), self.answers(Path(prepared)), edition)
 
     def answers(self, prepared: Path) -> Any:
-        """The parsed answers below `prepared`; parse once, score many submissions. Usually a data frame."""
+        """The parsed answers below `prepared`, usually a data frame. Parse them once to score many submissions."""
         from competitions.scoring.reading import read_answers
 
         reader = getattr(self.module("grade"), "read_answers", None)
@@ -155,7 +155,7 @@ class Competition(BaseModel):
         return self.score_table(self.read_submission(submission), answers, edition)
 
     def read_submission(self, submission: Path) -> Any:
-        """The parsed CSV `submission`, usually a data frame. Raises `grading.InvalidSubmission` if it is no table."""
+        """The parsed CSV `submission`, usually a data frame. Raises `grading.InvalidSubmission` if it is not one."""
         from competitions.scoring.reading import read_submission
 
         return getattr(self.module("grade"), "read_submission", read_submission)(submission)
@@ -166,7 +166,7 @@ class Competition(BaseModel):
         return float(self.module("grade").grade(submission, answers, edition))
 
     def load_grader(self) -> None:
-        """Import all that grading needs, so that processes forked from now on have it."""
+        """Import everything that grading needs, so that processes forked from now on share it."""
         import competitions.scoring.reading  # noqa: F401
 
         self.module("grade")
@@ -179,7 +179,7 @@ class Competition(BaseModel):
         return archive
 
     def function(self, name: str) -> Any:
-        """A function of prepare.py by name; derived files are made by such functions, on any worker."""
+        """The function `name` of prepare.py. Workers call such functions to make derived files."""
         return getattr(self.module("prepare"), name)
 
     def module(self, name: str) -> ModuleType:

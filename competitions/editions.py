@@ -1,7 +1,7 @@
 """Editions of the benchmark.
 
 ``v1`` reproduces the published benchmark bit for bit, its bugs and leaks included, so that scores stay comparable;
-``v2`` is the same with the known issues fixed that ``competition.yaml`` marks as fixed there.
+``v2`` differs from it only in the known issues that ``competition.yaml`` marks as fixed in v2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be wrong with competitions and their downloads; each message is one line that says what to do."""
+"""Errors about competitions and their downloads. Each message is one line that says what to do."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from common.errors import UserError
 
 
 class UnknownCompetition(UserError, LookupError):
-    """No competition of that id is in the catalog."""
+    """The catalog has no competition of that id."""
 
 
 class UnknownSplit(UserError, LookupError):
-    """No split of that name exists."""
+    """There is no complexity split of that name."""
 
 
 class BadCompetition(UserError):

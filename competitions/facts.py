@@ -27,7 +27,7 @@ Category = Literal[
     "Video",
 ]
 Direction = Literal["higher", "lower"]
-# What a self-check takes for a mistake of the competition, unless it is declared:
+# Properties of a competition that `mlebench check` reports as mistakes unless they are declared:
 # rows-by-position   the order of the rows decides the score, beyond their ids
 # sample-scores-nan  the sample submission is valid, and its score not a number
 # gold-not-optimal   the gold submission scores worse than the sample, or than what earns gold
@@ -43,7 +43,7 @@ class _Facts(BaseModel):
 
 
 class Metric(_Facts):
-    """What is measured and which way is better."""
+    """What is measured, and whether higher or lower scores are better."""
 
     name: str = Field(description="The metric in words, e.g. 'area under the ROC curve'.")
     direction: Direction = Field(description="'higher' if larger scores are better, else 'lower'.")
@@ -87,7 +87,7 @@ class Files(_Facts):
 
 
 class Checksums(_Facts):
-    """MD5s of the real files in edition v1, so that a user with the real data is told whether all is well."""
+    """MD5s of the real files in edition v1, against which downloads and prepared datasets are verified."""
 
     download: Md5 | None = Field(default=None, description="MD5 of the archive as Kaggle serves it.")
     prepared: dict[str, Md5] = Field(
@@ -97,27 +97,27 @@ class Checksums(_Facts):
 
 
 class KnownIssue(_Facts):
-    """Something odd in the published benchmark; v1 keeps it, v2 may mend it."""
+    """A flaw of the published benchmark. Edition v1 keeps it; v2 may fix it."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Short name, unique within the competition.")
-    affects: list[Literal["prepare", "grade", "description"]] = Field(min_length=1, description="Which part shows it.")
-    about: str = Field(description="What is odd, and what it means for scores.")
+    affects: list[Literal["prepare", "grade", "description"]] = Field(min_length=1, description="Parts concerned.")
+    about: str = Field(description="What is wrong, and how it changes scores.")
     leaks: list[str] = Field(
         default_factory=list,
         description="Columns or files that reveal answers, as code that uses them would name them.",
     )
     v1: Literal["kept"] = Field(default="kept", description="Edition v1 always keeps it.")
-    v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 mends it.")
+    v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 fixes it.")
 
 
 class CompetitionFacts(_Facts):
-    """Everything `competition.yaml` says."""
+    """The content of a `competition.yaml`."""
 
     id: str = Field(pattern=ID_PATTERN, description="Kaggle's slug; also the folder's name.")
-    name: str = Field(description="Title for people.")
+    name: str = Field(description="Title.")
     category: Category = Field(description="Kind of problem.")
     complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'.")
-    splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further splits it belongs to.")
+    splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further lists that name it.")
     source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")
     size_bytes: int | None = Field(default=None, description="Approximate size of the download; null where unknown.")
     metric: Metric = Field(description="Metric and direction.")
@@ -129,9 +129,9 @@ class CompetitionFacts(_Facts):
         default_factory=dict,
         description="Absolute counts, dates and names in prepare.py that a miniature must override.",
     )
-    known_issues: list[KnownIssue] = Field(default_factory=list, description="Oddities of the published benchmark.")
+    known_issues: list[KnownIssue] = Field(default_factory=list, description="Flaws of the published benchmark.")
     oddities: list[Oddity] = Field(
-        default_factory=list, description="What `mlebench check` must not take for a mistake, in edition v1."
+        default_factory=list, description="What `mlebench check` must not report as a mistake in v1."
     )
 
     @property

@@ -28,7 +28,7 @@ ROOMS: dict[str, set[str]] = {
 # Within a room, what each folder may import besides itself; "." are the modules that lie directly in the room.
 FOLDERS: dict[str, dict[str, set[str]]] = {
     "competitions": {
-        "preparing": {"errors"},
+        "preparing": {"errors", "editions"},
         "scoring": set(),
         ".": {"preparing", "scoring"},
         "catalog": {"preparing", "scoring", "errors", "editions"},

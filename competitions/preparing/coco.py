@@ -1,8 +1,8 @@
-"""COCO-style metadata, split category by category: what the Herbarium and iNaturalist competitions share.
+"""COCO-style metadata, of which a test set is drawn category by category, for Herbarium and iNaturalist.
 
 A document holds, beside categories and licences, the parallel lists `annotations` and `images`: the k-th annotation is
-about the k-th image. A pair is one of each. The largest document (Herbarium 2021: 2.3 million pairs) takes some 2 GB;
-parts of it share its records.
+about the k-th image. A pair is one of each. The largest document (Herbarium 2021: 2.3 million pairs) takes about 2 GB;
+the documents made from it share its records.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
 
 def require_keys(document: Mapping[str, Any], *keys: str) -> None:
-    """The top level of `document` has these keys and no others; raises `DownloadError`."""
+    """Raise `DownloadError` unless the top level of `document` has these keys and no others."""
     if set(document) != set(keys):
         raise DownloadError(f"the metadata must hold {', '.join(sorted(keys))}, not {', '.join(sorted(document))}")
 
@@ -64,8 +64,8 @@ def hold_out_by_category(
 ) -> tuple[list[Pair], list[Pair]]:
     """(train, test) pairs: train category by category, test shuffled.
 
-    Of each category the share `test_size` is drawn by `splits.split`. One with fewer than `few` pairs gives its last
-    pair to the test part, or none if it is the only one.
+    `holdout.hold_out` draws the share `test_size` of each category. A category with fewer than `few` pairs gives its
+    last pair to the test part, or none if it has only one.
     """
     train: list[Pair] = []
     test: list[Pair] = []
@@ -99,7 +99,7 @@ def unlabelled(document: Mapping[str, Any], images: Sequence[dict[str, Any]]) ->
 
 
 def herbarium(raw: Download, folder: str, document: Mapping[str, Any]) -> Preparation:
-    """Herbarium 2020 and 2021: a fifth of each category becomes the test set and is numbered anew.
+    """Herbarium 2020 and 2021: a fifth of each category becomes the test set and is renumbered.
 
     `document` is the metadata of `folder`/train ("" for the top), whose images lie beside it.
     """

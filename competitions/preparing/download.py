@@ -1,8 +1,8 @@
 """A read-only view of a competition's download, whatever it is packed in.
 
-`prepare` asks the view for tables, names and members; it never learns whether the download is a zip, a directory, or
-a zip in a zip on an object store. A `Member` is a value (where in which archive, how large): it can be sent to any
-worker, which opens it again through a view of its own.
+`prepare` asks the view for tables, names and members, whether the download is a zip, a directory, or a zip in a zip on
+an object store. A `Member` is a plain value (archive, name, size) that can be sent to any worker, where another view
+opens it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Download:
         return self._nested[name]
 
     def view(self, archive: str) -> Download:
-        """The view that the `archive` field of a `Member` means."""
+        """The view of the archive in the `archive` field of a `Member`."""
         view = self._root
         for part in filter(None, archive.split("!/")):
             view = view.archive(part)
@@ -156,7 +156,7 @@ class Download:
     def read_csv(self, name: str, **options: Any) -> pd.DataFrame:
         """The table in `name`: pandas defaults with exact ("round_trip") floats; `options` go to `pandas.read_csv`.
 
-        ``float_precision=None`` selects pandas' default parser, which some sheets ask for.
+        ``float_precision=None`` selects pandas' default parser, which some published files were made with.
         """
         import pandas as pd
 

@@ -1,6 +1,6 @@
-"""How test sets are drawn: the vocabulary of prepare.py.
+"""Drawing test sets: the held-out part of the labelled data.
 
-Every function keeps the orders that the published benchmark's files show, so each says what order it returns.
+The order of rows is part of the published files, so every function documents the order that it returns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def hold_out_by(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(train, test) rows such that all rows with one value of `column` go to one part; both parts in file order.
 
-    The distinct values are drawn by `split` from their order of first appearance, or ascending if `ordered`.
+    The distinct values are drawn by `hold_out` from their order of first appearance, or ascending if `ordered`.
     """
     values = table[column].unique()
     _, test_values = hold_out(sorted(values) if ordered else values, test_size, seed)
@@ -47,7 +47,7 @@ def hold_out_groups(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(train, test) rows such that all rows with one value of `column` go to one part; groups in shuffled order.
 
-    Groups are taken in ascending order of `column`, drawn by `split`, and laid one after the other in the order that it
+    Groups are taken in ascending order of `column`, drawn by `hold_out`, and concatenated in the order that it
     returns; rows of a group stay in file order.
     """
     import numpy as np
@@ -60,8 +60,8 @@ def hold_out_groups(
 def anonymous(rows: pd.DataFrame, column: str, name: str, seed: int = 0) -> pd.DataFrame:
     """The rows in random order, `column` holding new names: the pattern `name` of 0, 1, 2, ...
 
-    Index labels stay with the rows, so that the old names are ``rows.loc[result.index, column]``. For names that are
-    known outside together with what is to be predicted; the new order keeps the old one from giving them away.
+    Index labels stay with the rows, so that the old names are ``rows.loc[result.index, column]``. Used where names are
+    known to the public together with the labels: neither the new names nor the new order reveal the old names.
 
     >>> import pandas as pd
     >>> anonymous(pd.DataFrame({"id": ["a7", "b3", "c9"], "y": [7, 3, 9]}), "id", "test_{}")

@@ -1,7 +1,7 @@
 """The preparation that the English and the Russian text normalization challenge share.
 
-The real tables have ten million rows of tokens. The parser keeps equal tokens once per chunk, and the parts are made
-of references, so that preparing needs some 4 GB.
+The real tables have ten million rows of tokens. Preparing needs about 4 GB, because equal tokens of a chunk are one
+object.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
+from competitions.editions import Edition
 from competitions.preparing.declaration import Preparation, table
 from competitions.preparing.holdout import hold_out_by
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from competitions.preparing.download import Download
 
 
-def prepare_language(raw: Download, edition: str, language: str) -> Preparation:
-    """The dataset of `language` ("en" or "ru"): one sentence in ten is for testing, numbered anew in each part.
+def prepare_language(raw: Download, edition: Edition, language: str) -> Preparation:
+    """The dataset of `language` ("en" or "ru"): one sentence in ten is held out, and both parts are renumbered.
 
     Edition v1 blanks the tokens that pandas takes for missing values ("NA", "null", ...).
     """

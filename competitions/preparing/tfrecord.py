@@ -1,9 +1,9 @@
 """TFRecord files of `tf.train.Example` messages, read without TensorFlow.
 
-A file is a row of frames: length (uint64, little-endian), CRC of the length (4 bytes), payload, CRC of the payload (4
-bytes). A payload is a protobuf message, Example { 1: Features { 1: map entry { 1: key, 2: Feature } ... } }, where
+A file is a sequence of frames: length (uint64, little-endian), CRC of the length (4 bytes), payload, CRC of the payload
+(4 bytes). A payload is a protobuf message, Example { 1: Features { 1: map entry { 1: key, 2: Feature } ... } }, where
 Feature is { 1: BytesList { 1: bytes ... } } or a list of numbers. Checksums are not verified. One payload is in memory
-at a time, and of it only the wanted feature is copied: images are stepped over.
+at a time, of which only the wanted feature is copied; images are skipped.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def texts(download: Download, name: str, feature: str) -> Iterator[str]:
 
 
 def shards(download: Download, names: Iterable[str], to: str) -> Iterator[tuple[str, Member]]:
-    """(path, file) of record files `x-COUNT.tfrec`, numbered anew; `to` is a pattern of the number and COUNT.
+    """(path, file) of record files `x-COUNT.tfrec`, renumbered; `to` is a pattern of the number and COUNT.
 
-    `"train{:02}-{}.tfrec"` makes `train00-2071.tfrec` of the first. Feed it to `Tree.copies`.
+    `"train{:02}-{}.tfrec"` makes `train00-2071.tfrec` of the first. The result goes to `Tree.copies`.
     """
     for number, name in enumerate(names):
         yield to.format(number, PurePosixPath(name).stem.split("-")[1]), download.file(name)

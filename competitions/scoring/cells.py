@@ -1,7 +1,7 @@
-"""What the cells of a submission hold: each function checks columns and returns their values, ready for a metric.
+"""Checks of the cells of a submission: each function checks columns and returns their values, ready for a metric.
 
 All of them raise `InvalidSubmission` with a line for the agent. The columns must exist
-(`competitions.scoring.checks`). True and False count as 1 and 0 wherever numbers are wanted.
+(`competitions.scoring.checks`). True and False count as 1 and 0 wherever numbers are expected.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def rle_masks(
 
 
 def _row(frame: pd.DataFrame, row: int) -> str:
-    """How to call a row: by its first column, usually the id."""
+    """The name of a row in messages: its first column, usually the id."""
     return f"{frame.columns[0]} {str(frame.iloc[row, 0])[:40]!r}"
 
 

@@ -1,7 +1,7 @@
 """Checks of a submission's shape: its columns, its rows, its ids.
 
 Every check raises `InvalidSubmission` with a line for the agent. They may look at the ids of the answers, which are
-public (the test set lists them), and never at anything else in there. `competitions.scoring.cells` checks what the
+public (the test set lists them), but not at their other columns. `competitions.scoring.cells` checks what the
 cells hold.
 """
 

@@ -1,4 +1,4 @@
-"""What grading tells an agent."""
+"""The error of a submission that cannot be graded."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from __future__ import annotations
 class InvalidSubmission(Exception):
     """The submission cannot be graded.
 
-    The message is shown to the agent: one line that says what to mend and reveals nothing about the answers.
+    The message is shown to the agent: one line that says what to fix and reveals nothing about the answers.
     """

@@ -20,10 +20,10 @@ FloatParser = Literal["round_trip"] | None
 def read_submission(
     path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
 ) -> pd.DataFrame:
-    """The table that an agent handed in.
+    """The submission as a table.
 
-    A file without content gives a frame without columns and rows. Raises `InvalidSubmission` if there is no such file
-    or pandas cannot make a table of it.
+    An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if there is no such file or pandas
+    cannot read it as a table.
     """
     path = Path(path)
     try:
@@ -44,7 +44,7 @@ def read_submission(
 def read_answers(
     path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
 ) -> pd.DataFrame:
-    """The answers, read in the same way; what goes wrong here is our mistake and propagates."""
+    """The answers, read in the same way; errors are not the agent's and propagate."""
     return _read(Path(path), dtype, keep_default_na, float_precision)
 
 

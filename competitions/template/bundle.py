@@ -1,4 +1,4 @@
-"""The download, made of nothing: a table whose target depends on two columns and on noise.
+"""The download: a generated table whose target depends on two columns and on noise.
 
 Competitions whose download is fetched (source: kaggle, or a directory given with --raw-dir) have no such file.
 """

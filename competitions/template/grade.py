@@ -1,7 +1,7 @@
-"""The score of a submission. What cannot be graded raises `InvalidSubmission`, as the functions used here do.
+"""The score of a submission. One that cannot be graded raises `InvalidSubmission`, as the functions used here do.
 
-In `competitions.scoring`, `checks` is about columns, rows and ids, `cells` about what the cells hold, and `metrics` has
-the metrics.
+In `competitions.scoring`, `checks` checks columns, rows and ids, `cells` checks and reads cells, and `metrics` has the
+metrics.
 """
 
 import pandas as pd

@@ -1,7 +1,7 @@
-"""What becomes of the download: a declaration, nothing is written here.
+"""Preparing the download: a declaration of the public and the private files. Nothing is written here.
 
-In `competitions.preparing`, `download` says how to read the download (also archives in it), `declaration` what can be
-declared (tables, copies, archives, derived files), and `splits` how test sets are drawn.
+In `competitions.preparing`, `download` says how to read the download and archives in it, `declaration` what can be
+declared (tables, copies, archives, derived files), and `holdout` how test sets are drawn.
 """
 
 from competitions.editions import Edition

@@ -1,4 +1,4 @@
-"""Drives ("logs") are split; every linked table follows by its tokens. The JSON tables need about 3 GB as objects."""
+"""Whole drives ("logs") are held out; linked tables follow by their tokens. As objects, the JSON needs about 3 GB."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
 
 Records = list[dict[str, Any]]
-UNSPLIT = ("attribute", "category", "sensor", "visibility")
+WHOLE = ("attribute", "category", "sensor", "visibility")
 FOLDERS = {"jpeg": "images", "bin": "lidar"}
 MAP = "map_raster_palo_alto.png"
 
@@ -48,7 +48,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
             tables["instance"] = _where(instances, "token", _column(tables["sample_annotation"], "instance_token"))
         for name, records in tables.items():
             out.public.json(f"{part}_data/{name}.json", records)
-        out.public.copies((f"{part}_data/{name}.json", raw.file(f"train_data/{name}.json")) for name in UNSPLIT)
+        out.public.copies((f"{part}_data/{name}.json", raw.file(f"train_data/{name}.json")) for name in WHOLE)
         out.public.copy(f"{part}_maps/{MAP}", raw.file(f"train_maps/{MAP}"))
         paths = {f"{FOLDERS[file['fileformat']]}/{file['filename'].rpartition('/')[2]}": None for file in own_files}
         out.public.copies((f"{part}_{path}", raw.file(f"train_{path}")) for path in paths)

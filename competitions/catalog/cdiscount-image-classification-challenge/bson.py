@@ -1,8 +1,8 @@
-"""BSON files cut without decoding them.
+"""Cutting BSON files without decoding them.
 
 A BSON file is a plain concatenation of documents. A document is its length (int32, little-endian, itself included),
 elements (type, name, value) and a zero byte (https://bsonspec.org/spec.html). Reading lengths is enough to cut a file,
-and walking over the elements of the top level to read or drop one of them: pictures are never looked at.
+and walking over the elements of the top level to read or drop one of them; pictures are never decoded.
 """
 
 from __future__ import annotations

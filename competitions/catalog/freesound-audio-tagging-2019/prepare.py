@@ -17,7 +17,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     if archive not in raw:
         raise DownloadError(
             f"the labels of the test clips are missing: fetch https://zenodo.org/records/3612637/files/{LABELS}.zip"
-            f" and put it beside the download's files as {archive} (`zip -0` adds it to the download's zip)"
+            f" and add it to the download as {archive} (for a zip, with `zip -0`)"
         )
     clips = raw.archive(archive).read_csv(f"{LABELS}/test_post_competition.csv")
     clips = clips[clips["usage"] == "Private"]

@@ -1,7 +1,7 @@
-"""Batches of events are split; the table of events (131 million rows) follows in pieces of a million rows.
+"""Whole batches of events are held out; the table of events (131 million rows) follows in pieces of a million rows.
 
 It is read once for the numbers of the batches and once for each table made of it, only the columns in question, so that
-memory stays at a few hundred MB.
+it takes a few hundred MB of memory.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""NumPy's .npy files: read from a download, and written as a selection of rows without holding the selection."""
+"""NumPy's .npy files: reading them from a download, and writing a selection of rows without a copy in memory."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     unlabelled = array_length(raw, f"{FOLDER}/test_11.npy")
     share = unlabelled / (len(features) + unlabelled)
     frames = np.arange(len(features))
-    if edition == "v2":  # neighbouring frames overlap: drawn one by one, a test frame has its like in the training set
+    if edition == "v2":  # neighbouring frames overlap: test frames drawn one by one would be in the training set, too
         segments = np.array_split(frames, max(2, len(frames) // SEGMENT))
         train, test = (np.concatenate(part) for part in hold_out(segments, share))
     else:

@@ -22,5 +22,5 @@ def _gestures(cell: str) -> list[int]:
         return [int(item) for item in cell.split()]
     except ValueError as error:
         raise InvalidSubmission(
-            f"`Sequence` must hold whole numbers separated by blanks, at least one; {cell[:40]!r} is not so."
+            f"`Sequence` must hold one or more whole numbers separated by blanks, not {cell[:40]!r}."
         ) from error

@@ -1,4 +1,4 @@
-"""Plays are split; labels, tracking, helmets and videos follow.
+"""Whole plays are held out, with their labels, tracking, helmets and videos.
 
 Tables are read as pandas reads by default: its fast float parser (`float_precision=None`) and type inference in chunks
 decide how numbers are written back. All tables together (10 million rows) stay below 5 GB.

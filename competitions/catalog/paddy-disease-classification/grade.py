@@ -24,5 +24,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if edition == "v2":
         choices(submission, "label", CLASSES)
     if submission["label"].notna().all():
-        labels(submission, "label", answers["label"])  # fractions fall over, unless there are empty cells beside them
+        labels(submission, "label", answers["label"])  # rejects fractions, as published unless there are empty cells
     return accuracy(answers["label"], as_text(submission, "label"))

@@ -11,7 +11,7 @@ from competitions.preparing.holdout import hold_out
 from .columns import EPOCH, POSITION
 
 TRUTH = "ground_truth.csv"
-SOMEWHERE = dict(zip(POSITION, (37.904611315634504, -86.48107806249548), strict=True))
+SAMPLE = dict(zip(POSITION, (37.904611315634504, -86.48107806249548), strict=True))
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -33,7 +33,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
                 out.public.copy(f"test/{drive}/{name}", member)
     out.public.copy_tree("metadata", raw, "metadata")
     out.private.table("test.csv", answers)
-    out.public.table("sample_submission.csv", answers.assign(**SOMEWHERE))
+    out.public.table("sample_submission.csv", answers.assign(**SAMPLE))
     return out
 
 

@@ -1,9 +1,10 @@
 """Containers of files: directories, zip, tar and 7z archives, read in place, local or on any fsspec URL.
 
 A container lists its files with sizes and opens them. `random_access` says whether files can be opened in any order at
-no extra cost; where they cannot (7z, compressed tar), `stream` yields the wanted ones in storage order in one pass.
-Nothing here writes into a download, and no archive is unpacked: the only copies made are of archives that lie
-compressed inside another one, which go to a scratch file because a compressed stream cannot be read at an offset.
+no extra cost. Sequential formats (7z, compressed tar) have to be decompressed up to the wanted member, so `stream`
+yields the wanted files in storage order in one pass. Nothing here writes into a download, and no archive is unpacked.
+Only an archive that is compressed inside another one is copied to a scratch file, because a compressed stream cannot be
+read at an offset.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class TarContainer(_Base):
 
 
 class SevenZipContainer(_Base):
-    """A 7z archive: solid, so it is unpacked member by member in storage order."""
+    """A 7z archive. Its members are compressed together, so they are read in storage order."""
 
     random_access = False
 
@@ -187,7 +188,7 @@ class SevenZipContainer(_Base):
 def open_container(location: str) -> Container:
     """The container at a local path or fsspec URL: a directory, or an archive by its suffix.
 
-    Raises `DownloadError` if there is nothing, or the archive is damaged.
+    Raises `DownloadError` if there is none, or the archive is damaged.
     """
     if "://" in location and not location.startswith("file://"):
         import fsspec
@@ -208,19 +209,19 @@ def open_container(location: str) -> Container:
 
 
 def open_nested(parent: Container, name: str, label: str) -> Container:
-    """The archive that lies in `parent` under `name`, without unpacking it."""
+    """The archive `name` in `parent`, without unpacking it."""
     label = str(parent.root / name) if isinstance(parent, DirectoryContainer) else label
     if isinstance(parent, ZipContainer) and label.endswith((".tar.gz", ".tgz")):
-        # Read from front to back only: inflating it along the way spares a scratch copy of perhaps 75 GB.
+        # It is only read from front to back: decompressing it on the way avoids a scratch copy of up to 75 GB.
         return _archive(label, lambda: parent.open(name))
     return _archive(label, seekable(parent, name))
 
 
 def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
-    """An opener of streams of the file `name` that reach any offset at no extra cost.
+    """An opener of streams of the file `name` that can seek to any offset at no extra cost.
 
-    A file that lies compressed in `parent` is inflated once, into memory if small, else into a scratch file. That lives
-    as long as the opener, and its streams must be used one after the other.
+    A file that is compressed in `parent` is decompressed once, into memory if it is small, else into a scratch file.
+    The scratch file exists as long as the opener, and its streams must be used one after the other.
     """
     if isinstance(parent, DirectoryContainer | RemoteDirectory):
         return lambda: parent.open(name)

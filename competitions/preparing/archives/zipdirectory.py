@@ -1,7 +1,7 @@
 """The directory of a zip archive, read several times as fast as by `zipfile`: half a million entries a second.
 
-`zipfile` makes an object of 20 fields of every entry. Here an entry is six numbers, and such an object is made of
-those members only that are opened as streams.
+`zipfile` makes an object with 20 fields for every entry. Here an entry is six numbers, and the object is only made for
+members that are opened as streams.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ZipReader(zipfile.ZipFile):
 
 
 def read_directory(stream: IO[bytes]) -> dict[str, Entry]:
-    """The entries by name, in the order of the directory. Raises `zipfile.BadZipFile` for what is no whole archive."""
+    """The entries by name, in the order of the directory. Raises `zipfile.BadZipFile` if the archive is incomplete."""
     module: Any = zipfile
     end = module._EndRecData(stream)
     if not end:
@@ -85,7 +85,7 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
             count += 1
     except (struct.error, UnicodeDecodeError) as error:
         raise zipfile.BadZipFile(f"Corrupt central directory: {error}") from error
-    # A flipped bit in a length lets entries disappear. Archives without zip64 count to 65,535 and start again.
+    # A flipped bit in a length can hide entries. Archives without zip64 store the count modulo 65,536.
     if position != len(data) or (count - expected) % 65536:
         raise zipfile.BadZipFile(f"Corrupt central directory: {count} entries of {expected}")
     return found

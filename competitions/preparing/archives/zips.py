@@ -1,7 +1,7 @@
-"""Zip archives read in place, wherever their bytes lie: in a file, in a stored member of another zip, or in memory.
+"""Zip archives read in place, wherever their bytes are: in a file, in a stored member of another zip, or in memory.
 
-Small members are read in one go: one system call, one inflation, no objects between. That is what makes a hundred
-thousand small pictures quick.
+A small member is read with one system call and decompressed with one call, which makes archives of a hundred thousand
+small pictures fast.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class ZipContainer:
         return memoryview(block)[start : start + entry.compressed]
 
     def checked(self, name: str) -> Iterator[Buffer]:
-        """The member's bytes as stored, in pieces, to be taken over into another archive.
+        """The member's bytes as stored, in pieces, for copying into another archive.
 
-        They are inflated along the way, for only so a flipped bit is found: raises `DownloadError`, after the last
-        piece, if they are not what the directory says.
+        They are decompressed on the way, because only that detects a flipped bit: raises `DownloadError`, after the
+        last piece, if size or CRC differ from the directory's.
         """
         entry = self.zip.entries[name]
         deflated = entry.method == zipfile.ZIP_DEFLATED

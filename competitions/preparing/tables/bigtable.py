@@ -42,7 +42,7 @@ T = TypeVar("T")
 class BigTable:
     """The rows of the CSV `name`, formatted. `options` go to ``read_csv`` (dtype, keep_default_na, ...).
 
-    Columns named in `keep` are kept in memory with their types, as `kept`: those that the split depends on.
+    Columns named in `keep`, on which the draw of the test set depends, are kept in memory with their types, as `kept`.
     """
 
     def __init__(self, download: Download, name: str, *, keep: Sequence[str] = (), **options: Any) -> None:
@@ -80,7 +80,7 @@ class BigTable:
         return settled
 
     def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
-        """The blocks of the file in order; a few are parsed and formatted at one time."""
+        """The blocks of the file in order; a few are parsed and formatted at a time."""
         with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
             if plan:
                 texts = csv_blocks.cut(file, self._block_rows)
@@ -111,7 +111,7 @@ class BigTable:
 
     @property
     def rows(self) -> Rows:
-        """The numbers of all rows, from 0 in file order: what a split is drawn from."""
+        """The numbers of all rows, from 0 in file order, of which a test set is drawn."""
         return np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64)
 
     def content(self, rows: Rows) -> Content:
@@ -145,18 +145,18 @@ class BigTable:
         yield from self._each(rows, bytes)
 
     def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
-        """The text of the rows in pieces of bounded size, each handed to `finish`; a few are made at one time."""
+        """The text of the rows in pieces of bounded size, each handed to `finish`; a few pieces are made at a time."""
         with ThreadPoolExecutor(_WORKERS) as pool:
-            for some in _split(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
+            for some in _ranges(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
                 part = rows[some]
                 found, places = self._gathered(part, pool)
-                pieces = (places[some] for some in _split(len(part), self._lengths[part].__getitem__, _PIECE))
+                pieces = (places[some] for some in _ranges(len(part), self._lengths[part].__getitem__, _PIECE))
                 yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
 
     def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
         """The text of the rows, in ascending order, and where that of each of `rows` is among them.
 
-        So the scratch file is read from front to back, and each part of it once.
+        Ascending, so that the scratch file is read from front to back, each part once.
         """
         order = np.argsort(rows)
         ascending = rows[order]
@@ -179,10 +179,10 @@ class BigTable:
         return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
 
 
-def _split(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int) -> Iterator[slice]:
-    """Consecutive parts of `count` rows, the lengths in each adding up to about `size`.
+def _ranges(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int) -> Iterator[slice]:
+    """Consecutive ranges of `count` rows, each with lengths that add up to about `size`.
 
-    Lengths are asked for some rows at a time: those of a hundred million would be larger than all else.
+    Lengths are requested for some rows at a time: all of them would take more memory than the rest of the work.
     """
     start = total = 0
     for first in range(0, count, _STEP):

@@ -1,8 +1,8 @@
 """Plain CSV in blocks of rows, cut out of the stream and read by Arrow, without holding the interpreter's lock.
 
-What comes out is what ``pandas.read_csv`` makes of a block of the same rows: the same types, the same missing values,
-the same floats. Columns that are surely whole numbers, floats or text are recognised here; a block with any other is
-left to pandas, and so is a whole file that is written in an unusual way (`Unusual`).
+The result equals that of ``pandas.read_csv`` on a block of the same rows: types, missing values and floats. Columns
+that are certainly whole numbers, floats or text are parsed here. A block with any other column is left to pandas, and
+so is a whole file with unusual syntax (`Unusual`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WITNESSES = 50  # values looked at to see that a column is text
 
 
 class Unusual(Exception):
-    """The file is written in a way that only pandas' parser is known to understand."""
+    """The file has syntax that only pandas' own parser is known to read as pandas does."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Plan:
 
     @classmethod
     def of(cls, columns: Sequence[str], options: Mapping[str, Any]) -> Plan | None:
-        """The plan for these options of ``read_csv``; None if they, or the columns, call for pandas."""
+        """The plan for these options of ``read_csv``; None if these options or columns need pandas itself."""
         texts = options.get("dtype", {})
         if options.keys() - {"float_precision", "dtype", "keep_default_na"} or len(columns) < 2:
             return None
@@ -109,9 +109,9 @@ def row_ends(text: bytes, quotes: int = 0) -> NDArray[np.int64]:
 
 
 def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
-    """The columns of a block as arrays of int64, double or string; None if pandas must tell what they are.
+    """The columns of a block as arrays of int64, double or string; None if only pandas can infer them.
 
-    Raises `Unusual` if already the rows and fields may be others for pandas.
+    Raises `Unusual` if pandas may see other rows and fields.
     """
     _require_plain_quotes(text)
     names = [f"{number}" for number in range(len(plan.columns))]
@@ -175,7 +175,7 @@ def _column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array |
 
 
 def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) -> pa.Array | None:
-    """As whole numbers or floats, None if they may be something else."""
+    """The strings as whole numbers or floats; None if they may be something else."""
     characters = _characters(strings)
     gaps = bool(absent.any())
     if not len(characters) or not _NUMERIC[characters].all() or (gaps and not missing):
@@ -192,13 +192,13 @@ def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) 
         floats = strings.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    # Among floats, pandas has a way of its own with whole numbers beyond 64 bits, and with what no float can hold.
+    # Among floats, pandas treats whole numbers beyond 64 bits, and numbers that no float can hold, in its own way.
     large = longest > _DIGITS and pc.max(pc.abs(floats)).as_py() >= 10.0 ** (_DIGITS - 1)
     return None if large else floats
 
 
 def _surely_text(strings: pa.StringArray) -> bool:
-    """Whether one of the first values is neither a number nor a truth value, whoever reads it."""
+    """Whether one of the first values is neither a number nor a truth value to any parser."""
     for value in strings.drop_null()[:_WITNESSES].to_pylist():
         try:
             float(value)

@@ -2,8 +2,8 @@
 
 pandas makes a Python string of every value and hands rows to Python's `csv` one by one. The columns that most tables
 have (integers, floats, booleans, text) are formatted by Arrow instead, a column at a time and without holding the
-interpreter's lock, so that threads work side by side. Whatever is not known to come out equal is left to pandas: other
-types of columns, other options, and single floats that the two write differently.
+interpreter's lock, so that threads run in parallel. Whatever is not known to be equal is left to pandas: other types of
+columns, other options, and single floats that the two format differently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = 1e-4, 1e10
 
 
 def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The frame in pieces that end where pandas ends its own: some types are formatted by what a piece holds."""
+    """The frame in pieces with the same ends as pandas' own, because the format of some types depends on the piece."""
     step = max(_PANDAS_CELLS // (len(frame.columns) or 1), 1)
     step *= -(-_ROWS // step)
     for start in range(0, max(len(frame), 1), step):
@@ -35,7 +35,7 @@ def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[bytes]:
-    """The text of frames written one below the other under one header; a few are formatted at one time."""
+    """The text of frames written one below the other under one header; a few are formatted at a time."""
     workers = min(os.cpu_count() or 1, 8)
     header = options.get("header", True)
     parts = enumerate(part for whole in frames for part in slices(whole))

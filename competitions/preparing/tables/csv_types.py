@@ -1,4 +1,4 @@
-"""Types of the columns of a CSV, as pandas infers them: block by block, and joined in the end."""
+"""Types of the columns of a CSV, inferred block by block and then combined, as pandas does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pandas as pd
 
 
 class Types:
-    """What the types of all blocks together make of a column, as pandas joins the blocks it infers types in."""
+    """The type of each column over all blocks, combined as pandas combines the blocks that it infers types in."""
 
     def __init__(self) -> None:
         self._examples: dict[str, dict[Any, pd.Series]] = defaultdict(dict)
 
     def copy(self) -> Types:
-        """What is known now."""
+        """An independent copy."""
         copied = Types()
         copied._examples.update({name: dict(found) for name, found in self._examples.items()})
         return copied
@@ -40,7 +40,7 @@ class Types:
 
 
 def inference_rows(columns: int) -> int:
-    """Rows that pandas' parser infers types over before it goes on (``low_memory``, the default)."""
+    """Rows that pandas' parser infers types over at a time (``low_memory``, the default)."""
     limit = 2**20 // columns
     rows = 1
     while rows * 2 < limit:

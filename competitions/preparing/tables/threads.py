@@ -1,4 +1,4 @@
-"""Work on several threads whose results are needed in order."""
+"""Work on several threads whose results are needed in the order of their input."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ V = TypeVar("V")
 def in_order(
     pool: Executor, function: Callable[[V], T], values: Iterable[V], ahead: int | Callable[[V], int]
 ) -> Iterator[T]:
-    """`function` of each value, in the order of the values, with some begun ahead.
+    """Yield `function(value)` for each value, in order, while the next ones are computed.
 
-    `ahead` is how many results may wait while the next value is taken, or says so for the value just taken: memory is
-    bounded by it. What has not begun when the iterator is closed, or an error is raised, is cancelled.
+    `ahead` bounds memory: how many results may wait before the next value is taken. It is a number, or a function of
+    the value taken last. Calls that have not started when the iterator is closed or an error is raised are cancelled.
     """
     waiting: deque[Future[T]] = deque()
     try:

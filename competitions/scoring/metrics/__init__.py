@@ -1,3 +1,1 @@
-"""Metrics: pure functions over arrays, one module a family. They validate nothing about files; see
-`competitions.scoring.cells`.
-"""
+"""Metrics: pure functions over arrays, one module a family. `competitions.scoring.cells` checks what goes into them."""

@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-_ASKEW = 1e-8  # square metres
+_RIGHT_ANGLE = 1e-8  # square metres
 THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -35,7 +35,7 @@ def problem(boxes: Sequence[Box3D]) -> str | None:
     """Why some of the boxes cannot be compared with others, None if all can.
 
     NaN, sizes that are not positive, and infinite numbers are problems, but an infinite z or height is none. So are
-    boxes so large or far away that rounding makes their corners askew: the product of two edges must be 0 within 1e-8.
+    boxes so large or far away that rounding distorts them: the scalar product of two edges must be 0 within 1e-8.
     """
     values = _numbers(boxes)
     if np.isnan(values).any():
@@ -46,7 +46,7 @@ def problem(boxes: Sequence[Box3D]) -> str | None:
         corners = _corners(values)
         edges = np.roll(corners, -1, axis=1) - corners
         products = (edges * np.roll(edges, 1, axis=1)).sum(axis=-1)
-    if not (np.abs(products) <= _ASKEW).all():
+    if not (np.abs(products) <= _RIGHT_ANGLE).all():
         return "a box has an infinite or very large centre, size or yaw"
     return None
 

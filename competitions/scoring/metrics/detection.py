@@ -1,4 +1,4 @@
-"""Metrics of found objects in images: boxes in 2D, and points inside boxes. Coordinates in pixels, higher is better."""
+"""Metrics of detected objects in images: boxes, and points inside boxes. Coordinates in pixels, higher is better."""
 
 from __future__ import annotations
 

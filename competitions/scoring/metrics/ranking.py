@@ -80,7 +80,9 @@ def weighted_roc_auc(
 
 
 def power_mean(values: ArrayLike, power: float) -> float:
-    """(mean of v^p)^(1/p) of an array of shape (n,); with a negative power the smallest values rule, 0 gives 0.
+    """(mean of v^p)^(1/p) of an array of shape (n,); with a negative power the smallest values dominate, and 0 gives 0.
+
+    Raises ValueError without values.
 
     >>> power_mean([1.0, 0.5], -1)
     0.6666666666666666
@@ -97,6 +99,7 @@ def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> floa
 
     For each true label of a row: the share of true labels among those ranked as high or higher (ties take the largest
     rank); mean over all true labels. A row whose labels are all true counts 1 in each.
+    Raises ValueError without a true label.
 
     >>> label_ranking_average_precision([[1, 0, 0], [0, 0, 1]], [[0.75, 0.5, 1], [1, 0.2, 0.1]])
     0.41666666666666663
@@ -134,8 +137,8 @@ def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
 def mean_average_precision_at_k(truth: Sequence[Collection[str]], ranked: Sequence[Sequence[str]], k: int) -> float:
     """MAP@k: mean over rows of sum_i [item i is true and new] (hits so far) / i, divided by min(true items, k).
 
-    `truth` holds the distinct true items of each row, `ranked` the guesses, best first; those after the k-th are not
-    looked at, a repeated one takes up a rank. Pairs the rows by position and stops at the shorter list.
+    `truth` holds the distinct true items of each row, `ranked` the guesses, best first; those after the k-th are
+    ignored, a repeated one takes up a rank. Pairs the rows by position and stops at the shorter list.
 
     >>> mean_average_precision_at_k([{"a"}, {"b"}], [["x", "a"], ["b", "b"]], 5)
     0.75
@@ -156,7 +159,8 @@ def _average_precision_at_k(true: set[str], guesses: Sequence[str], k: int) -> f
 def kendall_tau_orders(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
     """Kendall's tau of many orders at once (AI4Code): 1 - 4 sum(inversions) / sum(n (n - 1)).
 
-    Each pair of rows holds the same n distinct items. Raises ValueError for a true item that is not in the prediction.
+    Each pair of rows holds the same n distinct items. Raises ValueError for a true item that is not in the prediction,
+    and if no row has two items.
 
     >>> kendall_tau_orders([["a", "b", "c"]], [["a", "c", "b"]])
     0.33333333333333337

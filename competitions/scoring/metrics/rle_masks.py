@@ -1,7 +1,8 @@
-"""Binary masks as runs of pixels, and metrics of them.
+"""Run-length encoded binary masks (RLE), and metrics of them.
 
 Text form: `start length start length ...`, starts counted from 1 along the flattened image (row by row or column by
-column: the metrics do not mind). Runs are never painted to be compared, so images of a billion pixels cost nothing.
+column, which makes no difference to the metrics). Masks are compared run by run, so an image of a billion pixels costs
+no more than a small one.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class RleMask(NamedTuple):
 
 
 def parse_rle(cell: str, pixels: int, *, strict: bool = False) -> RleMask:
-    """The runs that `cell` spells, of an image of `pixels` pixels; blank text is an empty mask.
+    """The mask that `cell` encodes, of an image of `pixels` pixels; blank text is an empty mask.
 
-    What lies beyond the last pixel is cut off silently. As published, a lone number is an empty mask, and of three
+    Pixels beyond the last one are ignored. As published, a lone number is an empty mask, and of three
     numbers the second is the length of both runs. Raises ValueError for anything that is no whole number, another odd
     count, numbers below 1, decreasing starts, or runs that overlap; if `strict`, also for every odd count and for runs
     beyond the last pixel.

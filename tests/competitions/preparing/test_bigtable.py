@@ -101,7 +101,7 @@ def test_scratch_leaves_nothing_behind(table_of, tmp_path, monkeypatch):
 def test_parts_are_consecutive_and_bounded(monkeypatch: pytest.MonkeyPatch, step: int, size: int) -> None:
     monkeypatch.setattr(bigtable, "_STEP", step)
     lengths = np.array([3, 0, 5, 2, 10, 1, 1, 4, 40, 6, 0, 8] * 3, dtype=np.int32)
-    parts = list(bigtable._split(len(lengths), lengths.__getitem__, size))
+    parts = list(bigtable._ranges(len(lengths), lengths.__getitem__, size))
     assert [row for part in parts for row in range(part.start, part.stop)] == list(range(len(lengths)))
     assert all(lengths[part].sum() <= size + lengths.max() for part in parts)
-    assert list(bigtable._split(0, lengths.__getitem__, size)) == []
+    assert list(bigtable._ranges(0, lengths.__getitem__, size)) == []

@@ -42,9 +42,9 @@ from tests.competitions.scoring.metrics.tester import (
     Arguments,
     Family,
     Gives,
+    MetricCase,
     NotApplicable,
     Raises,
-    Tested,
     shuffle_rows,
 )
 
@@ -420,16 +420,16 @@ PAIRS = {"shuffled": NO_ROWS, "ties": NO_ORDER, "nan": NO_NUMBERS}
 DISTANCES = {"ties": NO_ORDER, "one class": NO_CLASSES}
 
 TESTED = [
-    Tested(
+    MetricCase(
         bias.bias_auc, references.bias, with_members, {"nan": NOT_FINITE, "empty": ONE_CLASS, "one class": ONE_CLASS}
     ),
-    Tested(
+    MetricCase(
         boxes3d.mean_average_precision_3d,
         references.mean_average_precision_3d,
         solids,
         {"nan": NotApplicable("`problem` finds such boxes before"), "empty": Gives(0)},
     ),
-    Tested(
+    MetricCase(
         boxes3d.box_ious,
         sampled_iou,
         solid_pair,
@@ -442,132 +442,132 @@ TESTED = [
         },
         tolerance=0.02,
     ),
-    Tested(classification.accuracy, share_of_equals, labels, LABELS),
-    Tested(classification.f1_macro, lambda t, p: sk.f1_score(t, last(p), average="macro"), labels, LABELS),
-    Tested(
+    MetricCase(classification.accuracy, share_of_equals, labels, LABELS),
+    MetricCase(classification.f1_macro, lambda t, p: sk.f1_score(t, last(p), average="macro"), labels, LABELS),
+    MetricCase(
         classification.matthews_corrcoef,
         lambda t, p: sk.matthews_corrcoef(t, last(p)),
         labels,
         {**LABELS, "empty": Gives(0)},
     ),
-    Tested(
+    MetricCase(
         classification.quadratic_weighted_kappa,
         lambda t, p: sk.cohen_kappa_score(t, last(p), weights="quadratic"),
         labels,
         LABELS,
     ),
-    Tested(
+    MetricCase(
         classification.f1_micro_sets, micro_f1, label_sets, {"ties": NO_ORDER, "nan": NO_NUMBERS, "empty": Gives(0)}
     ),
-    Tested(
+    MetricCase(
         classification.f_beta,
         lambda tp, fp, fn: 2 * tp / (2 * tp + fp + fn),
         counts,
         {"shuffled": NO_ROWS, "ties": NO_ORDER, "empty": Gives(0)},
     ),
-    Tested(coco.coco_average_precision, references.coco, objects, {}, shuffle=shuffle_objects),
-    Tested(
+    MetricCase(coco.coco_average_precision, references.coco, objects, {}, shuffle=shuffle_objects),
+    MetricCase(
         detection.box_iou,
         references.area_of_overlap,
         box_pair,
         {"shuffled": NO_ROWS, "ties": NO_ORDER, "nan": Gives(0), "empty": Gives(0), "one class": NO_CLASSES},
     ),
-    Tested(detection.mean_average_precision, references.pooled_detections, detections, {"nan": NOT_FINITE}),
-    Tested(
+    MetricCase(detection.mean_average_precision, references.pooled_detections, detections, {"nan": NOT_FINITE}),
+    MetricCase(
         detection.located_counts,
         references.located,
         characters,
         {"shuffled": NotApplicable("the order of boxes and points decides"), "ties": NO_ORDER},
     ),
-    Tested(geo.haversine, references.great_circle, places, DISTANCES, elementwise=True, tolerance=1e-3),
-    Tested(
+    MetricCase(geo.haversine, references.great_circle, places, DISTANCES, elementwise=True, tolerance=1e-3),
+    MetricCase(
         geo.angular_distance, references.between_directions, directions, DISTANCES, elementwise=True, tolerance=1e-7
     ),
-    Tested(rle_masks.overlap, lambda a, b: len(painted(a) & painted(b)), rle_pair, PAIRS),
-    Tested(
+    MetricCase(rle_masks.overlap, lambda a, b: len(painted(a) & painted(b)), rle_pair, PAIRS),
+    MetricCase(
         rle_masks.dice,
         lambda a, b: 2 * len(painted(a) & painted(b)) / (len(painted(a)) + len(painted(b))),
         rle_pair,
         {**PAIRS, "empty": Gives(1)},
     ),
-    Tested(
+    MetricCase(
         rle_masks.iou,
         lambda a, b: len(painted(a) & painted(b)) / len(painted(a) | painted(b)),
         rle_pair,
         {**PAIRS, "empty": Gives(1)},
     ),
-    Tested(probability.log_loss_terms, cross_entropy, likely, {}, elementwise=True),
-    Tested(probability.log_loss, lambda t, p: np.mean(cross_entropy(t, p)), likely, {}),
-    Tested(probability.log_loss, sk.log_loss, likely_classes, {"nan": Gives(NAN), "empty": Gives(NAN)}),
-    Tested(probability.kl_divergence, divergence, votes, {"empty": Gives(NAN)}),
-    Tested(probability.probabilistic_f1, soft_f1, likely, {"nan": Gives(0), "empty": Gives(0)}),
-    Tested(
+    MetricCase(probability.log_loss_terms, cross_entropy, likely, {}, elementwise=True),
+    MetricCase(probability.log_loss, lambda t, p: np.mean(cross_entropy(t, p)), likely, {}),
+    MetricCase(probability.log_loss, sk.log_loss, likely_classes, {"nan": Gives(NAN), "empty": Gives(NAN)}),
+    MetricCase(probability.kl_divergence, divergence, votes, {"empty": Gives(NAN)}),
+    MetricCase(probability.probabilistic_f1, soft_f1, likely, {"nan": Gives(0), "empty": Gives(0)}),
+    MetricCase(
         ranking.roc_auc,
         sk.roc_auc_score,
         scores,
         {"nan": NOT_FINITE, "empty": ONE_CLASS, "one class": ONE_CLASS},
     ),
-    Tested(
+    MetricCase(
         ranking.mean_columnwise_roc_auc,
         sk.roc_auc_score,
         score_matrix,
         {"nan": NOT_FINITE, "empty": ONE_CLASS, "one class": ONE_CLASS},
     ),
-    Tested(ranking.weighted_roc_auc, references.weighted_area, scores, {"nan": Raises("NaN"), "empty": UNDEFINED}),
-    Tested(ranking.power_mean, stats.pmean, values, {"empty": UNDEFINED}, shuffle=shuffle_all_but_the_last),
-    Tested(ranking.label_ranking_average_precision, lwlrap, score_matrix, {"nan": Gives(NAN), "empty": UNDEFINED}),
-    Tested(
+    MetricCase(ranking.weighted_roc_auc, references.weighted_area, scores, {"nan": Raises("NaN"), "empty": UNDEFINED}),
+    MetricCase(ranking.power_mean, stats.pmean, values, {"empty": UNDEFINED}, shuffle=shuffle_all_but_the_last),
+    MetricCase(ranking.label_ranking_average_precision, lwlrap, score_matrix, {"nan": Gives(NAN), "empty": UNDEFINED}),
+    MetricCase(
         ranking.average_precision,
         sk.average_precision_score,
         scores,
         {"nan": NOT_FINITE, "empty": ONE_CLASS, "one class": ONE_CLASS},
     ),
-    Tested(
+    MetricCase(
         ranking.mean_average_precision_at_k,
         average_precision_at_k,
         lists,
         {"ties": NO_ORDER, "nan": NO_NUMBERS, "empty": Gives(NAN)},
         shuffle=shuffle_all_but_the_last,
     ),
-    Tested(
+    MetricCase(
         ranking.kendall_tau_orders,
         kendall,
         orders,
         {"ties": NO_ORDER, "nan": NO_NUMBERS, "empty": UNDEFINED, "one class": NO_CLASSES},
     ),
-    Tested(regression.rmse, sk.root_mean_squared_error, numbers, ERRORS),
-    Tested(regression.mean_columnwise_rmse, sk.root_mean_squared_error, number_matrix, ERRORS),
-    Tested(regression.rmsle, sk.root_mean_squared_log_error, numbers, ERRORS),
-    Tested(regression.mae, sk.mean_absolute_error, numbers, ERRORS),
-    Tested(regression.group_mean_log_mae, log_mae, grouped, ERRORS),
-    Tested(regression.laplace_log_likelihood, laplace, confident, {"nan": Gives(NAN), "empty": Gives(NAN)}),
-    Tested(
+    MetricCase(regression.rmse, sk.root_mean_squared_error, numbers, ERRORS),
+    MetricCase(regression.mean_columnwise_rmse, sk.root_mean_squared_error, number_matrix, ERRORS),
+    MetricCase(regression.rmsle, sk.root_mean_squared_log_error, numbers, ERRORS),
+    MetricCase(regression.mae, sk.mean_absolute_error, numbers, ERRORS),
+    MetricCase(regression.group_mean_log_mae, log_mae, grouped, ERRORS),
+    MetricCase(regression.laplace_log_likelihood, laplace, confident, {"nan": Gives(NAN), "empty": Gives(NAN)}),
+    MetricCase(
         regression.pearson,
         lambda t, p: stats.pearsonr(t, p)[0],
         numbers,
         {"nan": Gives(NAN), "empty": Gives(NAN), "one class": Gives(NAN)},
     ),
-    Tested(
+    MetricCase(
         regression.spearman,
         lambda t, p: stats.spearmanr(t, p)[0],
         numbers,
         {"empty": Gives(NAN), "one class": Gives(NAN)},
     ),
-    Tested(
+    MetricCase(
         text.levenshtein,
         lambda t, p: list(map(references.edit_distance, t, p)),
         sentences,
         {"ties": NO_ORDER, "nan": NO_NUMBERS},
         elementwise=True,
     ),
-    Tested(
+    MetricCase(
         text.word_jaccard,
         lambda t, p: list(map(references.jaccard, t, p)),
         sentences,
         {"ties": NO_ORDER, "nan": NO_NUMBERS},
         elementwise=True,
     ),
-    Tested(volumes.scaled_hausdorff, hausdorff, scans, {**PAIRS, "empty": Gives(NAN)}),
+    MetricCase(volumes.scaled_hausdorff, hausdorff, scans, {**PAIRS, "empty": Gives(NAN)}),
 ]
 
 
@@ -580,7 +580,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("tested", "family"), CASES)
-def test_metric(tested: Tested, family: Family) -> None:
+def test_metric(tested: MetricCase, family: Family) -> None:
     for seed in range(3):
         tested.test(family, seed)
 

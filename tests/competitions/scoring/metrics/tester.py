@@ -1,7 +1,7 @@
 """One tester for all metrics: the same families of input, and what must happen for each of them.
 
-A `Tested` declares, for one metric, an independent reference, how arguments of each family are made, and the outcome of
-families in which the reference does not decide.
+A `MetricCase` declares, for one metric, an independent reference, how arguments of each family are made, and the
+outcome of families in which the reference does not decide.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def shuffle_rows(arguments: Arguments, order: np.ndarray) -> Arguments:
 
 
 @dataclass(frozen=True)
-class Tested:
+class MetricCase:
     """A metric and all that is expected of it."""
 
     metric: Callable[..., Any]
