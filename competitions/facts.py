@@ -82,7 +82,7 @@ class Files(_Facts):
     @classmethod
     def _private(cls, path: str) -> str:
         if PurePosixPath(path).parts[:1] != ("private",):
-            raise ValueError("must lie below private/")
+            raise ValueError("must be below private/")
         return path
 
 

@@ -29,7 +29,7 @@ ArchiveKind = Literal["zip", "tar", "7z"]
 
 @dataclass(frozen=True)
 class Content:
-    """Bytes computed by `prepare`: a function that yields them anew on each call, in pieces."""
+    """Bytes computed by `prepare`: a function that yields them in pieces, from the start on each call."""
 
     pieces: Callable[[], Iterable[bytes]]
 

@@ -1,4 +1,4 @@
-"""A read-only view of a competition's download, whatever it is packed in.
+"""A read-only view of a competition's download, independent of its format.
 
 `prepare` asks the view for tables, names and members, whether the download is a zip, a directory, or a zip in a zip on
 an object store. A `Member` is a plain value (archive, name, size) that can be sent to any worker, where another view

@@ -207,7 +207,7 @@ def labelled_numbers(
 
 
 def as_text(frame: pd.DataFrame, column: str) -> list[str]:
-    """Every cell as pandas spells it, rejecting nothing.
+    """Every cell as text, as pandas formats it; nothing is rejected.
 
     An empty cell is "nan", a number as inferred: `7` in a column of integers, `7.0` where there are gaps.
     """

@@ -46,7 +46,7 @@ def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -
 
 
 def sort_by(submission: pd.DataFrame, on: str) -> pd.DataFrame:
-    """The rows sorted by the column `on`, numbered anew; ids of types that cannot be compared are rejected."""
+    """The rows sorted by the column `on`, with a new index; ids of types that cannot be compared are rejected."""
     require_columns(submission, on)
     try:
         return submission.sort_values(on, ignore_index=True)

@@ -18,7 +18,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     names = [pair.image["file_name"].rpartition("/")[2] for pair in test]
     images = [{**pair.image, "file_name": f"test2019/{name}"} for name, pair in zip(names, test, strict=True)]
     packed = [pair.image["file_name"] for pair in train]
-    guesses = [654] * len(test)  # as published: the first number of a generator made anew for each row
+    guesses = [654] * len(test)  # as published: a new generator for each row gives the same first number
     if edition == "v2":
         packed += [image["file_name"] for image in raw.read_json("val2019.json")["images"]]
         random = Random(42)

@@ -1,4 +1,4 @@
-"""The features (2.1 GB) are held once; the arrays made of them are written in blocks of rows."""
+"""The features (2.1 GB) are in memory once; the arrays made of them are written in blocks of rows."""
 
 import numpy as np
 import pandas as pd

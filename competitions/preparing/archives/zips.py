@@ -147,7 +147,7 @@ class ZipContainer:
 class Window(io.RawIOBase):
     """Bytes `start` to `start + size` of a seekable stream as a stream of their own.
 
-    `place` is (file descriptor, offset of the first byte) where these bytes lie in a file of this machine.
+    `place` is (file descriptor, offset of the first byte) if these bytes are part of a file of this machine.
     """
 
     def __init__(

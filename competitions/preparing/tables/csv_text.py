@@ -112,7 +112,7 @@ def _rows(columns: Sequence[pa.Array], separator: str) -> bytes | None:
 
 
 def _column(column: pd.Series, separator: str) -> pa.Array | None:
-    """One column as strings, missing values as nulls; None if only pandas knows how."""
+    """One column as strings, missing values as nulls; None if only pandas can format it."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -14,7 +14,7 @@ THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 class Box3D(NamedTuple):
-    """A box standing upright, turned by `yaw` about the z axis; width lies across its direction, length along it."""
+    """An upright box, rotated by `yaw` about the z axis; length is measured along its direction, width across it."""
 
     label: str
     confidence: float

@@ -66,7 +66,7 @@ def quadratic_weighted_kappa(truth: ArrayLike, predicted: ArrayLike, classes: Ar
     """Cohen's kappa with quadratic weights, 1 - sum(w C) / sum(w E).
 
     C counts pairs of labels, E is the product of its margins over n, and w[i, j] = (i - j)² with the *positions* of the
-    labels among all that occur (as scikit-learn has it): a label that nobody uses leaves no gap, unless it is one of
+    labels among all that occur (as scikit-learn has it): a label that does not occur leaves no gap, unless it is one of
     `classes`. NaN if only one label occurs on both sides.
 
     >>> quadratic_weighted_kappa([0, 1, 2, 3], [0, 1, 2, 3])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Larger numbers all lie beyond any image; sums of two still fit 64 bits.
+# Beyond the last pixel of any image, and sums of two such numbers still fit 64 bits.
 _FAR = 2**61
 
 
@@ -33,7 +33,7 @@ def parse_rle(cell: str, pixels: int, *, strict: bool = False) -> RleMask:
     """The mask that `cell` encodes, of an image of `pixels` pixels; blank text is an empty mask.
 
     Pixels beyond the last one are ignored. As published, a lone number is an empty mask, and of three
-    numbers the second is the length of both runs. Raises ValueError for anything that is no whole number, another odd
+    numbers the second is the length of both runs. Raises ValueError for anything but whole numbers, another odd
     count, numbers below 1, decreasing starts, or runs that overlap; if `strict`, also for every odd count and for runs
     beyond the last pixel.
 
