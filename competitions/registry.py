@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import os
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -17,17 +16,25 @@ SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
 _BENCHMARK = ("low", "medium", "high")
 
 
-def folders() -> dict[str, Path]:
-    """Every competition's folder by id: the catalog's, then those of `MLEBENCH_COMPETITIONS`.
+_further: tuple[Path, ...] = ()  # global: competitions are looked up by id wherever an id arrives
 
-    The variable names directories that hold competition folders, separated as in `PATH`. An id that the catalog
-    already has is an error: silently grading something else under a known name would be worse than stopping.
+
+def extend(directories: Iterable[Path]) -> None:
+    """Have this process know the competitions in further directories too, in place of those of an earlier call."""
+    global _further
+    _further = tuple(Path(each).expanduser() for each in directories)
+
+
+def folders() -> dict[str, Path]:
+    """Every competition's folder by id: the catalog's, then those in the directories given to `extend`.
+
+    An id that the catalog already has is an error: silently grading something else under a known name would be worse
+    than stopping.
     """
     found = {path.name: path for path in sorted(CATALOG.iterdir()) if (path / "competition.yaml").is_file()}
-    for extra in filter(None, os.environ.get("MLEBENCH_COMPETITIONS", "").split(os.pathsep)):
-        root = Path(extra).expanduser()
+    for root in _further:
         if not root.is_dir():
-            raise UserError(f"MLEBENCH_COMPETITIONS names {extra}, which is no directory")
+            raise UserError(f"MLEBENCH_COMPETITIONS names {root}, which is no directory")
         for path in sorted(root.iterdir()):
             if (path / "competition.yaml").is_file() and found.setdefault(path.name, path) != path:
                 raise UserError(f"competition {path.name!r} exists twice: {found[path.name]} and {path}")

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -76,6 +76,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
         if reason:
             pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _own_registry() -> Iterator[None]:
+    """Competition folders that a test adds are not known to the next one."""
+    yield
+    registry.extend(())
 
 
 @pytest.fixture

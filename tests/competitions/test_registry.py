@@ -34,15 +34,15 @@ def test_a_selection_names_each_once() -> None:
         registry.select()
 
 
-def test_a_folder_outside_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_outside_is_found(tmp_path: Path) -> None:
     copy_of("diabetes", tmp_path / "my-own")
-    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path))
+    registry.extend([tmp_path])
     assert registry.get("my-own").facts.complexity == "demo"
 
 
-def test_an_id_that_exists_twice_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_that_exists_twice_is_an_error(tmp_path: Path) -> None:
     shutil.copytree(registry.CATALOG / "diabetes", tmp_path / "diabetes")
-    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path))
+    registry.extend([tmp_path])
     with pytest.raises(UserError, match="exists twice"):
         registry.list()
 
