@@ -15,7 +15,6 @@ import pandas as pd
 
 from benchmarks.limits import limits
 from benchmarks.measure import Case
-from common.settings import Settings
 from storage.datasets.cluster import cluster
 
 _BUILD = Path(__file__).parents[1] / "build" / "bench"
@@ -55,7 +54,7 @@ def _run(names: list[str], work: Path, full: bool) -> Iterator[Case]:
         from benchmarks import preparing
 
         start = time.perf_counter()
-        with cluster(Settings(dask_workers=_CORES)) as address:
+        with cluster(workers=_CORES) as address:
             _tell(f"local cluster ready after {time.perf_counter() - start:.1f} s (once a run, not counted below)")
             yield from preparing.cases(names, work, full, address)
     if "e" in names:

@@ -39,6 +39,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from competitions import registry
 from grading.medals import thresholds_from_leaderboard
+from storage.datasets import prepare
 
 Model = Callable[[int], Any]
 
@@ -106,7 +107,7 @@ def leaderboard(competition_id: str) -> list[float]:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch)
         (out / "raw.zip").write_bytes(competition.bundle())
-        competition.prepare(out / "raw.zip", out)
+        prepare(competition.id, out / "raw.zip", out)
         sample = pd.read_csv(out / competition.facts.files.sample_submission)
         target = sample.columns[-1]
         x, y, x_test = features(out / "public", target)

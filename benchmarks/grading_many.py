@@ -11,6 +11,7 @@ from benchmarks.measure import Sample, measure, quickest
 from competitions import registry
 from competitions.scoring.reading import read_submission
 from grading.workers import IsolatedGrader
+from storage.datasets import prepare
 
 _ID = "diabetes"
 _COUNT = 1000
@@ -22,7 +23,7 @@ def main() -> None:
         work = Path(folder)
         competition = registry.get(_ID)
         (work / "raw.zip").write_bytes(competition.bundle())
-        competition.prepare(work / "raw.zip", work / "prepared")
+        prepare(_ID, work / "raw.zip", work / "prepared")
         sample = (work / "prepared" / competition.facts.files.sample_submission).read_bytes()
         paths = [work / f"{number}.csv" for number in range(_COUNT)]
         for path in paths:

@@ -11,6 +11,7 @@ from benchmarks import baseline, competition, data
 from benchmarks.folders import fresh
 from benchmarks.measure import Case, compare
 from storage.datasets.cluster import DaskExecutor
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 
 
@@ -70,9 +71,8 @@ def _case(
         return used[kind]
 
     def prepare() -> int:
-        manifest = materialise(
-            competition_id, str(raw), str(out("ours")), folder=folder, key="k", executor=DaskExecutor(address)
-        )
+        job = Job(competition_id, str(raw), str(out("ours")), folder=str(folder), key="k")
+        manifest = materialise(job, executor=DaskExecutor(address))
         return len(manifest)
 
     def straight() -> dict[str, str]:

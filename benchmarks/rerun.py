@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.measure import Case, best
 from competitions import registry
-from storage.keys import prepared_key
+from storage.datasets.prepared import prepared_key
 from storage.sources.local import Local
 
 

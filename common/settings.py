@@ -1,31 +1,65 @@
 """Settings of an installation: environment variables `MLEBENCH_*`, an optional `mlebench.toml`, and defaults.
 
 The defaults need nothing but Python: a local directory, a local Dask cluster, Prefect's ephemeral server.
+
+Only `tasks`, `flows`, `deployments` and `benchmarks` read settings; everything below them receives values.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
-from pydantic import ByteSize, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import BeforeValidator, ByteSize, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
-from common.errors import UserError, one_line
+from common.errors import UserError, close_matches, one_line
 from common.providers import Price, Provider
+
+PREFIX = "MLEBENCH_"
+TOML_FILE = "mlebench.toml"
+OTHER_VARIABLES = {
+    "MLEBENCH_PYTHON": "the interpreter of an agent's environment, set by the sandbox",
+    "MLEBENCH_DATABASE_URL": "the database of the Prefect server that deployments/up.py starts",
+    "MLEBENCH_IMAGE": "the image of deployments/compose.yaml",
+    "MLEBENCH_BUCKET": "the bucket of deployments/compose.yaml",
+    "MLEBENCH_REQUIRE_SERVICES": "makes the tests fail where a service is missing",
+}
+"""Variables with the prefix that are no settings, and what reads them."""
+
+
+def _directories(value: Any) -> Any:
+    """A list of directories as a list, as JSON text, or separated as in PATH; `~` is the home directory."""
+    if isinstance(value, str):
+        text = value.strip()
+        value = json.loads(text) if text.startswith("[") else [part for part in text.split(os.pathsep) if part]
+    if isinstance(value, list | tuple):
+        return [Path(each).expanduser() if isinstance(each, str | Path) else each for each in value]
+    return value
+
+
+Directories = Annotated[list[Path], NoDecode, BeforeValidator(_directories)]
 
 
 class Settings(BaseSettings):
-    """One installation's settings."""
+    """The settings of one installation."""
 
     model_config = SettingsConfigDict(
-        env_prefix="MLEBENCH_",
+        env_prefix=PREFIX,
         env_nested_delimiter="__",
-        toml_file="mlebench.toml",
-        extra="ignore",
+        toml_file=TOML_FILE,
+        extra="forbid",
         hide_input_in_errors=True,  # it may be a key
     )
 
@@ -52,7 +86,12 @@ class Settings(BaseSettings):
     network_timeout: float = Field(
         default=60.0, gt=0, description="Seconds of silence after which a connection to Kaggle is given up and resumed."
     )
-    agent_dirs: list[Path] = Field(default_factory=list, description="Directories with further agent folders.")
+    competitions: Directories = Field(
+        default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."
+    )
+    agent_dirs: Directories = Field(
+        default_factory=list, description="Directories with further agent folders, as in PATH or as a JSON list."
+    )
     dask_address: str | None = Field(default=None, description="An existing Dask scheduler, e.g. tcp://host:8786.")
     dask_workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, gt=0, description="Worker processes of the local cluster."
@@ -108,30 +147,67 @@ class Settings(BaseSettings):
         """Arguments first, then the environment, then mlebench.toml."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    def params_of(self, competition_id: str) -> dict[str, Any]:
+        """The overrides of a competition's parameters in the file `params`; none without a file.
 
-def params_of(competition_id: str) -> dict[str, Any]:
-    """The overrides of a competition's parameters that the settings name. Raises `UserError` for an unusable file."""
-    path = get_settings().params
-    if path is None:
-        return {}
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"MLEBENCH_PARAMS: {path} is no readable JSON file: {one_line(error)}") from error
-    found = content.get(competition_id, {}) if isinstance(content, dict) else None
-    if not isinstance(found, dict):
-        raise UserError(f"MLEBENCH_PARAMS: {path} must hold {{id: {{parameter: value}}}}")
-    return found
+        Raises `UserError` if the file cannot be used.
+        """
+        if self.params is None:
+            return {}
+        try:
+            content = json.loads(self.params.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"MLEBENCH_PARAMS: {self.params} is not a readable JSON file: {one_line(error)}") from error
+        found = content.get(competition_id, {}) if isinstance(content, dict) else None
+        if not isinstance(found, dict):
+            raise UserError(f"MLEBENCH_PARAMS: {self.params} must hold {{id: {{parameter: value}}}}")
+        return found
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # one environment and one file a process: all of its parts must read the same settings
 def get_settings() -> Settings:
-    """The settings of this process. Raises `UserError` naming the setting that does not validate."""
+    """The settings of this process. Raises `UserError` naming the setting that is unknown or does not validate."""
+    _warn_of_unknown_variables(os.environ)
     try:
         return Settings()
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "MLEBENCH_" + "__".join(str(part) for part in first["loc"]).upper()
-        raise UserError(f"setting {name}: {first['msg']}") from error
+        raise UserError(_explanation(error)) from error
     except ValueError as error:
-        raise UserError(f"mlebench.toml: {one_line(error)}") from error
+        raise UserError(f"{TOML_FILE}: {one_line(error)}") from error
+
+
+def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables with the prefix that nothing reads, each with a hint at the nearest setting.
+
+    >>> unknown_variables({"MLEBENCH_CACHELIMIT": "1", "MLEBENCH_PROVIDERS__A__API": "openai", "HOME": "/"})
+    {'MLEBENCH_CACHELIMIT': ' Did you mean MLEBENCH_CACHE_LIMIT?'}
+    """
+    known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
+    return {
+        name: close_matches(name.upper(), known)
+        for name in sorted(environment)
+        if name.upper().startswith(PREFIX) and name not in OTHER_VARIABLES and name.upper().split("__")[0] not in known
+    }
+
+
+def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
+    # A warning and no error: the environment belongs to other programs, too, which may use the same prefix.
+    for name, hint in unknown_variables(environment).items():
+        logging.getLogger("mlebench.settings").warning("%s is not a setting and is ignored.%s", name, hint)
+
+
+def _explanation(error: ValidationError) -> str:
+    """The first unknown key, or else the first invalid value, in one line."""
+    problems = error.errors()
+    first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
+    place = [str(part) for part in first["loc"]]
+    variable = PREFIX + "__".join(place).upper()
+    if first["type"] != "extra_forbidden":
+        return f"setting {variable}: {first['msg']}"
+    known = Settings.model_fields
+    if len(place) > 1:  # a table of models by name, as `providers`
+        known = get_args(Settings.model_fields[place[0]].annotation)[-1].model_fields
+    hint = close_matches(place[-1].lower().removeprefix(PREFIX.lower()), known)
+    if len(place) == 1:
+        return f"{TOML_FILE}: unknown key {place[0]!r}.{hint}"
+    return f"unknown setting {'.'.join(place)} in {TOML_FILE}, or {variable} in the environment.{hint}"

@@ -24,8 +24,6 @@ from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from competitions.preparing.declaration import Preparation
     from competitions.preparing.download import Download
 
@@ -121,20 +119,6 @@ class Competition(BaseModel):
         self._check_edition(edition)
         preparation: Preparation = self.module("prepare").prepare(raw, edition=edition, params=self.params(params))
         return preparation
-
-    def prepare(
-        self, raw: Path, out: Path, edition: Edition = "v1", params: Mapping[str, Any] | None = None
-    ) -> pd.DataFrame:
-        """Prepare the dataset into `out`/public and `out`/private.
-
-        `raw` is the download's zip or the directory that it unpacks to. Returns the manifest, one row a file: part,
-        path, bytes, hash, md5, source.
-        """
-        # A convenience for one competition on this machine: the one place where this package looks upwards.
-        from storage.datasets.materialise import materialise
-
-        self._check_edition(edition)
-        return materialise(self.id, str(raw), str(out), edition=edition, params=params, folder=self.folder)
 
     def grade(self, submission: Path, prepared: Path, edition: Edition = "v1") -> float:
         """The unrounded score of the CSV `submission`, against the answers below the directory `prepared`.

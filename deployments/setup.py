@@ -11,9 +11,9 @@ import argparse
 import sys
 
 from common.errors import UserError
-from common.settings import get_settings
 from deployments.deploy import POOL, deploy
 from storage.store import Store
+from tasks.wiring.stores import open_store
 
 
 def make_bucket(store: Store) -> bool:
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pool", default=POOL, help=f"work pool (default: {POOL})")
     options = parser.parse_args(arguments)
     try:
-        store = Store(get_settings().store)
+        store = open_store()
         if make_bucket(store):
             print(f"made the bucket of {store.root}")  # noqa: T201
         store.check()

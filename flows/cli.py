@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -52,11 +55,28 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"flows.commands.{COMMANDS[cmd_name][0]}").command
-        return command
+        return _with_settings(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _with_settings(command: click.Command) -> click.Command:
+    """The command, which applies the settings before it runs; `--help` works without them."""
+    wrapped = copy.copy(command)
+    callback = command.callback
+    assert callback is not None
+
+    @functools.wraps(callback)
+    def call(*args: Any, **options: Any) -> Any:
+        from tasks.wiring.process import apply_settings
+
+        apply_settings()
+        return callback(*args, **options)
+
+    wrapped.callback = call
+    return wrapped
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

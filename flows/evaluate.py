@@ -14,10 +14,11 @@ from flows.story import show_group
 from sandbox.agent import load_agent
 from sandbox.isolation import PROCESSES, Isolation
 from storage.runs.paths import RUN
-from storage.store import Store, check_run_group
+from storage.store import check_run_group
 from tasks.agent_run import agent_run, finished_run, run_key, run_row
 from tasks.aggregate import aggregate
 from tasks.grade import finished_grade, grade, grade_key, prepared_key_of
+from tasks.wiring.stores import open_store
 
 
 @flow(name="evaluate", flow_run_name=lambda: f"evaluate {run_name()}")
@@ -41,7 +42,7 @@ def evaluate(
     through for plagiarism and broken rules, and a model's familiarity with the competitions is measured if one is set.
     """
     check_run_group(run_group)
-    place = Store(store)
+    place = open_store(store)
     limits = load_agent(agent, get_settings().agent_dirs).limits.override(time_limit_seconds=time_limit_seconds)
     outcomes: dict[str, Outcome] = {}
     chains = {}

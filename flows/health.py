@@ -70,7 +70,7 @@ def check_scratch(settings: Settings) -> Finding:
     return Finding("scratch", "ok" if free > 10**10 else "warn", f"{settings.scratch}, {free / 1e9:,.0f} GB free")
 
 
-def check_access(competition_ids: list[str], raw_dir: str | None) -> Iterator[Finding]:
+def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float = 60.0) -> Iterator[Finding]:
     """Credentials, and for each competition whether its rules are accepted."""
     wanted = [name for name in competition_ids if registry.get(name).facts.source == "kaggle"]
     if not wanted:
@@ -83,7 +83,7 @@ def check_access(competition_ids: list[str], raw_dir: str | None) -> Iterator[Fi
         return
     from storage.sources.kaggle import access
 
-    answers = access(wanted)
+    answers = access(wanted, timeout)
     by_state = {state: [each for each in answers if each.state == state] for state in {a.state for a in answers}}
     for state in ("no credentials", "unreachable"):
         if found := by_state.pop(state, None):

@@ -12,6 +12,7 @@ from flows.outcome import Outcome, outcome_of
 from tasks.familiarity import familiarity
 from tasks.plagiarism import plagiarism
 from tasks.violations import violations
+from tasks.wiring.process import apply_settings
 
 
 @flow(name="integrity", flow_run_name="integrity of {run_group}")
@@ -20,6 +21,7 @@ def integrity(run_group: str, store: str) -> list[Outcome]:
 
     A stage that fails does not stop the others.
     """
+    apply_settings()
     stages: dict[Task[..., Any], str] = {plagiarism: "to look at", violations: "to look at"}
     if get_settings().familiarity_model:
         stages[familiarity] = "competitions measured"

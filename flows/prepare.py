@@ -12,12 +12,12 @@ from common.settings import get_settings
 from competitions.editions import Edition
 from flows.naming import parameters, selection_name
 from flows.outcome import Outcome, finish, outcome_of
+from storage.dataset import Dataset
 from storage.datasets.cluster import cluster
-from storage.datasets.prepared import is_prepared
-from storage.store import Store
 from tasks.checksum import checksum
 from tasks.download import download
 from tasks.split import split
+from tasks.wiring.stores import already_prepared, open_store
 
 
 def _name() -> str:
@@ -34,22 +34,23 @@ def prepare(
     keep_raw: bool = False,
     skip_verification: bool = False,
 ) -> list[Outcome]:
-    """Prepare competitions; those that the store has already are reused, decided before any task is submitted.
+    """Prepare competitions. Already prepared ones are skipped before any task is submitted.
 
-    Raises `PartlyFailed` at the end if some failed; the others are done all the same.
+    Raises `PartlyFailed` at the end if some failed; the others are prepared nevertheless.
     """
-    place = Store(store)
+    place = open_store(store)
     place.check()
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:
-        if is_prepared(place, name, edition, raw_dir, verified=not skip_verification):
+        if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification):
             outcomes[name] = Outcome(name, "reused", "prepared already")
             tell(name, "reused", "prepared already")
         else:
             tell(name, "queued")
     todo = [name for name in competition_ids if name not in outcomes]
     if todo:
-        with cluster(get_settings()) as address:
+        settings = get_settings()
+        with cluster(settings.dask_address, settings.dask_workers) as address:
             chains: dict[str, list[PrefectFuture[Any]]] = {}
             for name in todo:
                 archive = download.submit(name, place.root, raw_dir, not skip_verification, edition)

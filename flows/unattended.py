@@ -29,6 +29,7 @@ from tasks.agent_run import run_row
 from tasks.aggregate import aggregate
 from tasks.grade import finished_grade, grade, grade_key
 from tasks.wiring.figures import chosen_thresholds
+from tasks.wiring.stores import open_store
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]
@@ -42,7 +43,7 @@ def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
 
 def chosen_store(store: str | None) -> Store:
     """The store of that URL, or of the worker's settings."""
-    return Store(store or get_settings().store)
+    return open_store(store)
 
 
 def name_of(agent: str) -> str:

@@ -1,1 +1,1 @@
-"""Where bytes live: one root on any fsspec file system, manifests, Parquet tables, and materialising on Dask."""
+"""The store: files below one root URL on any fsspec file system, downloads, prepared datasets, records, tables."""

@@ -1,18 +1,17 @@
-"""Local copies of prepared data: addressed by content, bounded in size, the longest unused going first.
+"""Cache of local copies of prepared data: addressed by content, bounded in size, least recently used removed first.
 
     <digest>/          the copy
-    <digest>.json      what it is, its size, whether it is complete; its time says when it was last used
-    <digest>.lock      held while the copy is made, or removed
-    <digest>.uses/     one file a user; a copy with a live one is never removed
+    <digest>.json      its label, its size, whether it is complete; the modification time is that of the last use
+    <digest>.lock      locked while the copy is made or removed
+    <digest>.uses/     one file a user; a copy with a live user is never removed
 
-A use is alive while the process that holds it lives, and for as long as it was promised to last: an agent goes on when
-the process that started it is killed, but no longer than its time limit.
+A user is live while its process lives, and for the time it asked for (`at_least`): an agent continues when the process
+that started it is killed, but no longer than its time limit.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.locks import locked
 from common.processes import alive, identity
 
 
@@ -33,7 +33,7 @@ class CacheFull(UserError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A copy in the cache. `used` is when it was last asked for, in seconds since 1970."""
+    """A copy in the cache. `used` is the time of its last use, in seconds since 1970."""
 
     digest: str
     label: str
@@ -53,15 +53,23 @@ class Cache:
     def use(
         self, digest: str, label: str, size: int, fill: Callable[[Path], None], at_least: float = 0
     ) -> Iterator[Path]:
-        """The folder of a copy, for the block and for `at_least` seconds if this process is killed.
+        """The folder of a copy. It is kept during the block, and for `at_least` seconds if this process is killed.
 
-        `fill` makes it if it is not there: it is given the folder, perhaps with what an interrupted call left, and must
-        write each file under its final name only when it is whole. Raises `CacheFull` if the disk has no room.
+        Args:
+            digest: of the content.
+            label: what it is, for people.
+            size: in bytes.
+            fill: creates the copy if it is missing. It receives the folder, which may hold files of an interrupted
+                call, and gives a file its final name only when it is complete.
+            at_least: seconds.
+
+        Raises:
+            CacheFull: the disk has no room.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         use = self._uses(digest) / f"{uuid.uuid4().hex}.json"
         try:
-            with self._locked(digest):
+            with locked(self._lock(digest), wait=True):
                 use.parent.mkdir(exist_ok=True)
                 self._write(use, {"holder": identity(), "until": time.time() + at_least if at_least else None})
                 record = self._record(digest)
@@ -76,7 +84,7 @@ class Cache:
             use.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
-        """All copies, the longest unused first."""
+        """All copies, the least recently used first."""
         found = []
         for path in self.folder.glob("*.json"):
             digest = path.stem
@@ -89,7 +97,7 @@ class Cache:
         return sorted(found, key=lambda entry: entry.used)
 
     def make_room(self, size: int) -> None:
-        """Remove copies until `size` bytes, which are noted already, fit into the limit. Raises `CacheFull`."""
+        """Remove copies until the limit holds; `entries` counts the `size` bytes already. Raises `CacheFull`."""
         entries = self.entries()
         total = sum(entry.bytes for entry in entries)
         for entry in entries:
@@ -104,23 +112,23 @@ class Cache:
             )
 
     def remove(self, digest: str) -> bool:
-        """Remove a copy unless it is in use or being made; returns whether it is gone."""
-        try:
-            with self._locked(digest, wait=False):
-                if self._in_use(digest):
-                    return False
-                trash = self.folder / f".trash-{uuid.uuid4().hex}"
-                with contextlib.suppress(FileNotFoundError):
-                    (self.folder / digest).rename(trash)
-                (self.folder / f"{digest}.json").unlink(missing_ok=True)
-                shutil.rmtree(trash, ignore_errors=True)
-                shutil.rmtree(self._uses(digest), ignore_errors=True)
-                return True
-        except BlockingIOError:
-            return False
+        """Remove a copy unless it is in use or being made; returns whether it was removed."""
+        with locked(self._lock(digest)) as mine:
+            if mine is None or self._in_use(digest):
+                return False
+            trash = self.folder / f".trash-{uuid.uuid4().hex}"
+            with contextlib.suppress(FileNotFoundError):
+                (self.folder / digest).rename(trash)
+            (self.folder / f"{digest}.json").unlink(missing_ok=True)
+            shutil.rmtree(trash, ignore_errors=True)
+            shutil.rmtree(self._uses(digest), ignore_errors=True)
+            return True
 
     def _in_use(self, digest: str) -> bool:
         return any(map(_lives, self._uses(digest).glob("*.json")))
+
+    def _lock(self, digest: str) -> Path:
+        return self.folder / f"{digest}.lock"
 
     def _uses(self, digest: str) -> Path:
         return self.folder / f"{digest}.uses"
@@ -140,12 +148,6 @@ class Cache:
         draft.write_text(json.dumps(value))
         draft.replace(path)
 
-    @contextlib.contextmanager
-    def _locked(self, digest: str, wait: bool = True) -> Iterator[None]:
-        with (self.folder / f"{digest}.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            yield
-
 
 def _lives(use: Path) -> bool:
     try:
@@ -153,7 +155,7 @@ def _lives(use: Path) -> bool:
     except FileNotFoundError:
         return False
     except ValueError:
-        return True  # written at this moment
+        return True  # it is being written
     return alive(record["holder"]) is not False or (record["until"] or 0) > time.time()
 
 

@@ -1,12 +1,12 @@
-"""Leases in the store: of several processes that want to do the same work, on whatever machines, one does it.
+"""Leases in the store: of several processes on any machines that want to do the same work, one does it.
 
-A lease is a row of generations, `locks/<name>/<generation>.json`. Whoever creates the next generation holds the lease;
-creating is exclusive (a hard link on local disks, `If-None-Match: *` on S3), so that two can never hold one generation.
-The holder rewrites its file every few seconds and marks it as released in the end. The next generation may be created
-when the newest one is released, or its holder is dead: at once if that was a process of this machine, else when the
-file has not changed for a while, by the clock of who watches it, so that clocks need not agree. A holder that was
-taken for dead finds a newer generation and raises `LeaseLost` before it publishes anything. The newest file stays,
-released: were it removed, a slow process could take an old number for a free one.
+A lease is a sequence of generations, `locks/<name>/<generation>.json`. Whoever creates the next generation holds the
+lease. Creation is exclusive (a hard link on local disks, `If-None-Match: *` on S3), so a generation has one holder.
+The holder rewrites its file every few seconds (a heartbeat) and marks it as released in the end. The next generation
+may be created when the newest one is released, or its holder is dead: at once if that was a process of this machine,
+else when the file has not changed for a while. That time is measured by the waiting process, so clocks need not agree.
+A holder that was taken for dead finds a newer generation and raises `LeaseLost` before it publishes anything. The file
+of the newest generation is kept after its release: without it, a slow process could create that generation again.
 """
 
 from __future__ import annotations
@@ -24,25 +24,30 @@ from typing import Any
 
 from common.errors import UserError
 from common.processes import alive, identity
-from competitions.editions import Edition
-from storage.remote import explain, passes
+from storage.dataset import Dataset
+from storage.remote import describe_error, is_transient
 from storage.store import Store
 
-BEAT = 5.0  # seconds between signs of life
-PATIENCE = 60.0  # seconds without one after which a holder elsewhere is taken for dead
+HEARTBEAT = 5.0  # seconds between heartbeats
+STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder on another machine is taken for dead
 
 
-def prepare_lease(competition_id: str, edition: Edition) -> str:
-    """The lease on preparing one dataset."""
-    return f"prepare/{edition}/{competition_id}"
+def prepare_lease(dataset: Dataset) -> str:
+    """Name of the lease on preparing a dataset."""
+    return f"prepare/{dataset.edition}/{dataset.competition_id}"
+
+
+def download_lease(competition_id: str) -> str:
+    """Name of the lease on downloading a competition's archive."""
+    return f"download/{competition_id}"
 
 
 class LeaseLost(UserError):
-    """Another process took over the work, because this one gave no sign of life for long."""
+    """Another process took over the work, because this one sent no heartbeat for too long."""
 
 
 class Lease:
-    """A lease that is held. `check` raises `LeaseLost` if it is no more; call it before publishing a result."""
+    """A lease that this process holds. Call `check` before publishing a result."""
 
     def __init__(self, store: Store, name: str, generation: int, record: dict[str, Any]) -> None:
         self._store, self._name, self._generation, self._record = store, name, generation, record
@@ -50,24 +55,24 @@ class Lease:
         self._thread = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
 
     def check(self) -> None:
-        """Raises `LeaseLost` if a newer generation exists."""
+        """Raise `LeaseLost` if another process took over."""
         if _newest(self._store, self._name)[0] != self._generation:
             raise LeaseLost(f"{self._name}: another process took over; run the same command again to see its result")
 
     def _beat(self) -> None:
-        while not self._ended.wait(BEAT):
-            with contextlib.suppress(Exception):  # a store that is away is the work's problem, not that of its lease
+        while not self._ended.wait(HEARTBEAT):
+            with contextlib.suppress(Exception):  # the work itself will report a store that is unreachable
                 self._write({**self._record, "beat": uuid.uuid4().hex})
 
     def _write(self, record: dict[str, Any]) -> None:
         self._store.write_json(_url(self._store, self._name, self._generation), record)
 
     def start(self) -> None:
-        """Begin giving signs of life."""
+        """Begin to send heartbeats."""
         self._thread.start()
 
     def release(self) -> None:
-        """Let others go on. A store that cannot be reached now lets them wait until the lease is stale."""
+        """Let others continue. If the store cannot be reached now, they wait until the lease is stale."""
         self._ended.set()
         self._thread.join()
         with contextlib.suppress(Exception):
@@ -81,27 +86,27 @@ def lease(
     *,
     on_wait: Callable[[str], None] = lambda _: None,
     wait: bool = True,
-    patience: float = PATIENCE,
+    stale_after: float = STALE_AFTER,
 ) -> Iterator[Lease | None]:
-    """Hold the lease `name` for the block; waits for its holder, telling `on_wait` who that is.
+    """Hold the lease `name` for the block. Another holder is waited for, and named to `on_wait`.
 
-    With `wait=False` yields None where somebody else holds it.
+    With `wait=False` yields None if another process holds it.
     """
-    watch = _Watch(patience)
+    watch = _Watch(stale_after)
     pause = threading.Event()
     while True:
         generation, record = _newest(store, name)
         if record is None or record.get("released") or watch.dead(generation, record):
             mine = {"holder": identity(), "host": socket.gethostname(), "beat": uuid.uuid4().hex}
             if _create(store, name, generation + 1, mine):
-                _forget(store, name, generation)
+                _remove_older(store, name, generation)
                 break
             continue
         if not wait:
             yield None
             return
         on_wait(f"for another process ({record.get('host', 'unknown')})")
-        pause.wait(min(1.0, patience / 4))
+        pause.wait(min(1.0, stale_after / 4))
     held = Lease(store, name, generation + 1, mine)
     held.start()
     try:
@@ -111,10 +116,10 @@ def lease(
 
 
 class _Watch:
-    """Tells whether the holder of a lease is dead."""
+    """Decides whether the holder of a lease is dead."""
 
-    def __init__(self, patience: float) -> None:
-        self._patience, self._seen, self._since = patience, "", time.monotonic()
+    def __init__(self, stale_after: float) -> None:
+        self._stale_after, self._seen, self._since = stale_after, "", time.monotonic()
 
     def dead(self, generation: int, record: dict[str, Any]) -> bool:
         known = alive(record.get("holder"))
@@ -123,7 +128,7 @@ class _Watch:
         seen = f"{generation} {record.get('beat')}"
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()
-        return time.monotonic() - self._since > self._patience
+        return time.monotonic() - self._since > self._stale_after
 
 
 def _url(store: Store, name: str, generation: int) -> str:
@@ -162,17 +167,17 @@ def _create(store: Store, name: str, generation: int, record: dict[str, Any]) ->
     except FileExistsError:
         return False
     except Exception as error:
-        # Stores have errors of their own for "it exists"; and a write that was repeated may have met its first half.
+        # Stores have different errors for "it exists", and a retried request may find what its first attempt created.
         written = store.read_json(_url(store, name, generation))
         if written is None:
-            if passes(error):
+            if is_transient(error):
                 raise
-            raise UserError(f"store {store.root}: cannot create a lease: {explain(error)}") from error
+            raise UserError(f"store {store.root}: cannot create a lease: {describe_error(error)}") from error
         return bool(written == record)
     return True
 
 
-def _forget(store: Store, name: str, up_to: int) -> None:
+def _remove_older(store: Store, name: str, up_to: int) -> None:
     for url in store.glob(f"locks/{name}/*.json"):
         if int(url.rsplit("/", 1)[1].removesuffix(".json")) <= up_to:
             with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""A public notebook as plain code: what is compared when a submission is checked for plagiarism."""
+"""Notebooks as plain code, as the plagiarism check compares it."""
 
 from __future__ import annotations
 

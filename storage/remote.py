@@ -1,16 +1,15 @@
-"""Object stores: how clients are made, how patient they are, and what their errors mean.
+"""Object stores: how clients are configured, how long they retry, and what their errors mean.
 
-Endpoint and credentials come from the usual AWS variables and files; settings (`MLEBENCH_S3_ENDPOINT_URL` ...) come
-before them. Everything that opens a store does so through fsspec, whose defaults `configure` sets for this process.
+Endpoint and credentials come from the usual AWS variables and files; `configure` overrides them. Everything that opens
+a store does so through fsspec, whose defaults for S3 are set here.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from dataclasses import dataclass
 from typing import Any
-
-from common.settings import get_settings
 
 # Standard mode waits up to 20 s between attempts: a server that restarts is back before the last of them.
 _PATIENT = {"retries": {"mode": "standard", "max_attempts": 8}, "connect_timeout": 10, "read_timeout": 60}
@@ -19,19 +18,39 @@ _QUICK = {"retries": {"mode": "standard", "max_attempts": 1}, "connect_timeout":
 _LASTING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
-def configure() -> None:
-    """Set fsspec's defaults for S3 in this process. Idempotent and cheap: call it before opening a URL."""
+@dataclass(frozen=True)
+class S3Options:
+    """How S3 is reached, where that differs from the usual AWS variables and files."""
+
+    endpoint_url: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = None
+
+    def __repr__(self) -> str:  # the credentials are secret
+        return f"S3Options(endpoint_url={self.endpoint_url!r})"
+
+
+_options = S3Options()  # global as fsspec's defaults are; kept until fsspec is imported, which takes 0.2 s
+
+
+def configure(options: S3Options) -> None:
+    """Have this process reach S3 as `options` say. Idempotent and cheap."""
+    global _options
+    _options = options
+
+
+def set_fsspec_defaults() -> None:
+    """Set fsspec's defaults for S3 as `configure` was told. Idempotent and cheap: call it before opening a URL."""
     from fsspec.config import conf
 
-    settings = get_settings()
     given: dict[str, Any] = {
-        "endpoint_url": settings.s3_endpoint_url
+        "endpoint_url": _options.endpoint_url
         or os.environ.get("AWS_ENDPOINT_URL_S3")
         or os.environ.get("AWS_ENDPOINT_URL"),
-        "key": settings.s3_access_key_id and settings.s3_access_key_id.get_secret_value(),
-        "secret": settings.s3_secret_access_key and settings.s3_secret_access_key.get_secret_value(),
+        "key": _options.access_key_id,
+        "secret": _options.secret_access_key,
     }
-    # Other processes write below the same root: a listing that is remembered is a listing that is wrong.
+    # Other processes write below the same root: a cached listing would be out of date.
     options = {"config_kwargs": _PATIENT, "use_listings_cache": False}
     options |= {name: value for name, value in given.items() if value}
     for protocol in ("s3", "s3a"):
@@ -39,19 +58,19 @@ def configure() -> None:
 
 
 def quick_options(url: str) -> dict[str, Any]:
-    """Options of a client that gives up soon, for questions that are asked before work starts."""
+    """Options of a client that gives up soon, for checks before work starts."""
     return {"config_kwargs": _QUICK} if url.startswith(("s3://", "s3a://")) else {}
 
 
-def passes(error: BaseException) -> bool:
-    """Whether trying again later may help: a network or a server that is away, but no full disk and no refusal."""
+def is_transient(error: BaseException) -> bool:
+    """Whether a retry may succeed: true for network and server failures, false for a full disk or denied access."""
     if isinstance(error, PermissionError) or getattr(error, "errno", None) in _LASTING:
         return False
     return isinstance(error, OSError | TimeoutError) or _is_connection_error(error)
 
 
 def _is_connection_error(error: BaseException) -> bool:
-    """Botocore's and aiohttp's errors are no OSErrors, and may come from a worker's process."""
+    """Botocore's and aiohttp's errors are not OSErrors, and may come from a worker's process."""
     try:
         from aiohttp import ClientError
         from botocore.exceptions import ConnectionError, HTTPClientError
@@ -60,8 +79,8 @@ def _is_connection_error(error: BaseException) -> bool:
     return isinstance(error, ConnectionError | HTTPClientError | ClientError)
 
 
-def explain(error: BaseException) -> str:
-    """A store's error in one line that says what to do."""
+def describe_error(error: BaseException) -> str:
+    """A store's error and its remedy in one line."""
     text = (str(error).splitlines() or [""])[0]
     text = type(error).__name__ if text in ("", "None") else text
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):

@@ -1,12 +1,12 @@
-"""The store: one root URL, and where everything lies below it.
+"""The store: one root URL, and the layout of everything below it.
 
 raw/<id>/<id>.zip                      + download.json (last)
 prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (last)
 runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
 tables/<table>/run_group=<run_group>/*.parquet
 reports/<run_group>/{summary.json, report.html, report.md}
-integrity/...                           what language models said of runs and texts, not to be asked again
-locks/<name>/<generation>.json          who works on what, see storage.lease
+integrity/...                           cached answers of language models about runs and texts
+locks/<name>/<generation>.json          leases, see storage.lease
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from competitions.editions import Edition
-from storage.remote import explain, quick_options
+from storage.dataset import Dataset
+from storage.remote import describe_error, quick_options
 from storage.writers import Destination, StoreError
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
@@ -35,7 +35,7 @@ def root_url(text: str) -> str:
 
 
 def fsspec_at(url: str) -> tuple[Any, str]:
-    """An impatient client and its path of `url`: for asking whether anything answers."""
+    """A client that gives up soon, and its path of `url`: for checks whether a server answers."""
     import fsspec
 
     fs, path = fsspec.core.url_to_fs(url, **quick_options(url))
@@ -57,14 +57,14 @@ class Store:
 
     @cached_property
     def top(self) -> Destination:
-        """The root as a destination. Raises `StoreError` for an unknown protocol."""
+        """The root as a `Destination`. Raises `StoreError` for an unknown protocol."""
         try:
             return Destination(self.root)
         except (ValueError, ImportError) as error:
             raise StoreError(f"store {self.root}: {error}") from error
 
     def check(self) -> None:
-        """Write, read and remove a probe. Raises `StoreError` saying what is wrong, soon if nothing answers."""
+        """Write, read and remove a probe. Raises `StoreError` with the cause; does not wait long for a server."""
         try:
             fs, root = self.top.fs, self.top.root
             if not self.top.local:
@@ -74,13 +74,13 @@ class Store:
                 Path(root).mkdir(parents=True, exist_ok=True)
             fs.pipe_file(probe, b"probe")
             if fs.cat_file(probe) != b"probe":
-                raise OSError("what was written is not what is read")
+                raise OSError("the content read differs from the content written")
             fs.rm_file(probe)
         except StoreError:
             raise
         except Exception as error:  # every file system has errors of its own
             raise StoreError(
-                f"store {self.root} cannot be written: {explain(error)}; choose another with --store"
+                f"store {self.root} cannot be written: {describe_error(error)}; choose another with --store"
             ) from error
 
     def url(self, *parts: str | int) -> str:
@@ -88,16 +88,16 @@ class Store:
         return "/".join([self.root, *map(str, parts)])
 
     def local(self, *parts: str | int) -> Path | None:
-        """The same as a local path, None if the store is not on this machine's file system."""
+        """The same as a local path, None if the store is not on a local file system."""
         return Path(self.top.path("/".join(map(str, parts)))) if self.top.local else None
 
     def raw(self, competition_id: str) -> str:
         """URL of a competition's download archive."""
         return self.url("raw", competition_id, f"{competition_id}.zip")
 
-    def prepared(self, edition: Edition, competition_id: str) -> str:
-        """URL of a prepared dataset."""
-        return self.url("prepared", edition, competition_id)
+    def prepared(self, dataset: Dataset) -> str:
+        """URL of a prepared dataset's folder."""
+        return self.url("prepared", dataset.edition, dataset.competition_id)
 
     def run(self, run_group: str, competition_id: str, seed: int) -> str:
         """URL of a run's folder."""
@@ -108,7 +108,7 @@ class Store:
         return url.removeprefix(self.root).strip("/")
 
     def exists(self, url: str) -> bool:
-        """Whether a file or folder is there."""
+        """Whether a file or folder exists."""
         return bool(self.top.fs.exists(self.top.path(self.relative(url))))
 
     def read_json(self, url: str) -> Any | None:
@@ -119,7 +119,7 @@ class Store:
             return None
 
     def write_json(self, url: str, value: Any) -> None:
-        """Write a small JSON file at once."""
+        """Write a small JSON file; readers see the old content or the new."""
         self.write(url, self.json_bytes(value))
 
     @staticmethod
@@ -128,7 +128,7 @@ class Store:
         return json.dumps(value, indent=1).encode()
 
     def write(self, url: str, content: bytes) -> None:
-        """Write a small file at once."""
+        """Write a small file; readers see the old content or the new."""
         self.top.write(self.relative(url), [content])
 
     def put(self, url: str, path: Path) -> None:
@@ -139,7 +139,7 @@ class Store:
     def remove(self, url: str) -> None:
         """Remove a file or folder; nothing happens if it does not exist."""
         path = self.top.path(self.relative(url))
-        with contextlib.suppress(FileNotFoundError):  # or gone meanwhile
+        with contextlib.suppress(FileNotFoundError):  # or removed meanwhile
             if self.top.fs.exists(path):
                 self.top.fs.rm(path, recursive=True)
 

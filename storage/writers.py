@@ -1,7 +1,7 @@
-"""Destinations: files written once, hashed while they are written, on any fsspec file system.
+"""Writing files below a root on any fsspec file system, hashed while they are written.
 
-Local files appear under their final name by a rename after the last byte; object stores show an object only when its
-upload is complete. Either way a reader never sees half a file under a final name.
+A local file gets its final name by a rename after the last byte; an object store shows an object only when its upload
+is complete. In both cases a reader never sees an incomplete file under a final name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StoreError(UserError):
 
 
 class Written(NamedTuple):
-    """What is known of a file after writing it. `hash` is BLAKE3; `md5` only where it was asked for."""
+    """Size and hashes of a file that was written. `hash` is BLAKE3; `md5` is None unless it was asked for."""
 
     bytes: int
     hash: str
@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 
 class HashingWriter(io.RawIOBase):
-    """Passes bytes on while hashing and counting them; cannot seek, so what is hashed is what is stored."""
+    """Writes to another file, hashing and counting the bytes; it cannot seek, so the hash is that of the file."""
 
     def __init__(self, sink: IO[bytes], md5: bool = False) -> None:
         self._sink = sink
@@ -63,18 +63,19 @@ class HashingWriter(io.RawIOBase):
 
 
 class Destination:
-    """A directory of the store that prepared files are written below.
+    """A directory, as a URL, that files are written below.
 
-    On this machine files are written under another name first: in the folder `drafts`, which whoever names one removes
-    in the end, or beside where they will be. What a killed process leaves is then not among the files of a dataset.
+    On a local file system, files are written under a temporary name first: in the folder `drafts` if one is given,
+    which the caller removes in the end, or beside their final place. With `drafts`, incomplete files of a killed
+    process are never among the files of a dataset.
     """
 
     def __init__(self, url: str, drafts: str = "") -> None:
         import fsspec
 
-        from storage.remote import configure
+        from storage.remote import set_fsspec_defaults
 
-        configure()
+        set_fsspec_defaults()
         self.fs, self.root = fsspec.core.url_to_fs(url)
         self.root = self.root.rstrip("/")
         self.local = self.fs.protocol in ("file", "local") or "file" in self.fs.protocol
@@ -86,13 +87,13 @@ class Destination:
         return f"{self.root}/{name}"
 
     def draft(self, path: str) -> str:
-        """Where to write what will be moved to `path`: another name for every writer, thread and machine."""
+        """A temporary name for a file that will be moved to `path`, unique among writers, threads and machines."""
         draft = f"{self.drafts or path}{'/' if self.drafts else '.'}{secrets.token_hex(6)}.partial"
         self.make_folder(draft)
         return draft
 
     def make_folder(self, path: str) -> None:
-        """Create the folder of `path` (remembered, so that thousands of files cost one call)."""
+        """Create the folder of `path`, once for all files in it."""
         folder = path[: path.rindex("/")]
         if folder not in self._folders and self.local:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
@@ -100,10 +101,10 @@ class Destination:
 
     @contextlib.contextmanager
     def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
-        """A writer for `name`; the file exists once the block ends without an error, and not before.
+        """A writer for `name`; the file exists when the block has ended without an error.
 
-        `size` is the number of bytes to expect, where that is known and large: S3 takes an object in at most 10,000
-        parts, which at the usual 8 MiB end at 80 GB.
+        `size` is the expected number of bytes, needed for large files only: S3 accepts an object in at most 10,000
+        parts, which is 80 GB with the usual parts of 8 MiB.
         """
         path = self.path(name)
         self.make_folder(path)
@@ -129,23 +130,23 @@ class Destination:
             raise
 
     def write(self, name: str, pieces: Iterable[bytes], md5: bool = False) -> Written:
-        """Write the pieces one after the other."""
+        """Write a file of these pieces."""
         with self.open(name, md5) as writer:
             for piece in pieces:
                 writer.write(piece)
         return writer.written()
 
     def copy(self, name: str, source: IO[bytes], md5: bool = False) -> Written:
-        """Write all of a stream."""
+        """Write a file with the rest of a stream."""
         with self.open(name, md5) as writer:
             shutil.copyfileobj(source, writer, BLOCK)
         return writer.written()
 
     def put(self, name: str, data: bytes, md5: bool = False) -> Written:
-        """Write a small file that is in memory, with as few system calls as possible.
+        """Write a small file with as few system calls as possible.
 
-        On this machine a new file gets its final name at once and its bytes in one call: of tens of thousands of small
-        files each rename would cost as much again. A file that is there already is replaced as `open` does it.
+        A new local file is created under its final name and written in one call: with tens of thousands of small
+        files, renaming each would double the cost. A file that exists is replaced as `open` does it.
         """
         path = self.path(name)
         self.make_folder(path)
@@ -154,10 +155,10 @@ class Destination:
                 return self.write(name, [data], md5)
         except FileExistsError:
             return self.write(name, [data], md5)
-        return _known(data, md5)
+        return _hashed(data, md5)
 
     def link(self, name: str, source: str, md5: bool = False) -> Written | None:
-        """A plain local file under another name, read once for its hash; None where its bytes must be copied."""
+        """Link or clone a plain local file, and read it once for its hash; None if its bytes have to be copied."""
         if not self.local:
             return None
         path = self.path(name)
@@ -169,8 +170,8 @@ class Destination:
         try:
             count = os.readv(descriptor, [block])
             if count < len(block):
-                return _known(block[:count], md5)
-            hasher = HashingWriter(_Nowhere(), md5)
+                return _hashed(block[:count], md5)
+            hasher = HashingWriter(_NullSink(), md5)
             while count:
                 hasher.write(block[:count])
                 count = os.readv(descriptor, [block])
@@ -180,7 +181,7 @@ class Destination:
 
 
 def _create(path: str, data: bytes) -> bool:
-    """Write a new file whole, or not at all (False). Raises `FileExistsError` if there is one of that name."""
+    """Write a complete new file and return True, or leave no file. Raises `FileExistsError` if the name is taken."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
         whole = os.write(descriptor, data) == len(data)
@@ -194,28 +195,28 @@ def _create(path: str, data: bytes) -> bool:
     return whole
 
 
-def _known(data: bytes | memoryview, md5: bool) -> Written:
+def _hashed(data: bytes | memoryview, md5: bool) -> Written:
     return Written(len(data), _blake3()(data).hexdigest(), hashlib.md5(data).hexdigest() if md5 else None)
 
 
 def _block() -> memoryview:
-    """A buffer for all files that a thread reads: of a new one for each, the system would have to clear every page."""
+    """A thread's buffer for all files it reads: for a new one each time, the system would have to clear every page."""
     if not hasattr(_of_thread, "block"):
         _of_thread.block = memoryview(bytearray(BLOCK))
     block: memoryview = _of_thread.block
     return block
 
 
-_of_thread = threading.local()
+_of_thread = threading.local()  # global: a buffer lives as long as its thread, whichever destination it reads for
 
 
 @cache
 def _blake3() -> Any:
-    from blake3 import blake3  # asked for once a file: looking it up each time would show
+    from blake3 import blake3  # used once a file: importing it each time is measurable
 
     return blake3
 
 
-class _Nowhere(io.BytesIO):
+class _NullSink(io.BytesIO):
     def write(self, data: Any) -> int:
         return len(data)

@@ -22,7 +22,8 @@ from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
 from sandbox.secrets import resolve
 from sandbox.services.run_services import RunServices
-from storage.datasets.prepared import held_part
+from storage.dataset import Dataset
+from storage.datasets.prepared import local_copy
 from storage.keys import content_key
 from storage.runs.evidence.seal import seal
 from storage.runs.paths import RUN
@@ -31,6 +32,7 @@ from tasks.wiring.backends import backend
 from tasks.wiring.conditions import run_conditions
 from tasks.wiring.services import run_services
 from tasks.wiring.slots import slot
+from tasks.wiring.stores import local_cache
 
 _SLACK = 3600.0  # seconds from fetching the data to the start of the agent, and from its end to the last file kept
 
@@ -113,7 +115,7 @@ def agent_run(
     longest = limits.time_limit_seconds + _SLACK
     with (
         slot("agents"),
-        held_part(place, competition_id, edition, "public", settings.scratch, at_least=longest) as prepared,
+        local_copy(place, Dataset(edition, competition_id), "public", local_cache(), at_least=longest) as prepared,
     ):
         competition = registry.get(competition_id)
         where = hashlib.blake2b(f"{place.root} {run_group} {competition_id} {seed} {key}".encode(), digest_size=8)

@@ -1,12 +1,10 @@
-"""Step 1: the competition's archive in the store.
+"""Step 1: download a competition's archive into the store.
 
-The retries here are for the store. The Kaggle source has its own, see `storage.sources.kaggle.retry`; what that gives
-up on is not tried again.
+The retries here are for the store. The Kaggle source has its own (`storage.sources.kaggle.retry`); its final errors are
+not retried.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from prefect import task
 from prefect.tasks import exponential_backoff
@@ -14,13 +12,12 @@ from prefect.tasks import exponential_backoff
 from common.progress import tell
 from competitions import registry
 from competitions.editions import Edition
-from storage.datasets.prepared import is_prepared
-from storage.lease import lease
-from storage.sources import source_for
+from storage.dataset import Dataset
+from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire, recorded
-from storage.store import Store
 from tasks.wiring.retries import can_pass
 from tasks.wiring.slots import slot
+from tasks.wiring.stores import already_prepared, download_source, open_store
 
 
 @task(
@@ -34,21 +31,23 @@ from tasks.wiring.slots import slot
 def download(
     competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
 ) -> str:
-    """Fetch the archive if the store has no complete one; returns its hash.
+    """Download the archive unless the store has it complete; returns its hash.
 
-    Another process that does so already is waited for; it may also have prepared the dataset and removed the archive.
+    If another process downloads it already, that is waited for; it may even have prepared the dataset and removed the
+    archive.
     """
-    place = Store(store)
+    place = open_store(store)
 
     def waiting(reason: str) -> None:
         tell(competition_id, "waiting", reason)
 
-    with slot("downloads"), lease(place, f"download/{competition_id}", on_wait=waiting):
+    with slot("downloads"), lease(place, download_lease(competition_id), on_wait=waiting):
         competition = registry.get(competition_id)
-        source = source_for(competition, Path(raw_dir) if raw_dir else None)
+        source = download_source(competition_id, raw_dir)
         tell(competition_id, "download", source.name)
         known = recorded(place, competition, source)
-        if known is not None and is_prepared(place, competition_id, edition, raw_dir, verified=False):
+        dataset = Dataset(edition, competition_id)
+        if known is not None and already_prepared(place, dataset, raw_dir, verified=False):
             return known["hash"]
         record = acquire(
             place,

@@ -15,6 +15,7 @@ from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.familiarity import correlation, mean_probability
+from storage.dataset import Dataset
 from storage.keys import content_key
 from storage.sources.kaggle.kernels import read_index
 from storage.sources.kaggle.pages import OFFICIAL
@@ -95,7 +96,7 @@ def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> I
     Kaggle's own description is taken where it has been fetched (`mlebench prepare --official-description`): ours is
     written anew, so that no model can have seen it.
     """
-    official = f"{store.prepared(edition, competition_id)}/public/{OFFICIAL}"
+    official = f"{store.prepared(Dataset(edition, competition_id))}/public/{OFFICIAL}"
     if store.exists(official):
         yield "description", _text(store, official)
     else:

@@ -11,19 +11,20 @@ from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
 from common.progress import tell
-from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
 from grading.report import GradedSubmission
 from grading.workers.shared import shared_grader
-from storage.datasets.prepared import committed_key, held_part
+from storage.dataset import Dataset
+from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
 from storage.runs.paths import RUN
 from storage.store import Store
 from tasks.agent_run import run_row
 from tasks.wiring.figures import chosen_thresholds
 from tasks.wiring.snapshots import store_snapshots
+from tasks.wiring.stores import local_cache
 
 GRADE = "grade.json"
 
@@ -79,9 +80,10 @@ def grade_run(
     """
     competition = registry.get(run["competition_id"])
     thresholds = chosen_thresholds(place, competition.facts, leaderboard)
-    version = committed_key(place, edition, competition.id) or ""
+    dataset = Dataset(edition, competition.id)
+    version = committed_key(place, dataset) or ""
     with (
-        held_part(place, competition.id, edition, "private", get_settings().scratch) as prepared,
+        local_copy(place, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
         shared_grader(competition, prepared, edition, version, thresholds) as grader,
     ):
@@ -108,4 +110,4 @@ def grade_run(
 
 def prepared_key_of(store: Store, edition: Edition, competition_id: str) -> str:
     """The key of the dataset in the store; empty if it is not prepared (the run will then say so)."""
-    return committed_key(store, edition, competition_id) or ""
+    return committed_key(store, Dataset(edition, competition_id)) or ""

@@ -79,10 +79,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _catalog_only() -> Iterator[None]:
-    """Competition folders that a test adds are gone after it."""
+def _own_registry() -> Iterator[None]:
+    """Competition folders that a test adds are not known to the next one."""
     yield
-    registry.extend([])
+    registry.extend(())
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import Any
 from competitions import registry
 from competitions.competition import Competition
 from competitions.editions import Edition
+from storage.datasets import prepare
 
 ARCHIVE = Path(__file__).parent / "parity" / "packs.tar.xz"
 
@@ -83,7 +84,7 @@ class PreparedCompetitions:
         found = Prepared(competition, raw, self.root / f"prepared-{edition}" / competition.id, edition, expected)
         with self._once(f"{competition.id}-{edition}") as missing:
             if missing:
-                competition.prepare(raw, found.path, edition=edition, params=found.params)
+                prepare(competition.id, raw, found.path, edition=edition, params=found.params)
         return found
 
     @contextmanager

@@ -57,6 +57,7 @@ def command(
     overrides = _parameters(params)
     downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in chosen}
     from grading.selfcheck.run import check_download, check_prepared
+    from storage.datasets import prepare
 
     failed = 0
     for name in chosen:
@@ -66,7 +67,7 @@ def command(
             if prepared:
                 results = check_prepared(competition, prepared, edition)
             else:
-                results = check_download(competition, downloads[name], Path(folder), edition, overrides)
+                results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
             verdicts = [_show(result) for result in results]
         failed += any(verdicts)
     click.echo(f"{len(chosen) - failed} of {len(chosen)} competitions pass")

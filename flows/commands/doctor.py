@@ -57,7 +57,7 @@ def command(
             ("disk", lambda: health.check_disk(place, ids)),
             ("scratch", lambda: health.check_scratch(settings)),
             ("memory", lambda: health.check_memory(settings.agents)),
-            ("kaggle", lambda: health.check_access(ids, raw)),
+            ("kaggle", lambda: health.check_access(ids, raw, settings.network_timeout)),
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", health.check_prefect),
             ("docker", health.check_docker),

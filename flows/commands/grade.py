@@ -119,10 +119,11 @@ def _grade(
 
     Raises `UserError` if the competition is unknown or not prepared, or its leaderboard was to be fetched and is not.
     """
-    from common.settings import get_settings
     from grading.workers import grade_many
-    from storage.datasets.prepared import held_part
+    from storage.dataset import Dataset
+    from storage.datasets.prepared import local_copy
     from tasks.wiring.figures import chosen_thresholds
+    from tasks.wiring.stores import local_cache
 
     competition = registry.get(name)
     options: dict[str, Any] = {
@@ -143,7 +144,8 @@ def _grade(
             order.append(number)
             yield path, line.submission_path
 
-    with held_part(store, name, edition, "private", get_settings().scratch) as prepared, local_copies() as fetch:
+    dataset = Dataset(edition, name)
+    with local_copy(store, dataset, "private", local_cache()) as prepared, local_copies() as fetch:
         for grade in grade_many(competition, prepared, edition, fetched(fetch), **options):
             number = order.popleft()
             grades[number] = grade

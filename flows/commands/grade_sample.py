@@ -25,15 +25,16 @@ def command(
     It is read in a process with limits on memory, time and size. Exit code 1 if there is no valid submission.
     """
     competition = registry.get(competition_id)
-    from common.settings import get_settings
     from grading.workers import IsolatedGrader
-    from storage.datasets.prepared import held_part
+    from storage.dataset import Dataset
+    from storage.datasets.prepared import local_copy
     from tasks.wiring.figures import chosen_thresholds
+    from tasks.wiring.stores import local_cache
 
     place = open_store(store, data_dir)
     thresholds = chosen_thresholds(place, competition.facts, leaderboard)
     with (
-        held_part(place, competition_id, edition, "private", get_settings().scratch) as prepared,
+        local_copy(place, Dataset(edition, competition_id), "private", local_cache()) as prepared,
         IsolatedGrader(competition, prepared, edition, thresholds=thresholds) as grader,
     ):
         result = grader.grade(submission)

@@ -25,9 +25,13 @@ def command(competition_id: str, top: int, store: str | None, data_dir: Path | N
         raise UserError(f"{competition_id} is not on Kaggle: it has no public notebooks")
     place = open_store(store, data_dir)
     place.check()
+    from common.settings import get_settings
     from storage.sources.kaggle.kernels import pull_kernels
 
-    kernels = pull_kernels(place, competition_id, top, tell=lambda line: click.echo(line, err=True))
+    def report(line: str) -> None:
+        click.echo(line, err=True)
+
+    kernels = pull_kernels(place, competition_id, top, report, get_settings().network_timeout)
     for kernel in kernels:
         click.echo(f"{kernel.votes:6} votes  {kernel.ref}")
     click.echo(

@@ -50,6 +50,7 @@ def command(competition_id: str, refresh: bool, as_json: bool, store: str | None
 
 
 def _refresh(competition: Competition, store: str | None, data_dir: Path | None) -> None:
+    from common.settings import get_settings
     from storage.sources.kaggle import leaderboard
     from tasks.wiring import figures
 
@@ -58,7 +59,7 @@ def _refresh(competition: Competition, store: str | None, data_dir: Path | None)
         raise UserError(f"{facts.id} is not on Kaggle: there is nothing to refresh")
     place = open_store(store, data_dir)
     place.check()
-    teams = leaderboard.fetch_leaderboard(facts.id)
+    teams = leaderboard.fetch_leaderboard(facts.id, get_settings().network_timeout)
     found, percentiles = figures.compare(teams, facts), figures.compare_percentiles(teams, facts)
     url = leaderboard.write_leaderboard(place, facts.id, teams)
     click.echo("  Kaggle now")

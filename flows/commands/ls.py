@@ -31,7 +31,7 @@ def command(run_group: str | None, store: str | None, data_dir: Path | None) -> 
 
 def readable(store: Store) -> Store:
     """The store itself, once it has answered. Raises `StoreError` soon if nothing does."""
-    from storage.remote import explain
+    from storage.remote import describe_error
     from storage.store import fsspec_at
     from storage.writers import StoreError
 
@@ -40,7 +40,7 @@ def readable(store: Store) -> Store:
             fs, root = fsspec_at(store.root)
             fs.exists(root)
         except Exception as error:  # every file system has errors of its own
-            raise StoreError(f"store {store.root} cannot be read: {explain(error)}") from error
+            raise StoreError(f"store {store.root} cannot be read: {describe_error(error)}") from error
     return store
 
 

@@ -11,6 +11,7 @@ import click
 
 import competitions
 from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
 from competitions.facts import ID_PATTERN
 
@@ -42,7 +43,7 @@ def command(competition_id: str, into: Path) -> None:
         text = text.replace("my-competition", competition_id).replace("My competition", title)
         (folder / name).write_text(text, "utf-8")
     click.echo(f"Made {folder}. It runs as it is; next:")
-    places = [place for place in os.environ.get("MLEBENCH_COMPETITIONS", "").split(os.pathsep) if place]
+    places = [str(place) for place in get_settings().competitions]
     if not any(Path(place).expanduser().resolve() == folder.parent for place in places):
         click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*places, str(folder.parent)])}")
     click.echo(f"  mlebench check {competition_id}")

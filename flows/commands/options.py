@@ -70,11 +70,11 @@ def store_option(function: Function) -> Function:
 
 def open_store(store: str | None, data_dir: Path | None) -> Store:
     """The store that the options or the settings name."""
-    from common.settings import get_settings
+    from tasks.wiring.stores import open_store as at
 
     if store and data_dir:
         raise click.UsageError("--store and --data-dir name the same thing; give one")
-    return Store(store or (str(data_dir) if data_dir else get_settings().store))
+    return at(store or (str(data_dir) if data_dir else None))
 
 
 def edition_option(function: Function) -> Function:

@@ -40,10 +40,11 @@ def command(
     place = open_store(store, data_dir)
     place.check()
     raw = raw_directory(raw_dir)
-    from storage.datasets.prepared import is_prepared
+    from storage.dataset import Dataset
+    from tasks.wiring.stores import already_prepared
 
     verified = not skip_verification
-    todo = [name for name in ids if not is_prepared(place, name, edition, raw, verified)]
+    todo = [name for name in ids if not already_prepared(place, Dataset(edition, name), raw, verified)]
     if not todo:
         click.echo(f"{len(ids)} reused: all prepared already in {place.root}")
         return _official(ids, place, edition) if official else 0
@@ -70,16 +71,20 @@ def _require_room(store: Store, ids: list[str]) -> None:
 
 def _official(ids: list[str], store: Store, edition: Any) -> int:
     """Lay Kaggle's description beside ours for all that are prepared; returns the exit code."""
+    from common.settings import get_settings
     from competitions import registry
+    from storage.dataset import Dataset
     from storage.datasets.prepared import committed_key
-    from storage.sources.kaggle.pages import lay_official
+    from storage.sources.kaggle.pages import write_official_description
 
-    code = 0
+    code, timeout = 0, get_settings().network_timeout
     for competition in map(registry.get, ids):
-        if competition.facts.source != "kaggle" or committed_key(store, edition, competition.id) is None:
+        dataset = Dataset(edition, competition.id)
+        if competition.facts.source != "kaggle" or committed_key(store, dataset) is None:
             continue
         try:
-            click.echo(f"{competition.id}: {lay_official(store, competition, edition)}")
+            url = write_official_description(store, dataset, competition, timeout)
+            click.echo(f"{competition.id}: {url}")
         except UserError as error:
             click.echo(f"mlebench: {error}", err=True)
             code = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from common.errors import UserError
 from competitions.scoring.errors import InvalidSubmission
@@ -30,8 +30,29 @@ class Result:
     problems: tuple[str, ...] = ()
 
 
+class Prepare(Protocol):
+    """Prepares the download `raw` into the directory `out` and returns the manifest."""
+
+    def __call__(
+        self,
+        competition_id: str,
+        raw: Path,
+        out: Path,
+        edition: Edition,
+        params: Mapping[str, Any] | None,
+        folder: Path | None,
+    ) -> pd.DataFrame:
+        """See `storage.datasets.prepare`."""
+        ...
+
+
 def check_download(
-    competition: Competition, raw: Path | None, scratch: Path, edition: Edition, params: Mapping[str, Any] | None = None
+    competition: Competition,
+    raw: Path | None,
+    scratch: Path,
+    edition: Edition,
+    prepare_with: Prepare,
+    params: Mapping[str, Any] | None = None,
 ) -> Iterator[Result]:
     """Prepare twice below `scratch`, then run every check. `raw` is the download, None for a bundled one."""
     if raw is None:
@@ -45,7 +66,7 @@ def check_download(
     manifests: list[pd.DataFrame] = []
 
     def prepare(name: str) -> list[str]:
-        manifests.append(competition.prepare(raw, scratch / name, edition=edition, params=params))
+        manifests.append(prepare_with(competition.id, raw, scratch / name, edition, params, competition.folder))
         return []
 
     def repeat() -> list[str]:

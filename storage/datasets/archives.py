@@ -1,4 +1,4 @@
-"""Building archives of members of a download: zip, tar and 7z."""
+"""Build zip, tar and 7z archives from members of a download."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _build_zip(target: str, archive: Archive, download: Download, destination: D
                 writer.add_folder(folder)
             for name, content in _entries(archive, download):
                 if isinstance(content, _Stored):
-                    writer.take_over(name, content.entry, content)
+                    writer.copy_compressed(name, content.entry, content)
                 else:
                     writer.add(name, content, archive.stored)
         except BaseException:
@@ -45,7 +45,7 @@ def _build_zip(target: str, archive: Archive, download: Download, destination: D
 
 
 class _Stored:
-    """A member's bytes as they are stored, which a zip archive can take over."""
+    """A member's compressed bytes, which a zip archive can copy as they are."""
 
     def __init__(self, container: ZipContainer, member: str) -> None:
         self.entry, self.pieces = container.entry(member), container.checked(member)
@@ -69,7 +69,7 @@ def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterab
         container = containers[label]
         if not container.random_access:
             sequential[label][member].append(name)
-        elif _can_take_over(container, member, archive):
+        elif _can_copy_compressed(container, member, archive):
             yield name, _Stored(container, member)
         else:
             with container.open(member) as file:
@@ -82,7 +82,7 @@ def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterab
 
 
 class _Containers(dict[str, Container]):
-    """The containers of a download by the label of members; looked for once, not once a member."""
+    """The containers of a download by the label of members, each looked up once."""
 
     def __init__(self, download: Download) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class _Containers(dict[str, Container]):
         return self[label]
 
 
-def _can_take_over(container: Container, name: str, archive: Archive) -> TypeGuard[ZipContainer]:
+def _can_copy_compressed(container: Container, name: str, archive: Archive) -> TypeGuard[ZipContainer]:
     if archive.kind != "zip" or archive.stored or not isinstance(container, ZipContainer):
         return False
     return container.entry(name).method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -105,10 +105,9 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _build_tar(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
-    """A plain tar, members sorted by name, without times and owners: the same bytes whoever builds it.
+    """A reproducible plain tar: members sorted by name, without times and owners.
 
-    Members are put at their computed offsets, so that a source that can only be read from front to back (a .tar.gz)
-    is read once, in its own order.
+    Members are written at computed offsets, so that a sequential source (a .tar.gz) is read once, in its own order.
     """
     if not archive.portable:
         raise TypeError(f"{target}: tar archives are built of members")
@@ -152,7 +151,7 @@ def _build_7z(target: str, archive: Archive, download: Download, destination: De
 
 
 def _scratch(destination: Destination) -> str | None:
-    """Large scratch files lie beside a local destination: the system's temporary directory may be small memory."""
+    """Folder of large temporary files: beside a local destination, as the system's may be a small memory disk."""
     if not destination.local:
         return None
     folder = destination.drafts or destination.root

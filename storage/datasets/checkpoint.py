@@ -1,4 +1,4 @@
-"""How far a dataset is, noted beside it: what an interrupted run has finished, a later one need not do again."""
+"""Checkpoint of a dataset: finished chunks, so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from storage.datasets.manifest import Columns
 from storage.datasets.plan import Chunk
 from storage.writers import Destination
 
-_FOLDER = ".progress"
-DRAFTS = f"{_FOLDER}/drafts"
-"""Where files of a dataset that are being written lie."""
+FOLDER = ".progress"
+DRAFTS = f"{FOLDER}/drafts"
+"""Folder of the temporary files of a dataset."""
 
 
 class Size(NamedTuple):
-    """How much a chunk is."""
+    """Number of files and bytes of a chunk."""
 
     files: int
     bytes: int
 
 
-class Journal:
-    """The notes of one run, in `.progress/<key>/` of the dataset; those of other content are not its own."""
+class Checkpoint:
+    """The plan and the finished chunks of one run, in `.progress/<key>/` of the dataset."""
 
     def __init__(self, destination: Destination, key: str) -> None:
-        self.destination, self.folder = destination, f"{_FOLDER}/{key or 'once'}"
+        self.destination, self.folder = destination, f"{FOLDER}/{key or 'once'}"
 
-    def note(self, name: str, rows: Columns) -> None:
-        """A chunk is done: keep its rows of the manifest."""
+    def save_rows(self, name: str, rows: Columns) -> None:
+        """Save the manifest rows of a finished chunk."""
         self._write(f"done-{name}", rows)
 
-    def plan(self, chunks: Iterable[Chunk]) -> None:
-        """What there is to do. A run without a plan starts from the beginning, so this comes after "declared"."""
+    def save_plan(self, chunks: Iterable[Chunk]) -> None:
+        """Save the plan. A run without one starts from the beginning, so the rows of "declared" are saved before."""
         sizes = []
         for number, chunk in enumerate(chunks):
             self._write(f"todo-{number}", chunk.task)
             sizes.append(Size(chunk.files, chunk.bytes))
         self._write("sizes", sizes)
 
-    def todo(self, number: int) -> list[Any]:
+    def load_task(self, number: int) -> list[Any]:
         """The packed task of a chunk."""
         task: list[Any] = self._read(f"todo-{number}")
         return task
 
-    def resume(self) -> tuple[dict[str, Columns], list[Size] | None]:
-        """(finished chunks by name, sizes of all chunks) of an interrupted run, ({}, None) if there is none."""
+    def load(self) -> tuple[dict[str, Columns], list[Size] | None]:
+        """(rows of finished chunks by name, sizes of all chunks) of an interrupted run; ({}, None) without one."""
         fs, folder = self.destination.fs, self.destination.path(self.folder)
         fs.invalidate_cache()
         if not fs.exists(f"{folder}/sizes.json"):
@@ -57,9 +57,9 @@ class Journal:
         return done, [Size(*size) for size in self._read("sizes")]
 
     def clear(self) -> None:
-        """Remove all notes, other runs' too."""
+        """Remove the checkpoints of all runs of this dataset."""
         with contextlib.suppress(FileNotFoundError):
-            self.destination.fs.rm(self.destination.path(_FOLDER), recursive=True)
+            self.destination.fs.rm(self.destination.path(FOLDER), recursive=True)
 
     def _read(self, name: str) -> Any:
         return json.loads(self.destination.fs.cat_file(self.destination.path(f"{self.folder}/{name}.json")))

@@ -1,4 +1,4 @@
-"""Dask: a local cluster by default, an existing scheduler by address; and the executor that runs chunks on it."""
+"""Dask: a local cluster or an existing scheduler, and the executor that runs chunks on it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pickle
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from common.errors import UserError
-from common.settings import Settings
 
 _PRELOAD = ["storage.datasets.preloaded"]
 
@@ -23,19 +23,19 @@ class ClusterError(UserError):
 
 
 @contextlib.contextmanager
-def cluster(settings: Settings) -> Iterator[str]:
-    """The address of a scheduler: the one in the settings, or that of a local cluster that lives for the block.
+def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
+    """The address of a scheduler: `address`, or that of a local cluster of `workers` processes during the block.
 
-    Raises `ClusterError` if the existing scheduler does not answer.
+    Raises `ClusterError` if no scheduler answers at `address`.
     """
-    if settings.dask_address:
-        _connect(settings.dask_address)
-        yield settings.dask_address
+    if address:
+        _connect(address).close()
+        yield address
         return
     import dask
     from distributed import LocalCluster
 
-    # Workers that die while the cluster closes are not news, nor is a port that another cluster uses.
+    # Hide warnings of workers that end while the cluster closes, and of a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     _prepare_forkserver()
     with (
@@ -44,21 +44,21 @@ def cluster(settings: Settings) -> Iterator[str]:
         ),
         warnings.catch_warnings(action="ignore", category=UserWarning),
         LocalCluster(
-            n_workers=settings.dask_workers,
+            n_workers=workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
-            silence_logs=logging.CRITICAL,  # a task's error reaches whoever gave it
-            env=dict(os.environ),  # the server of forks may have been started with another one
+            silence_logs=logging.CRITICAL,  # the error of a task reaches its caller
+            env=dict(os.environ),  # the fork server may have been started with a different environment
         ) as local,
     ):
         yield local.scheduler_address
 
 
 def _prepare_forkserver() -> None:
-    """Have workers forked from a process that has imported what they need: they start, and stop, in no time.
+    """Have workers forked from a process that has imported their modules, so that they start quickly.
 
-    distributed would first import all of its optional packages here, to name them to that process.
+    Without this, distributed would import all of its optional packages in this process first.
     """
     import distributed.utils
 
@@ -78,18 +78,31 @@ def _connect(address: str) -> Any:
 
 
 def _call(packed: bytes) -> Any:
-    function, *arguments = pickle.loads(packed)
+    set_up, function, *arguments = pickle.loads(packed)
+    if set_up is not None:
+        _set_up_once(set_up)
     return function(*arguments)
 
 
-class DaskExecutor:
-    """Runs functions of this package over values on a Dask scheduler."""
+@cache  # global: once a worker process, whichever task comes first
+def _set_up_once(set_up: Callable[[], None]) -> None:
+    set_up()
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+
+class DaskExecutor:
+    """Runs functions of this package over values on a Dask scheduler.
+
+    Args:
+        address: of the scheduler.
+        set_up: called once in each worker process before its first task. It is sent by name, so it must be a function
+            of a module.
+    """
+
+    def __init__(self, address: str, set_up: Callable[[], None] | None = None) -> None:
+        self.address, self.set_up = address, set_up
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
-        """Results in the order in which they are done. An error of one value cancels the rest and is raised here."""
+        """Results in the order of completion. The error of one value cancels the rest and is raised here."""
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker, as_completed
@@ -98,9 +111,9 @@ class DaskExecutor:
             return
         client = _connect(self.address)
         try:
-            # Writing a file is done for its effect: equal arguments must not be taken for equal results. As bytes, for
-            # Dask would search every list in a value for futures, which takes longer than the work on small files.
-            calls = [pickle.dumps((function, value, *fixed)) for value in values]
+            # As bytes: Dask would search every list in a value for futures, which takes longer than the work on small
+            # files. With random keys and pure=False: the tasks write files, so equal calls must not be deduplicated.
+            calls = [pickle.dumps((self.set_up, function, value, *fixed)) for value in values]
             keys = [f"{function.__name__}-{uuid.uuid4()}" for _ in calls]
             futures = [
                 client.submit(_call, call, key=key, pure=False, retries=2)
@@ -111,13 +124,14 @@ class DaskExecutor:
                     yield future.result()
             except KilledWorker as error:
                 raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
-            except CancelledError as error:  # nobody else cancels what is waited for
+            except CancelledError as error:  # only a scheduler that disappears cancels these futures
                 raise ClusterError(
-                    f"the Dask scheduler at {self.address} went away; start it, and run the same command again to go on"
+                    f"the connection to the Dask scheduler at {self.address} was lost; start it, and run the same "
+                    "command again to resume"
                 ) from error
             finally:
-                # The scheduler tells every client what was cancelled; one that is just connecting takes that for a
-                # broken handshake and fails. So nothing is cancelled that is done.
+                # Cancel unfinished futures only: the scheduler announces every cancellation to all clients, and one
+                # that is just connecting takes the announcement for a broken handshake and fails.
                 unfinished = [future for future in futures if not future.done()]
                 if unfinished and client.status == "running":
                     client.cancel(unfinished)

@@ -1,4 +1,4 @@
-"""Carrying out operations: one value in, one written file out. This runs on workers."""
+"""Carry out operations of a declaration: write files and return their manifest rows. Runs on workers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import NamedTuple
 
-from competitions.competition import Competition
 from competitions.preparing.archives.containers import Container, DirectoryContainer
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation
 from competitions.preparing.download import Download
 from storage.datasets.archives import build
+from storage.datasets.job import Preparable
 from storage.datasets.manifest import Columns, Done, columns_of, joined
 from storage.writers import Destination, Written
 
-_SMALL = 1 << 20  # a file up to this size is read whole and written in one call
-_UPLOADS = 16  # small objects on their way to an object store at one time, a worker: each takes long and costs little
+_SMALL = 1 << 20  # files up to this size are read whole and written in one call
+_UPLOADS = 16  # concurrent uploads of small objects by a worker: each is mostly waiting for the server
 
 
 class Task(NamedTuple):
-    """A file to write: part, path below it, how, and whether its MD5 is wanted."""
+    """A file to write: its part, its path below that, the operation, and whether to compute its MD5."""
 
     part: str
     path: str
@@ -36,13 +36,13 @@ class Task(NamedTuple):
 
     @property
     def computed(self) -> bool:
-        """True if it holds what `prepare` computed: it must be done by the process that ran it."""
+        """Whether it holds content that prepare.py computed: only the process that ran prepare.py can write it."""
         how = self.operation
         return isinstance(how, Content) or (isinstance(how, Archive) and not how.portable)
 
     @property
     def source(self) -> str:
-        """What the manifest says of the file's origin."""
+        """The column `source` of the manifest."""
         match self.operation:
             case Archive():
                 return f"archive of {len(self.operation.entries)}"
@@ -53,9 +53,9 @@ class Task(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Members of one archive to be copied, column by column; of those numbered in `checked` the MD5 is wanted.
+    """Members of one archive to copy, as columns; MD5s are computed of the rows numbered in `checked`.
 
-    A hundred thousand copies as objects cost more to make, to send and to note than the copying of small files.
+    Columns, because a hundred thousand objects would cost more to create, send and save than copying small files.
     """
 
     archive: str
@@ -66,7 +66,7 @@ class Copies(NamedTuple):
     checked: list[int]
 
     def at(self, rows: Sequence[int]) -> Copies:
-        """Those of these numbers, in this order."""
+        """The rows of these numbers, in this order."""
         wanted = set(self.checked)
         return Copies(
             self.archive,
@@ -78,8 +78,8 @@ class Copies(NamedTuple):
         )
 
 
-def gathered(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
-    """Tasks (given as plain tuples, too) with the copies from each archive put together, after all others."""
+def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
+    """Tasks, with all copies from one archive as one `Copies`; these come last."""
     others: list[Task | Copies] = []
     copies: dict[str, Copies] = {}
     for part, path, operation, md5 in tasks:
@@ -100,11 +100,11 @@ def gathered(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | C
 
 
 def execute(
-    tasks: Iterable[Task | Copies], competition: Competition, download: Download, destination: Destination
+    tasks: Iterable[Task | Copies], competition: Preparable, download: Download, destination: Destination
 ) -> Columns:
     """Write the files of `tasks` below `destination`; returns their manifest rows.
 
-    Idempotent: doing a task again writes the same bytes under the same name.
+    Idempotent: repeating a task writes the same bytes under the same name.
     """
     done: list[Columns] = []
     for task in tasks:
@@ -135,7 +135,7 @@ def _copy(copies: Copies, container: Container, destination: Destination) -> lis
 
 
 def _places(copies: Copies) -> Iterator[tuple[str, str, bool]]:
-    """(name below the prepared directory, member, whether its MD5 is wanted) of each."""
+    """(name below the prepared directory, member, whether to compute its MD5) of each row."""
     checked = set(copies.checked)
     for row, (part, path, name) in enumerate(zip(copies.parts, copies.paths, copies.names, strict=True)):
         yield f"{part}/{path}", name, row in checked
@@ -173,13 +173,13 @@ def _stream(copies: Copies, container: Container, destination: Destination) -> l
     for name, file in container.stream(wanted):
         (row, first, md5), *others = wanted[name]
         done[row] = destination.copy(first, file, md5)
-        for row, place, md5 in others:  # a one-pass container gives a member's bytes once only
+        for row, place, md5 in others:  # a sequential container yields a member's bytes only once
             with destination.fs.open(destination.path(first), "rb") as again:
                 done[row] = destination.copy(place, again, md5)
     return [done[row] for row in range(len(copies.names))]
 
 
-def _write(task: Task, competition: Competition, download: Download, destination: Destination) -> Written:
+def _write(task: Task, competition: Preparable, download: Download, destination: Destination) -> Written:
     operation = task.operation
     if isinstance(operation, Content):
         return destination.write(task.name, operation.pieces(), task.md5)

@@ -1,4 +1,4 @@
-"""Fetching prepared files from an object store to this machine, many at one time, each compared with its hash."""
+"""Download prepared files from an object store, many at a time, and compare each with its hash."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SMALL = 8 * BLOCK
 
 
 class DamagedFile(StoreError):
-    """What the store holds is not what was prepared."""
+    """A file in the store is missing or differs from the one that was prepared."""
 
 
 def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], folder: Path) -> None:
     """Fetch files (path below `url`, bytes, BLAKE3) to the same paths below `folder`, read-only.
 
-    Those that are there with the right size are kept: a name is only given to a file that was whole and right. Raises
+    Files that exist with the right size are skipped: only complete and verified files get their final name. Raises
     `DamagedFile`.
     """
     root = store.top.path(store.relative(url))

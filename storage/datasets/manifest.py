@@ -1,4 +1,4 @@
-"""The manifest: one row a prepared file, kept column by column until it is a table."""
+"""The manifest: one row a prepared file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Done(NamedTuple):
 
 
 Columns = list[list[Any]]
-"""Rows of the manifest, column by column in the order of `Done`: plain JSON, and one object where rows are many."""
+"""Rows of the manifest as columns in the order of `Done`: plain JSON, and few objects for many rows."""
 
 
 def columns_of(rows: Iterable[Done]) -> Columns:
@@ -30,7 +30,7 @@ def columns_of(rows: Iterable[Done]) -> Columns:
 
 
 def joined(parts: Iterable[Columns]) -> Columns:
-    """The rows of all parts, one after the other."""
+    """The rows of all parts, concatenated."""
     whole = columns_of([])
     for part in parts:
         for column, more in zip(whole, part, strict=True):

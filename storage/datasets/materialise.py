@@ -2,14 +2,13 @@
 
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
-1. `declare` runs prepare.py on one worker, writes what prepare computed (tables and other content) and cuts the rest
-   (copies, archives of members, derived files) into chunks of bounded bytes, which it leaves in the journal as values.
-2. The executor carries them out, in this process or on Dask. What is sent to a worker is the job (competition, edition,
-   source URL, destination URL) and a chunk's number.
+1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), cuts the rest
+   (copies, archives of members, derived files) into chunks of bounded bytes, and saves them in the checkpoint.
+2. The executor carries out the chunks, in this process or on Dask. A worker receives the job (competition, edition,
+   source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and, last of all, the commit marker are written. A dataset without the marker does not exist.
 
-The journal lies in `.progress/<key>/`. Every chunk that is done leaves its manifest rows there, so that a run that was
-killed goes on after the last finished chunk.
+The checkpoint (`.progress/<key>/`) holds the manifest rows of every finished chunk, so that a killed run resumes.
 """
 
 from __future__ import annotations
@@ -17,20 +16,19 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from competitions import registry
-from competitions.competition import Competition
-from competitions.editions import Edition
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
-from storage.datasets.checkpoint import DRAFTS, Journal, Size
-from storage.datasets.execute import Copies, Task, execute, gathered
+from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
+from storage.datasets.execute import Copies, Task, execute, group_copies
+from storage.datasets.job import Job, load_competition
 from storage.datasets.manifest import Columns, manifest_of
-from storage.datasets.memory import give_back
+from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan, unpack
 from storage.writers import Destination
 
@@ -42,24 +40,8 @@ MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
 
 
-class Job(NamedTuple):
-    """Which dataset is being prepared; all a worker needs beside the package."""
-
-    competition: str
-    folder: str | None
-    edition: Edition
-    params: dict[str, Any]
-    raw: str
-    out: str
-    key: str = ""
-
-    def load(self) -> Competition:
-        """The competition itself."""
-        return Competition.load(Path(self.folder)) if self.folder else registry.get(self.competition)
-
-
 class Progress(NamedTuple):
-    """How far a dataset is: files and bytes written, of how many."""
+    """Files and bytes of a dataset that are written, and their totals."""
 
     files: int
     files_total: int
@@ -68,7 +50,7 @@ class Progress(NamedTuple):
 
 
 class Executor(Protocol):
-    """Runs a function over values, in any order, and yields the results as they come."""
+    """Runs a function over values, in any order, and yields results as they complete."""
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
         """`function(value, *fixed)` for each value."""
@@ -76,43 +58,41 @@ class Executor(Protocol):
 
 
 class Serial:
-    """The executor of one process."""
+    """An executor that runs everything in this process, in order."""
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
-        """One after the other."""
+        """`function(value, *fixed)` for each value."""
         for value in values:
             yield function(value, *fixed)
 
 
 def materialise(
-    competition_id: str,
-    raw: str,
-    out: str,
+    job: Job,
     *,
-    edition: Edition = "v1",
-    params: Mapping[str, Any] | None = None,
-    folder: Path | None = None,
     executor: Executor | None = None,
-    key: str = "",
     on_progress: Callable[[Progress], None] | None = None,
     before_commit: Callable[[], None] | None = None,
 ) -> pd.DataFrame:
-    """Prepare a competition from the download at `raw` into `out`; returns the manifest.
+    """Prepare a dataset; returns its manifest.
 
-    `raw` and `out` are local paths or fsspec URLs. `key` identifies the content (see `storage.keys`): progress of an
-    interrupted run with the same key is continued, what other content left is removed. `before_commit` may raise to
-    have nothing published (see `storage.lease`). Raises `DownloadError` for a damaged or incomplete download.
+    Args:
+        job: what to prepare, and where.
+        executor: runs the chunks; in this process by default.
+        on_progress: called at the start and after each chunk.
+        before_commit: may raise to prevent the commit; see `storage.lease.Lease.check`.
+
+    Raises:
+        DownloadError: the download is damaged or incomplete.
     """
     executor = executor or Serial()
-    destination = Destination(out, DRAFTS)
-    job = Job(competition_id, str(folder) if folder else None, edition, dict(params or {}), raw, out, key)
-    journal = Journal(destination, key)
-    unmark(destination)
-    done, sizes = journal.resume() if key else ({}, None)
+    destination = Destination(job.out, DRAFTS)
+    checkpoint = Checkpoint(destination, job.key)
+    remove_commit_marker(destination)
+    done, sizes = checkpoint.load() if job.key else ({}, None)
     if sizes is None:
-        make_way(destination)
+        clear_destination(destination)
         next(iter(executor.map(declare, [job])))
-        done, sizes = journal.resume()
+        done, sizes = checkpoint.load()
         assert sizes is not None
     counter = _Counter(done, sizes, on_progress)
     todo = [number for number in range(len(sizes)) if f"{number}" not in done]
@@ -123,62 +103,62 @@ def materialise(
     if before_commit:
         before_commit()
     _commit(destination, manifest, job)
-    journal.clear()
+    checkpoint.clear()
     found: pd.DataFrame = manifest.to_pandas()
     return found
 
 
 def declare(job: Job) -> None:
-    """Run prepare.py, write what it computed, note that and what remains in the journal. Runs on a worker."""
-    competition = job.load()
+    """Run prepare.py, write what it computed, and save the plan of the rest. Runs on a worker."""
+    competition = load_competition(job)
     destination = Destination(job.out, DRAFTS)
     download = _download(job)
     preparation = competition.declare(download, job.edition, job.params)
     checked = competition.facts.checksums.prepared
-    tasks = gathered((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
+    tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
     here = [task for task in tasks if isinstance(task, Task) and task.computed]
     if "description.md" not in preparation.public.operations:
         text = competition.description.encode()
         here.append(Task("public", "description.md", Content(lambda: [text])))
     elsewhere = [task for task in tasks if isinstance(task, Copies) or not task.computed]
-    journal = Journal(destination, job.key)
-    journal.note("declared", execute(here, competition, download, destination))
-    journal.plan(plan(elsewhere, download))
+    checkpoint = Checkpoint(destination, job.key)
+    checkpoint.save_rows("declared", execute(here, competition, download, destination))
+    checkpoint.save_plan(plan(elsewhere, download))
     del preparation, tasks, here, elsewhere  # tables, perhaps large ones
-    give_back()
+    release_memory()
 
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
-    """Carry out a chunk of the journal's plan and note it as done. Runs on a worker."""
+    """Carry out a chunk of the plan and save its rows. Runs on a worker."""
     destination = Destination(job.out, DRAFTS)
-    journal = Journal(destination, job.key)
-    rows = execute([unpack(journal.todo(number))], job.load(), _download(job), destination)
-    journal.note(f"{number}", rows)
+    checkpoint = Checkpoint(destination, job.key)
+    task = unpack(checkpoint.load_task(number))
+    rows = execute([task], load_competition(job), _download(job), destination)
+    checkpoint.save_rows(f"{number}", rows)
     return number, rows
 
 
-_open: dict[tuple[Any, ...], Download] = {}
-
-
 def _download(job: Job) -> Download:
-    # One view a worker: an archive's directory is read once, not once a chunk. A replaced file is another one.
-    identity: tuple[Any, ...] = (job.raw, job.key)
+    """The job's download."""
+    identity: tuple[int, ...] = ()
     with contextlib.suppress(OSError):
         stat = Path(job.raw.removeprefix("file://")).stat()
-        identity += (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    if identity not in _open:
-        _open.clear()
-        _open[identity] = Download.open(job.raw)
-    return _open[identity]
+        identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a file that was replaced is another download
+    return _open_download(job.raw, job.key, identity)
+
+
+@lru_cache(maxsize=1)  # global: between its chunks a worker keeps nothing else, and reading a zip's directory is slow
+def _open_download(raw: str, _key: str, _identity: tuple[int, ...]) -> Download:
+    return Download.open(raw)
 
 
 class _Counter:
-    """Tells how far a dataset is."""
+    """Counts finished files and bytes and reports them."""
 
     def __init__(
         self, done: dict[str, Columns], chunks: list[Size], on_progress: Callable[[Progress], None] | None
     ) -> None:
-        self._tell = on_progress
+        self._on_progress = on_progress
         self._files = len(done["declared"][0])  # its bytes are not known beforehand, so they do not count
         self._bytes = 0
         self._total = Progress(0, self._files + sum(chunk.files for chunk in chunks), 0, sum(c.bytes for c in chunks))
@@ -187,7 +167,7 @@ class _Counter:
         self._report()
 
     def add(self, rows: Columns) -> None:
-        """A chunk is done."""
+        """A chunk is finished."""
         self._count(rows)
         self._report()
 
@@ -196,8 +176,8 @@ class _Counter:
         self._bytes += sum(rows[2])
 
     def _report(self) -> None:
-        if self._tell:
-            self._tell(self._total._replace(files=self._files, bytes=self._bytes))
+        if self._on_progress:
+            self._on_progress(self._total._replace(files=self._files, bytes=self._bytes))
 
 
 def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
@@ -208,7 +188,7 @@ def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
     pq.write_table(manifest, content)
     destination.write(MANIFEST, [content.getvalue()])
     marker = {
-        "competition": job.competition,
+        "competition": job.competition_id,
         "edition": job.edition,
         "key": job.key,
         "files": len(manifest),
@@ -218,14 +198,14 @@ def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
     destination.write(MARKER, [json.dumps(marker).encode()])
 
 
-def make_way(destination: Destination) -> None:
-    """Remove all that an earlier dataset left: a file that the new one does not have must not stay in it."""
-    for name in (".progress", "public", "private"):
+def clear_destination(destination: Destination) -> None:
+    """Remove the files of an earlier dataset, so that none of them remains in the new one."""
+    for name in (FOLDER, "public", "private"):
         with contextlib.suppress(FileNotFoundError):
             destination.fs.rm(destination.path(name), recursive=True)
 
 
-def unmark(destination: Destination) -> None:
-    """Remove the commit marker: from here on the dataset does not exist, until it is complete again."""
+def remove_commit_marker(destination: Destination) -> None:
+    """Remove the commit marker: from now on the dataset does not exist, until it is committed again."""
     with contextlib.suppress(FileNotFoundError):
         destination.fs.rm_file(destination.path(MARKER))

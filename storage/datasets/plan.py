@@ -1,4 +1,4 @@
-"""What is to be done, as values that travel: chunks of bounded bytes, plain JSON."""
+"""The plan of a dataset: chunks of bounded size as plain JSON values, which can be sent to workers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from storage.datasets.execute import Copies, Task
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000
-_FILE_COST = 16 << 10  # bytes that opening and creating a file is worth: keeps chunks of tiny files small
-_ONE_PASS = (".7z", ".gz", ".tgz")  # from front to back: whoever wants a member reads all before it
+_FILE_COST = 16 << 10  # creating a file takes as long as copying so many bytes: keeps chunks of tiny files small
+# Sequential formats: reaching a member means decompressing everything before it.
+_SEQUENTIAL = (".7z", ".gz", ".tgz")
 
 
 class Chunk(NamedTuple):
-    """Work for one worker at a time: how many files, how many bytes, and the packed task."""
+    """A unit of work of one worker: number of files and bytes, and the packed task."""
 
     files: int
     bytes: int
@@ -25,22 +26,22 @@ class Chunk(NamedTuple):
 
 
 def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
-    """Chunks: copies of bounded bytes and number, in the order in which their archive holds them; all else one by one.
+    """Chunks of copies, bounded in bytes and files and in storage order; every other task is a chunk of its own.
 
-    Raises `TypeError` for content that `prepare` computed: it cannot travel.
+    Raises `TypeError` for content that prepare.py computed: it cannot be sent to a worker.
     """
     chunks = []
     for task in tasks:
         if isinstance(task, Copies):
             copies = in_storage_order(task, download.view(task.archive).container)
-            chunks += [Chunk(len(each.names), sum(each.sizes), pack(each)) for each in cut(copies)]
+            chunks += [Chunk(len(each.names), sum(each.sizes), pack(each)) for each in split_copies(copies)]
         else:
             chunks.append(Chunk(1, size_of(task), pack(task)))
     return chunks
 
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:
-    """Copies in the order in which their archive holds them: drawn at random, they would be read at random."""
+    """Copies in the order in which the archive stores them, so that it is read sequentially."""
     rows = {name: row for row, name in enumerate(copies.names)}
     order = [rows[name] for name in container.sizes if name in rows]
     if len(order) < len(copies.names):  # a member goes to several places, or (a `KeyError`) is not there
@@ -49,9 +50,9 @@ def in_storage_order(copies: Copies, container: Container) -> Copies:
     return copies.at(order)
 
 
-def cut(copies: Copies) -> Iterator[Copies]:
-    """Pieces of bounded bytes and number of files, but all of an archive that is read from front to back in one."""
-    if copies.archive.endswith(_ONE_PASS):
+def split_copies(copies: Copies) -> Iterator[Copies]:
+    """Copies in pieces of bounded bytes and number of files; those from a sequential archive stay in one piece."""
+    if copies.archive.endswith(_SEQUENTIAL):
         yield copies
         return
     start = size = 0
@@ -64,7 +65,7 @@ def cut(copies: Copies) -> Iterator[Copies]:
 
 
 def size_of(task: Task) -> int:
-    """Bytes that carrying out the task reads, 0 where that is not known."""
+    """Bytes that the task reads; 0 if unknown."""
     match task.operation:
         case Archive(entries=entries):
             return sum(getattr(entry, "size", 0) for _, entry in entries)
@@ -73,7 +74,7 @@ def size_of(task: Task) -> int:
 
 
 def pack(task: Task | Copies) -> list[Any]:
-    """A task as JSON values. Raises `TypeError` for content that `prepare` computed."""
+    """A task as JSON values. Raises `TypeError` for content that prepare.py computed."""
     if isinstance(task, Copies):
         return ["copies", *task]
     part, path, operation, md5 = task
@@ -85,11 +86,11 @@ def pack(task: Task | Copies) -> list[Any]:
         case Derived(function, arguments):
             return ["derived", part, path, md5, function, list(arguments)]
         case _:
-            raise TypeError(f"{part}/{path}: computed content does not travel")
+            raise TypeError(f"{part}/{path}: computed content cannot be sent to a worker")
 
 
 def unpack(packed: list[Any]) -> Task | Copies:
-    """The task that `pack` packed."""
+    """The task that `pack` was given."""
     kind, *rest = packed
     if kind == "copies":
         return Copies(*rest)

@@ -1,6 +1,6 @@
-"""What makes a process a good Dask worker; `dask worker ADDRESS --preload storage.datasets.preloaded`.
+"""Imports and tuning of a Dask worker: `dask worker ADDRESS --preload storage.datasets.preloaded`.
 
-The workers of a local cluster are forked from a process that has imported this: they start, and stop, in no time.
+The workers of a local cluster are forked from a process that has imported this module, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -8,12 +8,20 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
-from storage.datasets.memory import keep_blocks
+from storage.datasets.memory import retain_freed_memory
 
-for name in ("distributed", "distributed.nanny", "storage.datasets.materialise", "pandas", "pyarrow.compute", "blake3"):
+for name in (
+    "distributed",
+    "distributed.nanny",
+    "storage.datasets.materialise",
+    "pandas",
+    "pyarrow.compute",
+    "blake3",
+    "pydantic_settings",  # a worker's `set_up` may read settings
+):
     import_module(name)
-# It stays for good: workers that make a hundred thousand small values need not look through it for garbage each time.
+# These objects live as long as the process: garbage collection need not traverse them again and again.
 gc.collect()
 gc.freeze()
 gc.set_threshold(50_000, 20, 20)
-keep_blocks()
+retain_freed_memory()

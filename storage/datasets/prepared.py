@@ -1,122 +1,136 @@
-"""Prepared datasets as the store knows them: committed under a key, verified, and as a local directory."""
+"""Prepared datasets of a store: which content is committed and verified, and local copies of it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.settings import get_settings, params_of
 from competitions import registry
 from competitions.competition import Competition
 from competitions.editions import Edition
 from storage.cache import Cache
+from storage.dataset import Dataset
 from storage.datasets.fetch import fetch_all
+from storage.datasets.job import Preparable
 from storage.datasets.materialise import MARKER
 from storage.datasets.verify import ChecksumMismatch, read_manifest, verify
-from storage.keys import content_key, prepared_key
-from storage.sources import source_for
+from storage.keys import content_key
+from storage.sources import Source
 from storage.sources.acquire import recorded
 from storage.store import Store
 
 _VERIFIED = "verified.json"
 
 
-def committed_key(store: Store, edition: Edition, competition_id: str) -> str | None:
-    """The content key of a complete dataset, None if there is none."""
-    marker: dict[str, Any] | None = store.read_json(store.prepared(edition, competition_id) + f"/{MARKER}")
+def prepared_key(
+    competition: Competition, download_hash: str, edition: Edition, params: Mapping[str, Any] | None = None
+) -> str:
+    """Content key of a prepared dataset: its download, the competition's code, the edition and the parameters."""
+    return content_key(download_hash, competition.fingerprint("prepare"), edition, competition.params(params))
+
+
+def committed_key(store: Store, dataset: Dataset) -> str | None:
+    """The content key that is committed now, whatever `dataset.key` says; None if there is no complete dataset."""
+    marker: dict[str, Any] | None = store.read_json(f"{store.prepared(dataset)}/{MARKER}")
     return None if marker is None else marker["key"]
 
 
-def is_verified(store: Store, edition: Edition, competition_id: str, key: str) -> bool:
-    """Whether the dataset committed under `key` has passed `check`."""
-    record = store.read_json(store.prepared(edition, competition_id) + f"/{_VERIFIED}")
-    return record is not None and record["key"] == key
+def is_verified(store: Store, dataset: Dataset) -> bool:
+    """Whether the dataset with this key has passed `check`."""
+    record = store.read_json(f"{store.prepared(dataset)}/{_VERIFIED}")
+    return record is not None and record["key"] == dataset.key
 
 
-def is_prepared(store: Store, competition_id: str, edition: Edition, raw_dir: str | None, verified: bool) -> bool:
-    """Whether the store has this dataset, made of what the source serves by the code as it is now."""
-    competition = registry.get(competition_id)
-    record = recorded(store, competition, source_for(competition, Path(raw_dir) if raw_dir else None))
+def is_prepared(
+    store: Store, dataset: Dataset, source: Source, params: Mapping[str, Any] | None = None, verified: bool = True
+) -> bool:
+    """Whether the store has the dataset that the current code makes of what `source` serves now.
+
+    Args:
+        store: where the dataset is.
+        dataset: edition and competition; the key is computed.
+        source: of the download.
+        params: overrides of the competition's parameters.
+        verified: whether it must have passed `check`.
+    """
+    competition = registry.get(dataset.competition_id)
+    record = recorded(store, competition, source)
     if record is None:
         return False
-    key = prepared_key(competition, record["hash"], edition, params_of(competition_id))
-    if committed_key(store, edition, competition_id) != key:
+    key = prepared_key(competition, record["hash"], dataset.edition, params)
+    if committed_key(store, dataset) != key:
         return False
-    return not verified or is_verified(store, edition, competition_id, key)
+    return not verified or is_verified(store, Dataset(dataset.edition, dataset.competition_id, key))
 
 
-def check(store: Store, competition: Competition, edition: Edition, key: str) -> int:
-    """Verify the dataset committed under `key` and note that it passed; returns how many MD5s were compared.
+def check(store: Store, dataset: Dataset, competition: Preparable) -> int:
+    """Verify the dataset and record that it passed; returns the number of files compared with published MD5s.
 
-    Raises `ChecksumMismatch` naming the files that are not those of the published benchmark, or that are damaged.
+    Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. A damaged dataset
+    loses its commit marker, so that it is prepared again.
     """
-    result = verify(store, competition, edition)
+    result = verify(store, dataset, competition)
     if result.damaged:
-        store.remove(store.prepared(edition, competition.id) + f"/{MARKER}")
+        store.remove(f"{store.prepared(dataset)}/{MARKER}")
         raise ChecksumMismatch(
-            f"{competition.id}: {_some(result.damaged)} missing or of the wrong size; run prepare again"
+            f"{dataset.competition_id}: {_some(result.damaged)} missing or of the wrong size; run prepare again"
         )
     if result.different:
         raise ChecksumMismatch(
-            f"{competition.id}: {_some(result.different)} differ from the published benchmark; "
-            "is the download the right one? --skip-verification goes on all the same"
+            f"{dataset.competition_id}: {_some(result.different)} differ from the published benchmark; check that the "
+            "download is the right one, or pass --skip-verification to use the files"
         )
-    store.write_json(store.prepared(edition, competition.id) + f"/{_VERIFIED}", {"key": key})
+    store.write_json(f"{store.prepared(dataset)}/{_VERIFIED}", {"key": dataset.key or committed_key(store, dataset)})
     return result.compared
 
 
 @contextlib.contextmanager
-def held_part(
-    store: Store, competition_id: str, edition: Edition, part: str, scratch: Path, at_least: float = 0
-) -> Iterator[Path]:
-    """The directory on this machine that holds `part` ("public" or "private") of a dataset, for the block.
+def local_copy(store: Store, dataset: Dataset, part: str, cache: Cache, at_least: float = 0) -> Iterator[Path]:
+    """A local directory that has one part of a dataset, during the block; yields the directory above the part.
 
-    A store on this machine is used in place; from an object store the files are fetched into the cache below `scratch`,
-    each compared with its hash, and stay at least for the block; `at_least` seconds if this process is killed. Yields
-    the directory above `part`. Raises `UserError` if the dataset is not prepared, or the store's copy damaged.
+    A local store is used in place. From an object store the files are fetched into the cache and compared with their
+    hashes.
+
+    Args:
+        store: where the dataset is.
+        dataset: which one.
+        part: "public" or "private".
+        cache: of local copies; unused with a local store.
+        at_least: seconds for which the copy is kept if this process is killed.
+
+    Raises:
+        UserError: the dataset is not prepared, or the store's copy is damaged.
     """
-    key = committed_key(store, edition, competition_id)
-    if key is None:
-        raise UserError(
-            f"{competition_id} ({edition}) is not prepared in {store.root}; run: mlebench prepare -c {competition_id}"
-        )
-    here = store.local("prepared", edition, competition_id)
+    key = committed_key(store, dataset)
+    if key is None or dataset.key not in (None, key):
+        raise UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")
+    here = store.local("prepared", dataset.edition, dataset.competition_id)
     if here is not None:
         yield here
         return
-    manifest = read_manifest(store, edition, competition_id)
+    manifest = read_manifest(store, dataset)
     rows = manifest.loc[manifest["part"] == part, ["path", "bytes", "hash"]]
     files = list(rows.itertuples(index=False, name=None))
-    url = f"{store.prepared(edition, competition_id)}/{part}"
+    url = f"{store.prepared(dataset)}/{part}"
 
     def fill(folder: Path) -> None:
         fetch_all(store, url, files, folder / part)
 
-    cache = Cache(scratch / "cache", get_settings().cache_limit)
-    digest = content_key(part, files)
-    size = int(rows["bytes"].sum())
-    with cache.use(digest, f"{competition_id} {edition} {part}", size, fill, at_least) as root:
+    label = f"{dataset.competition_id} {dataset.edition} {part}"
+    with cache.use(content_key(part, files), label, int(rows["bytes"].sum()), fill, at_least) as root:
         if part == "public":
-            _copy_official(store, edition, competition_id, root / part)
+            _copy_official_description(store, dataset, root / part)
         yield root
 
 
-_held = contextlib.ExitStack()  # never closed: what `local_part` hands out stays until the process ends
-
-
-def local_part(store: Store, competition_id: str, edition: Edition, part: str, scratch: Path) -> Path:
-    """As `held_part`, for as long as this process lives."""
-    return _held.enter_context(held_part(store, competition_id, edition, part, scratch))
-
-
-def _copy_official(store: Store, edition: Edition, competition_id: str, folder: Path) -> None:
-    """Kaggle's own description, where it was asked for: it is no part of the dataset and may come later, or go."""
+def _copy_official_description(store: Store, dataset: Dataset, folder: Path) -> None:
+    """Kaggle's own description, if the store has it: not part of the dataset, so it may come and go."""
     from storage.sources.kaggle.pages import OFFICIAL
 
-    path = store.top.path(store.relative(store.prepared(edition, competition_id)) + f"/public/{OFFICIAL}")
+    path = store.top.path(store.relative(f"{store.prepared(dataset)}/public/{OFFICIAL}"))
     if store.top.fs.exists(path):
         store.top.fs.get_file(path, str(folder / OFFICIAL))
     else:

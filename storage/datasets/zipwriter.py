@@ -1,7 +1,7 @@
-"""Writing zip archives front to back.
+"""Write zip archives sequentially.
 
-An archive is written by one worker, several of them side by side. Cutting one into segments would gain little: members
-that are taken over as they are cost a read, a check and a write, which is what the disk is bound by.
+One worker writes an archive; several archives are written in parallel. Writing one archive in parallel segments would
+gain little: copying a compressed member costs a read, a CRC check and a write, which are bound by the disk.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class ZipWriter:
-    """A zip archive written front to back, with fixed times, that takes over compressed members as they are."""
+    """A zip archive with fixed times, written sequentially; compressed members can be copied as they are."""
 
     def __init__(self, sink: HashingWriter) -> None:
-        # Tens of thousands of small members become few large writes.
+        # Collects small members into large writes.
         self._buffer = io.BufferedWriter(sink, BLOCK)
         self._zip = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
 
@@ -45,11 +45,11 @@ class ZipWriter:
         info.external_attr = (0o40755 << 16) | 0x10
         self._zip.writestr(info, b"")
 
-    def take_over(self, name: str, source: Entry, compressed: Iterable[Buffer]) -> None:
-        """A member of another archive without inflating and deflating it: header, then its bytes as stored."""
+    def copy_compressed(self, name: str, source: Entry, compressed: Iterable[Buffer]) -> None:
+        """Copy a member of another archive without decompressing it."""
         info = self._info(name, source.method)
         info.CRC, info.file_size, info.compress_size = source.crc, source.size, source.compressed
-        archive: Any = self._zip  # zipfile has no public way to add bytes that are compressed already
+        archive: Any = self._zip  # zipfile has no public way to add compressed bytes
         info.header_offset = archive.fp.tell()
         archive._writecheck(info)
         archive.fp.write(info.FileHeader())
@@ -61,12 +61,12 @@ class ZipWriter:
         archive._didModify = True
 
     def abandon(self) -> None:
-        """Write no more: what is half written will be discarded."""
+        """Stop writing; the incomplete file will be discarded."""
         archive: Any = self._zip
         archive._didModify, archive.fp = False, None
 
     def close(self) -> None:
-        """Write the directory."""
+        """Write the central directory."""
         self._zip.close()
         self._buffer.flush()
         self._buffer.detach()

@@ -1,17 +1,20 @@
-"""Where downloads come from: `bundled` (made from installed libraries), `local` (a directory), `kaggle`."""
+"""Sources of downloads: `bundled` (made from installed libraries), `local` (a directory), `kaggle`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from competitions.competition import Competition
-from storage.sources.source import Remote, Source, SourceChanged, Tell
+from storage.sources.source import NETWORK_TIMEOUT, RemoteSource, Report, Source, SourceChanged
 
-__all__ = ["Remote", "Source", "SourceChanged", "Tell", "source_for"]
+__all__ = ["NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged", "source_for"]
 
 
-def source_for(competition: Competition, raw_dir: Path | None) -> Source:
-    """The source of a competition's download: bundled ones are made, `raw_dir` comes before Kaggle."""
+def source_for(competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT) -> Source:
+    """The source of a competition's download: its own bundle, else `raw_dir` if given, else Kaggle.
+
+    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed.
+    """
     if competition.facts.source == "bundled":
         from storage.sources.bundled import Bundled
 
@@ -22,4 +25,4 @@ def source_for(competition: Competition, raw_dir: Path | None) -> Source:
         return Local(raw_dir)
     from storage.sources.kaggle import Kaggle
 
-    return Kaggle()
+    return Kaggle(timeout)

@@ -1,4 +1,4 @@
-"""Downloads into the store: fetched once, hashed, checked, and recorded last of all."""
+"""Downloads into the store: fetched once, hashed, verified; the record is written last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
-from storage.sources import Remote, Source, SourceChanged, Tell
+from storage.sources import RemoteSource, Report, Source, SourceChanged
 from storage.store import Store
 from storage.writers import Written
 
@@ -21,7 +21,7 @@ _RESTARTS = 3
 
 
 class DownloadRecord(TypedDict):
-    """What `download.json` says of an archive. It outlives the archive where raw data are not kept."""
+    """Content of `download.json`. It remains when the archive is removed after preparing."""
 
     hash: str
     md5: str
@@ -32,7 +32,7 @@ class DownloadRecord(TypedDict):
 
 
 def recorded(store: Store, competition: Competition, source: Source) -> DownloadRecord | None:
-    """The record of a complete download that is still what the source would serve, else None."""
+    """The record of a complete download, None if there is none or the source serves another archive now."""
     record: DownloadRecord | None = store.read_json(_record_url(store, competition.id))
     if record is None or record["source"] != source.name or record["version"] != source.version(competition):
         return None
@@ -40,7 +40,7 @@ def recorded(store: Store, competition: Competition, source: Source) -> Download
 
 
 def has_archive(store: Store, competition: Competition, record: DownloadRecord) -> bool:
-    """Whether the recorded archive still lies in the store, by its size."""
+    """Whether the recorded archive is still in the store, judged by its size."""
     path = store.top.path(store.relative(store.raw(competition.id)))
     try:
         return bool(store.top.fs.size(path) == record["bytes"])
@@ -54,18 +54,25 @@ def acquire(
     source: Source,
     *,
     verify: bool = True,
-    on_progress: Tell = lambda _: None,
+    on_progress: Report = lambda _: None,
 ) -> DownloadRecord:
-    """The competition's archive in the store. Idempotent.
+    """Download a competition's archive into the store unless it is there; returns its record.
 
-    With `verify` the archive's MD5 must be the one in competition.yaml, where that names one. Raises `DownloadError`
-    for an archive that is cut, damaged or another one; the store then holds no record of it.
+    Args:
+        store: where the archive is written.
+        competition: whose archive.
+        source: where it comes from.
+        verify: compare the archive's MD5 with the one in competition.yaml, if that has one.
+        on_progress: receives short texts.
+
+    Raises:
+        DownloadError: the archive is truncated, damaged or not the published one. The store then has no record of it.
     """
     record = recorded(store, competition, source)
     if record is not None and has_archive(store, competition, record):
         return record
     store.remove(_record_url(store, competition.id))
-    receive = _streamed if isinstance(source, Remote) and not store.top.local else _fetched
+    receive = _streamed if isinstance(source, RemoteSource) and not store.top.local else _fetched
     written = receive(store, competition, source, verify, on_progress)
     record = DownloadRecord(
         hash=written.hash,
@@ -79,28 +86,28 @@ def acquire(
     return record
 
 
-def _fetched(store: Store, competition: Competition, source: Source, verify: bool, tell: Tell) -> Written:
-    """Through a file on this machine. A second time if what an earlier attempt had left turns out not to fit."""
+def _fetched(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:
+    """By way of a local file. A resumed download that turns out to be wrong is repeated from the start."""
     while True:
         with _folder(store, competition, source) as folder:
             resumed = any(folder.glob("*.zip"))
-            tell("fetching")
-            path = source.fetch(competition, folder, tell)
-            tell("checking")
+            report("fetching")
+            path = source.fetch(competition, folder, report)
+            report("checking")
             try:
                 return _placed(store, competition, path, verify)
             except DownloadError:
-                if isinstance(source, Remote):
+                if isinstance(source, RemoteSource):
                     shutil.rmtree(folder)
                 if not resumed:
                     raise
-                tell("what was resumed is not the published archive; downloading all of it")
+                report("the resumed download is not the published archive; downloading it from the start")
 
 
 @contextlib.contextmanager
 def _folder(store: Store, competition: Competition, source: Source) -> Iterator[Path]:
-    """Where a source may write. What comes over a network lies inside the store, and stays when the block fails."""
-    kept = store.local("raw", competition.id, "partial") if isinstance(source, Remote) else None
+    """A folder for the source to write. That of a remote source is in the store, and stays when the block fails."""
+    kept = store.local("raw", competition.id, "partial") if isinstance(source, RemoteSource) else None
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="mlebench-download-") as folder:
             yield Path(folder)
@@ -111,8 +118,8 @@ def _folder(store: Store, competition: Competition, source: Source) -> Iterator[
 
 
 def _placed(store: Store, competition: Competition, path: Path, verify: bool) -> Written:
-    """The local archive `path` in its place in the store, if it is whole and the right one."""
-    container = open_container(str(path))  # an archive without its directory at the end is cut
+    """Put the local archive `path` in the store if it is complete and has the right MD5."""
+    container = open_container(str(path))  # fails for a truncated archive, which lacks the directory at its end
     if not container.sizes:
         raise DownloadError(f"{path.name} is empty; download it again")
     name = store.relative(store.raw(competition.id))
@@ -128,25 +135,25 @@ def _placed(store: Store, competition: Competition, path: Path, verify: bool) ->
     return written
 
 
-def _streamed(store: Store, competition: Competition, source: Source, verify: bool, tell: Tell) -> Written:
-    """Straight from the network to a store elsewhere. Nothing is visible there before size and MD5 are right."""
-    assert isinstance(source, Remote)
+def _streamed(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:
+    """From the network to a remote store without a local file. The object appears when size and MD5 are right."""
+    assert isinstance(source, RemoteSource)
     for _ in range(_RESTARTS):
-        tell("fetching")
+        report("fetching")
         try:
-            size = 2 * (competition.facts.size_bytes or 0)  # a generous guess: what is stated is approximate
+            size = 2 * (competition.facts.size_bytes or 0)  # a generous guess, as the facts state an approximate size
             with store.top.open(store.relative(store.raw(competition.id)), md5=True, size=size) as sink:
-                for piece in source.pieces(competition, tell):
+                for piece in source.pieces(competition, report):
                     sink.write(piece)
                 _require_md5(competition, sink.written(), verify)
         except SourceChanged:
             continue
         except BaseException:
-            # Object stores show nothing unfinished; a file system that does must not keep it.
+            # Object stores show nothing unfinished; on other file systems the incomplete file is removed.
             with contextlib.suppress(OSError):
                 store.remove(store.raw(competition.id))
             raise
-        tell("checking")
+        report("checking")
         try:
             if not open_container(store.raw(competition.id)).sizes:
                 raise DownloadError(f"{competition.id}: the archive is empty; download it again")
@@ -167,7 +174,7 @@ def _require_md5(competition: Competition, written: Written, verify: bool) -> No
 
 
 def discard_archive(store: Store, competition_id: str) -> None:
-    """Remove the archive of a dataset that is prepared; its record stays, so that the dataset is not prepared again."""
+    """Remove the archive of a prepared dataset. Its record stays, so that the dataset is not prepared again."""
     store.remove(store.raw(competition_id))
 
 

@@ -1,23 +1,23 @@
-"""Downloads made from data in installed libraries; no network, no account."""
+"""Downloads made from data in installed libraries, without network or account."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from competitions.competition import Competition
-from storage.sources.source import Tell
+from storage.sources.source import Report
 
 
 class Bundled:
-    """Runs the competition's bundle.py."""
+    """Makes the archive with the competition's bundle.py."""
 
     name = "bundled"
 
     def version(self, competition: Competition) -> str | None:
-        """The competition's code."""
+        """Fingerprint of the competition's code."""
         return competition.fingerprint("prepare")
 
-    def fetch(self, competition: Competition, folder: Path, tell: Tell = lambda _: None) -> Path:
+    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         """Write the archive into `folder`."""
         path = folder / f"{competition.id}.zip"
         path.write_bytes(competition.bundle())

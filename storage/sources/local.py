@@ -1,4 +1,4 @@
-"""Downloads that somebody has made already: a directory of `<id>.zip`."""
+"""Downloads that exist already: a directory of `<id>.zip`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from competitions.competition import Competition
 from competitions.errors import DownloadError
-from storage.sources.source import Tell
+from storage.sources.source import Report
 
 
 class Local:
@@ -18,15 +18,15 @@ class Local:
         self.directory = directory.expanduser()
 
     def version(self, competition: Competition) -> str | None:
-        """Size and time of the file."""
+        """Size and modification time of the file."""
         stat = self.fetch(competition, self.directory).stat()
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
-    def fetch(self, competition: Competition, folder: Path, tell: Tell = lambda _: None) -> Path:
-        """The file where it lies."""
+    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+        """The path of the file; nothing is copied."""
         path = self.directory / f"{competition.id}.zip"
         if not self.directory.is_dir():
-            raise DownloadError(f"--raw-dir {self.directory} is no directory")
+            raise DownloadError(f"--raw-dir {self.directory} is not a directory")
         if not path.is_file():
             raise DownloadError(f"{path} does not exist; put the download of {competition.id} there")
         return path

@@ -1,4 +1,4 @@
-"""What a download source is."""
+"""The interface of a download source."""
 
 from __future__ import annotations
 
@@ -8,34 +8,37 @@ from typing import Protocol, runtime_checkable
 
 from competitions.competition import Competition
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
+"""Receives short texts on the progress of a download."""
+NETWORK_TIMEOUT = 60.0
+"""Seconds without data after which a connection is closed and resumed."""
 
 
 class SourceChanged(Exception):
-    """The source serves another archive than the one of which a part is held: begin anew."""
+    """The source serves another archive than the one that was partly downloaded: start again."""
 
 
 class Source(Protocol):
-    """Fetches a competition's archive."""
+    """Provides the archives of competitions."""
 
     name: str
 
     def version(self, competition: Competition) -> str | None:
-        """What the source would serve now, cheaply (size and time, code); None if only fetching can tell."""
+        """A cheap identity of what the source serves now (size and time, code); None if only a download can tell."""
         ...
 
-    def fetch(self, competition: Competition, folder: Path, tell: Tell = ...) -> Path:
-        """A complete local archive, in `folder` or elsewhere. Raises `DownloadError` naming what to do."""
+    def fetch(self, competition: Competition, folder: Path, report: Report = ...) -> Path:
+        """A complete local archive, in `folder` or elsewhere. Raises `DownloadError` with the remedy."""
         ...
 
 
 @runtime_checkable
-class Remote(Source, Protocol):
-    """A source behind a network: what it left in the folder of a failed fetch, the next one goes on from."""
+class RemoteSource(Source, Protocol):
+    """A source behind a network. The next `fetch` into the same folder resumes a failed one."""
 
-    def pieces(self, competition: Competition, tell: Tell = ...) -> Iterator[bytes]:
-        """The archive's bytes front to back, for stores that are not on this machine.
+    def pieces(self, competition: Competition, report: Report = ...) -> Iterator[bytes]:
+        """The archive's bytes in order, for stores that are not on a local file system.
 
-        Raises `DownloadError`, or `SourceChanged` if it has to be begun anew.
+        Raises `DownloadError`, or `SourceChanged` if the download has to start again.
         """
         ...

@@ -1,4 +1,4 @@
-"""Safe removal: raw archives, an edition's datasets, what interrupted work left, local copies. Never what is in use."""
+"""Garbage collection: raw archives, datasets, remains of interrupted work, local copies; never those in use."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import shutil
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from competitions.editions import EDITIONS, Edition
 from storage.cache import Cache
-from storage.datasets.materialise import unmark
-from storage.lease import lease, prepare_lease
+from storage.dataset import Dataset
+from storage.datasets.materialise import remove_commit_marker
+from storage.lease import download_lease, lease, prepare_lease
 from storage.store import Store
 from storage.upkeep.space import Usage, usage_of_machine, usage_of_store
 from storage.writers import Destination
 
-_ABANDONED = timedelta(days=1)  # an upload in parts that is older belongs to nobody
+_ABANDONED = timedelta(days=1)  # an older multipart upload was abandoned
 
 
 def raw_archives(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
-    """Archives of competitions that are prepared. The record of the download stays, so nothing is prepared again."""
+    """Remove archives of prepared competitions. The record of the download stays, so nothing is prepared again."""
     found = list(found)
     complete = {each.name.split(" ", 1)[1] for each in found if each.kind == "prepared" and each.state == "complete"}
     for each in found:
@@ -30,7 +31,7 @@ def raw_archives(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Us
         path = store.top.path(store.relative(store.raw(each.name)))
         if not store.top.fs.exists(path):
             continue
-        with _nobody_uses(store, each.name) as free:
+        with _unused(store, each.name) as free:
             if free:
                 archive = Usage("raw", each.name, store.raw(each.name), store.top.fs.size(path), 1)
                 if not dry:
@@ -39,14 +40,14 @@ def raw_archives(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Us
 
 
 def edition_datasets(store: Store, found: Iterable[Usage], edition: Edition, dry: bool) -> Iterator[Usage]:
-    """All datasets of an edition, complete or not."""
+    """Remove all datasets of an edition, complete or not."""
     for each in found:
         if each.kind == "prepared" and each.name.startswith(f"{edition} "):
             yield from _dataset(store, each, dry)
 
 
 def orphans(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
-    """Datasets and downloads that nobody is making and that are not complete; uploads that were never finished."""
+    """Remove incomplete datasets and downloads that no process works on, and abandoned uploads."""
     for each in found:
         if each.kind == "prepared" and each.state == "incomplete":
             yield from _dataset(store, each, dry)
@@ -56,7 +57,7 @@ def orphans(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
 
 
 def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[Usage]:
-    """Local copies of prepared data that no run and no grading uses."""
+    """Remove local copies of prepared data that are not in use."""
     for each in usage_of_machine(scratch, cache):
         if each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
             yield each
@@ -68,23 +69,23 @@ def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[Usage]:
 
 
 def everything(store: Store) -> list[Usage]:
-    """What the functions above choose from."""
+    """Everything in the store, for the functions above."""
     return list(usage_of_store(store))
 
 
 def _dataset(store: Store, each: Usage, dry: bool) -> Iterator[Usage]:
     edition, competition_id = each.name.split(" ", 1)
-    with lease(store, f"prepare/{edition}/{competition_id}", wait=False) as mine:
+    with lease(store, prepare_lease(Dataset(cast(Edition, edition), competition_id)), wait=False) as mine:
         if mine is None:
             return
         if not dry:
-            unmark(Destination(each.where))  # a reader sees it gone before it is half gone
+            remove_commit_marker(Destination(each.where))  # readers must not see it while files disappear
             store.remove(each.where)
         yield each
 
 
 def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[Usage]:
-    """What lies beside a download's record: parts of an archive, and archives without a record."""
+    """Remove partial archives, and archives without a record."""
     folder = store.top.path(f"raw/{competition_id}")
     record = f"{folder}/download.json"
     known = store.top.fs.exists(record)
@@ -92,7 +93,7 @@ def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[
         whole = known and path in (record, f"{folder}/{competition_id}.zip")
         if whole or path == record:
             continue
-        with _nobody_uses(store, competition_id) as free:
+        with _unused(store, competition_id) as free:
             if free:
                 if not dry:
                     store.top.fs.rm_file(path)
@@ -114,8 +115,8 @@ def _unfinished_uploads(store: Store, dry: bool) -> Iterator[Usage]:
 
 
 @contextlib.contextmanager
-def _nobody_uses(store: Store, competition_id: str) -> Iterator[bool]:
-    """Whether nobody downloads a competition or prepares from its archive, and nobody begins to during the block."""
-    names = [f"download/{competition_id}", *(prepare_lease(competition_id, edition) for edition in EDITIONS)]
+def _unused(store: Store, competition_id: str) -> Iterator[bool]:
+    """Whether no process downloads a competition or prepares it; if so, none can begin to during the block."""
+    names = [download_lease(competition_id), *(prepare_lease(Dataset(each, competition_id)) for each in EDITIONS)]
     with contextlib.ExitStack() as held:
         yield all(held.enter_context(lease(store, name, wait=False)) for name in names)

@@ -1,4 +1,4 @@
-"""What takes space below the root and on this machine's scratch disk, and what of it may go."""
+"""Disk usage of the store and of the local scratch disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = Literal["", "complete", "incomplete", "in use"]
 
 @dataclass(frozen=True)
 class Usage:
-    """One thing that takes space: where it is (a URL, or a path of this machine), how much it takes."""
+    """An item that takes space: where it is (a URL or a local path), its bytes and files."""
 
     kind: Kind
     name: str
@@ -45,7 +45,7 @@ def usage_of_store(store: Store) -> Iterator[Usage]:
 
 
 def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[Usage]:
-    """Local copies of prepared data, and what agents' runs left on the scratch disk."""
+    """Local copies of prepared data, and folders of agents' runs on the scratch disk."""
     for entry in cache.entries():
         state: State = "in use" if entry.in_use else "complete" if entry.complete else "incomplete"
         yield Usage("cache", entry.label, entry.digest, entry.bytes, 0, state)

@@ -1,13 +1,37 @@
-"""What is global in a process, set from the settings."""
+"""What is global in a process, set as the settings say."""
 
 from __future__ import annotations
 
-import os
+from typing import TYPE_CHECKING
 
-from competitions import registry
+if TYPE_CHECKING:
+    from pydantic import SecretStr
 
 
 def apply_settings() -> None:
-    """Set what is global in this process. May be called any number of times."""
-    # An id alone must mean the same competition in every module of a process.
-    registry.extend(filter(None, os.environ.get("MLEBENCH_COMPETITIONS", "").split(os.pathsep)))
+    """Apply the settings to this process: the command line, every flow and every Dask worker call this first.
+
+    Idempotent and cheap. It sets what cannot be handed down as a value:
+
+    - the options of S3, because fsspec has one set of defaults a process, which also `pandas.read_parquet(url)` uses;
+    - the directories of further competitions, because competitions are looked up by id wherever an id arrives.
+
+    Raises `UserError` for settings that are not valid.
+    """
+    from common.settings import get_settings
+    from competitions import registry
+    from storage.remote import S3Options, configure
+
+    settings = get_settings()
+    configure(
+        S3Options(
+            endpoint_url=settings.s3_endpoint_url,
+            access_key_id=_revealed(settings.s3_access_key_id),
+            secret_access_key=_revealed(settings.s3_secret_access_key),
+        )
+    )
+    registry.extend(settings.competitions)
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None

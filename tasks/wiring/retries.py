@@ -7,7 +7,7 @@ from typing import Any
 from prefect.client.schemas.objects import State, TaskRun
 
 from common.errors import UserError
-from storage.remote import passes
+from storage.remote import is_transient
 
 
 def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
@@ -17,5 +17,5 @@ def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
     except UserError:
         return False
     except Exception as error:
-        return passes(error)
+        return is_transient(error)
     return False

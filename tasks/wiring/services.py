@@ -11,6 +11,7 @@ from competitions import registry
 from competitions.editions import Edition
 from sandbox.backend import Backend, RunSpec
 from sandbox.services.run_services import Reach, RunServices
+from storage.dataset import Dataset
 from storage.store import Store
 
 if TYPE_CHECKING:
@@ -65,11 +66,12 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 def _grader(competition_id: str, store: Store, edition: Edition) -> Iterator[IsolatedGrader]:
     """A grader of this run's own: no other run waits for what this one sends."""
     from grading.workers import GradingLimits, IsolatedGrader
-    from storage.datasets.prepared import held_part
+    from storage.datasets.prepared import local_copy
+    from tasks.wiring.stores import local_cache
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
     with (
-        held_part(store, competition_id, edition, "private", get_settings().scratch) as prepared,
+        local_copy(store, Dataset(edition, competition_id), "private", local_cache()) as prepared,
         IsolatedGrader(registry.get(competition_id), prepared, edition, limits=limits) as grader,
     ):
         yield grader

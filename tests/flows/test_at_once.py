@@ -11,6 +11,7 @@ from common.progress import Event, listen
 from common.settings import get_settings
 from competitions import registry
 from flows.prepare import prepare
+from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
 from storage.store import Store
 from tests.flows.test_cli import start, until
@@ -79,7 +80,7 @@ def test_one_that_is_slow_to_plan_does_not_hold_up_the_others(
 
     def watch(event: Event) -> None:
         if (event.row, event.state) == ("digits", "checksum"):  # downloaded, split, and at its last stage
-            finished_meanwhile.append(committed_key(store, "v1", "gated") is None)
+            finished_meanwhile.append(committed_key(store, Dataset("v1", "gated")) is None)
             gated.let_go()
 
     end = listen(watch)
@@ -102,4 +103,4 @@ def test_two_processes_on_one_competition_do_the_work_once(store: Store, gated: 
         output, _ = process.communicate()
         assert process.returncode == 0, output
     assert gated.runs == 1
-    assert committed_key(store, "v1", "gated") is not None
+    assert committed_key(store, Dataset("v1", "gated")) is not None

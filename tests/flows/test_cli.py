@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from competitions import registry
+from storage.datasets import prepare
 
 ROOT = Path(__file__).parents[2]
 MLEBENCH = [sys.executable, "-m", "flows.cli"]
@@ -50,7 +51,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("prepared")
     registry_digits = registry.get("diabetes")
     (store / "raw.zip").write_bytes(registry_digits.bundle())
-    registry_digits.prepare(store / "raw.zip", store / "prepared" / "v1" / "diabetes")
+    prepare("diabetes", store / "raw.zip", store / "prepared" / "v1" / "diabetes")
     return store
 
 
@@ -181,7 +182,7 @@ class TestKilledAndStartedAgain:
         assert code == 0, output
         alone = here / "alone"
         (here / "raw.zip").write_bytes(registry.get("digits").bundle())
-        expected = registry.get("digits").prepare(here / "raw.zip", alone)
+        expected = prepare("digits", here / "raw.zip", alone)
         manifest = pd.read_parquet(here / "store/prepared/v1/digits/manifest.parquet")
         pd.testing.assert_frame_equal(manifest, expected)
 

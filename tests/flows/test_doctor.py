@@ -17,6 +17,8 @@ from flows.board import Board
 from flows.cli import cli
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
+from storage.dataset import Dataset
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.lease import lease, prepare_lease
 from storage.store import Store
@@ -118,10 +120,10 @@ def full(store: Store) -> Store:
     """A store with digits complete and its archive kept, diabetes half made, and part of a download."""
     for name in ("digits", "diabetes"):
         store.write(store.raw(name), registry.get(name).bundle())
-        materialise(name, store.raw(name), store.prepared("v1", name), key="k")
+        materialise(Job(name, store.raw(name), store.prepared(Dataset("v1", name)), key="k"))
     store.write_json(store.url("raw", "digits", "download.json"), {"hash": "h"})
     store.write_json(store.url("raw", "diabetes", "download.json"), {"hash": "h"})
-    store.remove(store.prepared("v1", "diabetes") + "/commit.json")
+    store.remove(store.prepared(Dataset("v1", "diabetes")) + "/commit.json")
     store.write(store.url("raw", "leaf-classification", "partial", "leaf-classification.zip"), b"half")
     return store
 
@@ -148,30 +150,30 @@ class TestRoom:
         assert not full.exists(full.raw("digits"))
         assert full.exists(full.url("raw", "digits", "download.json"))
         assert full.exists(full.raw("diabetes")), "still needed"
-        assert full.exists(full.prepared("v1", "digits") + "/commit.json")
+        assert full.exists(full.prepared(Dataset("v1", "digits")) + "/commit.json")
 
     def test_orphans_go_and_nothing_complete(self, full: Store) -> None:
         _, output = mlebench("gc", "--orphans", "--store", full.root)
-        assert not full.exists(full.prepared("v1", "diabetes"))
+        assert not full.exists(full.prepared(Dataset("v1", "diabetes")))
         assert not full.exists(full.url("raw", "leaf-classification", "partial", "leaf-classification.zip"))
-        assert full.exists(full.prepared("v1", "digits") + "/commit.json")
+        assert full.exists(full.prepared(Dataset("v1", "digits")) + "/commit.json")
         assert full.exists(full.raw("digits"))
         assert "freed" in output
 
     def test_what_is_being_made_stays(self, full: Store) -> None:
         with (
-            lease(full, prepare_lease("diabetes", "v1")),
-            lease(full, prepare_lease("digits", "v2")),
+            lease(full, prepare_lease(Dataset("v1", "diabetes"))),
+            lease(full, prepare_lease(Dataset("v2", "digits"))),
             lease(full, "download/leaf-classification"),
         ):
             _, output = mlebench("gc", "--orphans", "--raw", "--store", full.root)
         assert "0 B freed" in output
-        assert full.exists(full.prepared("v1", "diabetes"))
+        assert full.exists(full.prepared(Dataset("v1", "diabetes")))
         assert full.exists(full.raw("digits")), "the other edition is made of it at this moment"
 
     def test_an_edition_goes_when_it_is_named(self, full: Store) -> None:
         mlebench("gc", "--edition", "v2", "--store", full.root)
-        assert full.exists(full.prepared("v1", "digits") + "/commit.json")
+        assert full.exists(full.prepared(Dataset("v1", "digits")) + "/commit.json")
         mlebench("gc", "--edition", "v1", "--store", full.root)
         assert not full.glob("prepared/v1/*")
 

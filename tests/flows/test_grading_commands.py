@@ -15,6 +15,7 @@ from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
 from grading.report import GradingReport
+from storage.datasets import prepare
 from storage.store import Store
 from storage.tables import read_table
 from tasks.aggregate import write_tables
@@ -27,7 +28,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("dataset")
     competition = registry.get("diabetes")
     (root / "raw.zip").write_bytes(competition.bundle())
-    competition.prepare(root / "raw.zip", root / "diabetes")
+    prepare(competition.id, root / "raw.zip", root / "diabetes")
     return root / "diabetes"
 
 

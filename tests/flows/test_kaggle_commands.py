@@ -16,8 +16,11 @@ import pytest
 from common.errors import UserError
 from competitions import registry
 from flows.cli import main
+from storage.cache import Cache
+from storage.dataset import Dataset
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
-from storage.datasets.prepared import local_part
+from storage.datasets.prepared import local_copy
 from storage.notebooks import plain_code
 from storage.sources.kaggle.leaderboard import Team, read_leaderboard
 from storage.store import Store
@@ -222,7 +225,7 @@ class TestKernels:
 
 class TestOfficialDescription:
     def prepared(self, store: Store, packs: Path) -> None:
-        materialise(ID, str(packs / ID / "raw.zip"), store.prepared("v1", ID), key="key")
+        materialise(Job(ID, str(packs / ID / "raw.zip"), store.prepared(Dataset("v1", ID)), key="key"))
 
     @pytest.fixture
     def described(self, kaggle: KaggleServer) -> KaggleServer:
@@ -279,15 +282,16 @@ class TestOfficialDescription:
         assert len(described.asked("api", "DownloadDataFiles")) == 1, "what is prepared is not fetched again"
 
     def test_it_comes_along_from_an_object_store(self, described: KaggleServer, packs: Path, tmp_path: Path) -> None:
-        from storage.sources.kaggle.pages import lay_official
+        from storage.sources.kaggle.pages import write_official_description
 
         store = Store(f"memory://{tmp_path.name}")
         self.prepared(store, packs)
-        official = local_part(store, ID, "v1", "public", tmp_path / "scratch") / "public" / "description_official.md"
-        assert not official.exists()
-        lay_official(store, registry.get(ID), "v1")
-        local_part(store, ID, "v1", "public", tmp_path / "scratch")
-        assert "half a million" in official.read_text()
+        dataset, cache = Dataset("v1", ID), Cache(tmp_path / "cache", limit=10**9)
+        with local_copy(store, dataset, "public", cache) as folder:
+            assert not (folder / "public" / "description_official.md").exists()
+        write_official_description(store, dataset, registry.get(ID))
+        with local_copy(store, dataset, "public", cache) as folder:
+            assert "half a million" in (folder / "public" / "description_official.md").read_text()
 
     def test_a_competition_without_pages_does_not_stop_the_others(
         self, described: KaggleServer, store: Store, packs: Path, capsys: pytest.CaptureFixture[str]
@@ -296,7 +300,7 @@ class TestOfficialDescription:
 
         other = "spaceship-titanic"
         self.prepared(store, packs)
-        materialise(other, str(packs / other / "raw.zip"), store.prepared("v1", other), key="key")
+        materialise(Job(other, str(packs / other / "raw.zip"), store.prepared(Dataset("v1", other)), key="key"))
         assert _official([other, ID], store, "v1") == 1
         captured = capsys.readouterr()
         assert "Kaggle shows no description" in captured.err

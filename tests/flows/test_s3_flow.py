@@ -16,7 +16,10 @@ from common.settings import get_settings
 from competitions import registry
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
+from storage import datasets
+from storage.dataset import Dataset
 from storage.datasets.cluster import DaskExecutor
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
 from storage.store import Store
@@ -67,7 +70,7 @@ def test_a_server_that_restarts_in_mid_prepare(store: Store, s3: Bucket) -> None
             thread.join()
     assert back, "the server did go away"
     assert outcome.result == "done"
-    assert committed_key(store, "v1", "digits") is not None
+    assert committed_key(store, Dataset("v1", "digits")) is not None
 
 
 @pytest.fixture
@@ -86,9 +89,10 @@ def test_workers_that_share_nothing_but_the_bucket(
     assert get_settings().dask_address == nothing_shared
     (outcome, *_) = prepare(["digits", "diabetes"], store.root)
     assert outcome.result == "done"
-    expected = registry.get("digits").prepare(digits_zip, tmp_path / "alone")
-    pd.testing.assert_frame_equal(pd.read_parquet(store.prepared("v1", "digits") + "/manifest.parquet"), expected)
-    marker = store.read_json(store.prepared("v1", "digits") + "/commit.json")
+    expected = datasets.prepare("digits", digits_zip, tmp_path / "alone")
+    url = store.prepared(Dataset("v1", "digits"))
+    pd.testing.assert_frame_equal(pd.read_parquet(f"{url}/manifest.parquet"), expected)
+    marker = store.read_json(f"{url}/commit.json")
     assert json.dumps(marker["files"]) == str(len(expected))
 
 
@@ -98,7 +102,8 @@ def test_every_worker_takes_part(store: Store, nothing_shared: str) -> None:
     assert os.getpid() not in pids
     store.write(store.raw("digits"), registry.get("digits").bundle())
     executor = DaskExecutor(nothing_shared)
-    assert len(materialise("digits", store.raw("digits"), store.prepared("v2", "digits"), executor=executor)) == 6
+    job = Job("digits", store.raw("digits"), store.prepared(Dataset("v2", "digits")))
+    assert len(materialise(job, executor=executor)) == 6
 
 
 def _who(seconds: float) -> int:

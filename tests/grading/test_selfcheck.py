@@ -13,6 +13,7 @@ from flows.commands.new import TEMPLATE
 from grading.selfcheck import checks
 from grading.selfcheck.hostile import hostile_submissions
 from grading.selfcheck.run import Result, check_download, check_prepared
+from storage.datasets import prepare
 
 Edit = Callable[[str, str, str], None]
 
@@ -33,7 +34,7 @@ def edit(folder: Path) -> Edit:
 
 
 def results(folder: Path, tmp_path: Path) -> dict[str, Result]:
-    found = check_download(Competition.load(folder), None, tmp_path, "v1")
+    found = check_download(Competition.load(folder), None, tmp_path, "v1", prepare)
     return {result.check: result for result in found}
 
 

@@ -80,7 +80,7 @@ class Everywhere:
         with lease(store, "work", wait=False) as mine:
             assert mine is None
         heard: list[str] = []
-        with lease(store, "work", on_wait=heard.append, patience=0.2) as mine:
+        with lease(store, "work", on_wait=heard.append, stale_after=0.2) as mine:
             assert mine is not None
             mine.check()
         assert heard
@@ -105,7 +105,7 @@ class TestOnADisk(Everywhere):
         (tmp_path / "locks/work/00000001.json").write_text("")
         with lease(store, "work", wait=False) as mine:
             assert mine is None
-        with lease(store, "work", patience=0.1) as mine:
+        with lease(store, "work", stale_after=0.1) as mine:
             assert mine is not None
 
 

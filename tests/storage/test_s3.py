@@ -13,17 +13,23 @@ import pandas as pd
 import pytest
 
 from common.errors import UserError
-from common.settings import get_settings
 from competitions import registry
 from competitions.preparing.download import Download
+from storage import remote
+from storage.cache import Cache
+from storage.dataset import Dataset
+from storage.datasets import prepare
 from storage.datasets.fetch import DamagedFile
+from storage.datasets.job import Job
 from storage.datasets.materialise import MARKER, Serial, materialise
-from storage.datasets.prepared import held_part
-from storage.remote import passes
+from storage.datasets.prepared import local_copy
+from storage.remote import S3Options, configure, is_transient
 from storage.store import Store
 from storage.tables import read_table, write_table
 from storage.writers import StoreError
 from tests.s3.fixtures import Bucket
+
+DIGITS = Dataset("v1", "digits")
 
 
 @pytest.fixture
@@ -35,8 +41,13 @@ def store(s3: Bucket) -> Store:
 def prepared_store(store: Store) -> Store:
     """A bucket with digits prepared from an archive in the bucket."""
     store.write(store.raw("digits"), registry.get("digits").bundle())
-    materialise("digits", store.raw("digits"), store.prepared("v1", "digits"), key="k")
+    materialise(Job("digits", store.raw("digits"), store.prepared(DIGITS), key="k"))
     return store
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache", limit=10**9)
 
 
 class Watching:
@@ -54,9 +65,9 @@ class Watching:
 def test_what_lies_in_the_bucket_is_what_lies_on_a_disk(
     prepared_store: Store, digits_zip: Path, tmp_path: Path
 ) -> None:
-    here = registry.get("digits").prepare(digits_zip, tmp_path / "out")
-    folder = prepared_store.relative(prepared_store.prepared("v1", "digits"))
-    there = pd.read_parquet(prepared_store.prepared("v1", "digits") + "/manifest.parquet")
+    here = prepare("digits", digits_zip, tmp_path / "out")
+    folder = prepared_store.relative(prepared_store.prepared(DIGITS))
+    there = pd.read_parquet(prepared_store.prepared(DIGITS) + "/manifest.parquet")
     pd.testing.assert_frame_equal(here, there)
     for row in here.itertuples():
         name = f"{row.part}/{row.path}"
@@ -66,14 +77,14 @@ def test_what_lies_in_the_bucket_is_what_lies_on_a_disk(
 
 def test_the_marker_comes_last_and_goes_first(store: Store, s3: Bucket) -> None:
     store.write(store.raw("digits"), registry.get("digits").bundle())
-    raw, out, marker = store.raw("digits"), store.prepared("v1", "digits"), f"prepared/v1/digits/{MARKER}"
+    raw, out, marker = store.raw("digits"), store.prepared(DIGITS), f"prepared/v1/digits/{MARKER}"
 
     def look() -> None:
         assert marker not in s3.names()
 
-    materialise("digits", raw, out, key="one", executor=Watching(look))
+    materialise(Job("digits", raw, out, key="one"), executor=Watching(look))
     assert marker in s3.names()
-    materialise("digits", raw, out, key="two", executor=Watching(look))
+    materialise(Job("digits", raw, out, key="two"), executor=Watching(look))
     times = {each["Key"]: each["LastModified"] for each in s3.client.list_objects_v2(Bucket=s3.name)["Contents"]}
     assert max(times, key=lambda key: (times[key], key.endswith(MARKER))).endswith(MARKER)
     assert not [key for key in s3.names() if ".progress" in key]
@@ -110,8 +121,8 @@ def test_tables_are_read_with_one_call_of_pandas(store: Store) -> None:
 
 
 class TestLocalCopies:
-    def test_they_are_verified_read_only_and_made_once(self, prepared_store: Store, s3: Bucket, tmp_path: Path) -> None:
-        with held_part(prepared_store, "digits", "v1", "public", tmp_path) as folder:
+    def test_they_are_verified_read_only_and_made_once(self, prepared_store: Store, s3: Bucket, cache: Cache) -> None:
+        with local_copy(prepared_store, DIGITS, "public", cache) as folder:
             files = [path for path in (folder / "public").rglob("*") if path.is_file()]
             assert {path.name for path in files} >= {"train.csv", "description.md", "sample_submission.csv"}
             assert not [path for path in files if path.stat().st_mode & 0o222]
@@ -119,31 +130,27 @@ class TestLocalCopies:
         for key in s3.names():
             if key.startswith("prepared/v1/digits/public/"):
                 s3.client.delete_object(Bucket=s3.name, Key=f"some/prefix/{key}")
-        with held_part(prepared_store, "digits", "v1", "public", tmp_path) as again:
+        with local_copy(prepared_store, DIGITS, "public", cache) as again:
             assert again == folder
 
-    def test_a_changed_object_is_found(self, prepared_store: Store, tmp_path: Path) -> None:
-        url = prepared_store.prepared("v1", "digits") + "/public/sample_submission.csv"
+    def test_a_changed_object_is_found(self, prepared_store: Store, cache: Cache) -> None:
+        url = prepared_store.prepared(DIGITS) + "/public/sample_submission.csv"
         size = len(prepared_store.top.fs.cat_file(prepared_store.top.path(prepared_store.relative(url))))
         prepared_store.write(url, b"x" * size)
         with (
             pytest.raises(DamagedFile, match=r"sample_submission\.csv is not what was prepared"),
-            held_part(prepared_store, "digits", "v1", "public", tmp_path),
+            local_copy(prepared_store, DIGITS, "public", cache),
         ):
             pass
 
-    def test_a_cache_of_bounded_size_keeps_the_newest(
-        self, prepared_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("MLEBENCH_CACHE_LIMIT", "1")
-        get_settings.cache_clear()
-        with held_part(prepared_store, "digits", "v1", "public", tmp_path) as public:
-            with held_part(prepared_store, "digits", "v1", "private", tmp_path) as private:
+    def test_a_cache_of_bounded_size_keeps_the_newest(self, prepared_store: Store, tmp_path: Path) -> None:
+        cache = Cache(tmp_path, limit=1)
+        with local_copy(prepared_store, DIGITS, "public", cache) as public:
+            with local_copy(prepared_store, DIGITS, "private", cache) as private:
                 assert public.exists(), "in use"
             assert private.exists(), "nobody has asked for its room yet"
-        with held_part(prepared_store, "digits", "v1", "private", tmp_path):
+        with local_copy(prepared_store, DIGITS, "private", cache):
             pass
-        get_settings.cache_clear()
 
 
 class TestAServerThatIsAway:
@@ -172,10 +179,7 @@ class TestAServerThatIsAway:
                 back[0].start()  # while the next request is already being tried
 
         manifest = materialise(
-            "digits",
-            store.raw("digits"),
-            store.prepared("v1", "digits"),
-            key="k",
+            Job("digits", store.raw("digits"), store.prepared(DIGITS), key="k"),
             executor=Watching(go_away_once),
         )
         back[0].join()
@@ -190,7 +194,7 @@ class TestAServerThatIsAway:
         monkeypatch.setattr(remote, "_PATIENT", remote._QUICK)
         store = Store(s3.url)
         store.write(store.raw("digits"), registry.get("digits").bundle())
-        raw, out, calls = store.raw("digits"), store.prepared("v1", "digits"), []
+        raw, out, calls = store.raw("digits"), store.prepared(DIGITS), []
 
         def go_away() -> None:
             calls.append(1)
@@ -198,13 +202,13 @@ class TestAServerThatIsAway:
                 s3.stop()
 
         with pytest.raises(Exception, match=r".") as caught:
-            materialise("digits", raw, out, key="k", executor=Watching(go_away))
-        assert passes(caught.value), "the task is tried again"
+            materialise(Job("digits", raw, out, key="k"), executor=Watching(go_away))
+        assert is_transient(caught.value), "the task is tried again"
         s3.start()
         assert f"prepared/v1/digits/{MARKER}" not in s3.names()
 
         rest: list[int] = []
-        manifest = materialise("digits", raw, out, key="k", executor=Watching(lambda: rest.append(1)))
+        manifest = materialise(Job("digits", raw, out, key="k"), executor=Watching(lambda: rest.append(1)))
         assert len(rest) == 1, "what was done before is kept"
         assert len(manifest) == 6
 
@@ -214,21 +218,19 @@ def test_a_bucket_that_is_not_there_is_named(s3: Bucket) -> None:
         Store("s3://there-is-no-such-bucket/x").check()
 
 
-def test_credentials_may_come_from_the_settings(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_and_credentials_may_be_configured(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_options", S3Options())
     for name in s3.environment:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("MLEBENCH_S3_ENDPOINT_URL", s3.environment["AWS_ENDPOINT_URL"])
-    get_settings.cache_clear()
+    endpoint, key, secret = (
+        s3.environment[name] for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    )
+    configure(S3Options(endpoint))
     with pytest.raises(UserError, match="AWS_ACCESS_KEY_ID"):
         Store(s3.url).check()
-    monkeypatch.setenv("MLEBENCH_S3_ACCESS_KEY_ID", s3.environment["AWS_ACCESS_KEY_ID"])
-    monkeypatch.setenv("MLEBENCH_S3_SECRET_ACCESS_KEY", s3.environment["AWS_SECRET_ACCESS_KEY"])
-    get_settings.cache_clear()
+    options = S3Options(endpoint, key, secret)
+    configure(options)
     Store(s3.url).check()
-    assert (
-        s3.environment["AWS_SECRET_ACCESS_KEY"] not in repr(get_settings())
-        or s3.environment["AWS_SECRET_ACCESS_KEY"] == "test"
-    )
-    get_settings.cache_clear()
+    assert secret not in repr(options) or secret == "test"

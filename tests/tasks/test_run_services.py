@@ -19,6 +19,8 @@ from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
+from storage.dataset import Dataset
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.store import Store
 from storage.tables import read_table
@@ -72,7 +74,7 @@ def store(tmp_path: Path) -> Store:
     store = Store(str(tmp_path / "store"))
     raw = tmp_path / "diabetes.zip"
     raw.write_bytes(registry.get("diabetes").bundle())
-    materialise("diabetes", str(raw), store.prepared("v1", "diabetes"), key="prepared")
+    materialise(Job("diabetes", str(raw), store.prepared(Dataset("v1", "diabetes")), key="prepared"))
     return store
 
 

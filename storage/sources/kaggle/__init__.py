@@ -1,21 +1,21 @@
-"""Kaggle, by its official client: archives, who may have them, leaderboards, public notebooks and pages.
+"""Kaggle through its official client: archives, access to them, leaderboards, public notebooks and pages.
 
-The client is `kagglesdk`, the half of the `kaggle` distribution that speaks to the API. The other half,
-`kaggle.api.KaggleApi`, is a command line turned library: importing it asks the network, makes folders in the home
-directory and prints; it always talks to production whatever KAGGLE_API_ENVIRONMENT says; and its download waits and
-retries on its own, prints what it does, and stores an error page as data when a resumed request fails. The SDK below
-it makes the same calls with the same credentials and hands over the streaming response, which is all that is needed.
+The client is `kagglesdk`, the part of the `kaggle` distribution that calls the API. The other part,
+`kaggle.api.KaggleApi`, is made for the command line: importing it accesses the network, creates folders in the home
+directory and prints; it always uses the production server, whatever KAGGLE_API_ENVIRONMENT says; and its download
+retries on its own, prints its progress, and stores an error page as data when a resumed request fails. The SDK makes
+the same calls with the same credentials and returns the streaming response, which is all we need.
 
-    credentials  where they are looked for, and keeping them out of everything that is shown
-    errors       what went wrong, in one line that says what to do
-    retry        what is tried again, and after how long
-    client       a connection with timeouts
-    transfer     an archive as a stream that goes on after a cut
-    source       the download source: into a folder (partial files survive) or straight into an object store
-    access       may this account download it? without downloading
-    leaderboard  teams and scores, kept as a table
-    figures      thresholds and percentiles of it, compared with the stored ones, and to grade with
-    kernels, notebook, pages
+    credentials  looking them up, and redacting them from messages
+    errors       exceptions
+    retry        retries with backoff
+    client       connections with timeouts
+    transfer     a download as a stream that resumes
+    source       the download source, into a folder or directly into an object store
+    access       whether this account may download a competition
+    leaderboard  teams and scores, as a table
+    kernels      public notebooks
+    pages        descriptions
 """
 
 from storage.sources.kaggle.access import Access, access

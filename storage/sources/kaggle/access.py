@@ -1,4 +1,4 @@
-"""Whether this account may download competitions, asked cheaply: nothing is downloaded."""
+"""Whether this account may download competitions, without downloading anything."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 
 from common.errors import UserError
 from competitions import registry
+from storage.sources.source import NETWORK_TIMEOUT
 
 State = Literal["ok", "rules", "refused", "unknown", "no credentials", "unreachable"]
 _AT_ONCE = 4
@@ -18,7 +19,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Access:
-    """What Kaggle says of one competition. `page` is where to go where that helps, `message` the whole line."""
+    """Kaggle's answer for one competition. `message` explains it in one line, `page` is the page that helps."""
 
     competition_id: str
     state: State
@@ -26,21 +27,21 @@ class Access:
     page: str | None = None
 
 
-def access(competition_ids: Iterable[str]) -> list[Access]:
-    """For each competition, whether this account may download it, in the order given. Never raises for an answer.
+def access(competition_ids: Iterable[str], timeout: float = NETWORK_TIMEOUT) -> list[Access]:
+    """For each competition, in the order given, whether this account may download it. Never raises for an answer.
 
-    "ok"; "rules" not accepted, with their page; "refused" for another reason; "unknown" to Kaggle; "no credentials",
-    or wrong ones; "unreachable". One small request each: that of the download itself, whose answer is exact, without
-    following it to the archive.
+    The states are "ok"; "rules" if they are not accepted; "refused" for another reason; "unknown" to Kaggle; "no
+    credentials" if they are missing or wrong; "unreachable". Each takes one small request: that of the download, whose
+    redirect to the archive is not followed.
     """
     ids = list(competition_ids)
     if not ids:
         return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(_access, ids))
+        return list(pool.map(partial(_access, timeout=timeout), ids))
 
 
-def _access(competition_id: str) -> Access:
+def _access(competition_id: str, timeout: float) -> Access:
     from storage.sources.kaggle import errors
     from storage.sources.kaggle.retry import Policy, retrying
 
@@ -49,7 +50,7 @@ def _access(competition_id: str) -> Access:
     if competition_id in known and registry.get(competition_id).facts.source != "kaggle":
         return Access(competition_id, "ok", "made from installed libraries")
     try:
-        retrying(competition_id, page, partial(_ask, competition_id), policy=Policy(_ATTEMPTS, longest=60))
+        retrying(competition_id, page, partial(_ask, competition_id, timeout), policy=Policy(_ATTEMPTS, longest=60))
     except errors.RulesNotAccepted as error:
         return Access(competition_id, "rules", str(error), errors.rules_page(competition_id))
     except errors.NoCredentials as error:
@@ -63,7 +64,7 @@ def _access(competition_id: str) -> Access:
     return Access(competition_id, "ok")
 
 
-def _ask(competition_id: str) -> None:
+def _ask(competition_id: str, timeout: float) -> None:
     import requests
     from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
 
@@ -71,8 +72,8 @@ def _ask(competition_id: str) -> None:
 
     request = ApiDownloadDataFilesRequest()
     request.competition_name = competition_id
-    with connect(follow=False) as client:
+    with connect(timeout, follow=False) as client:
         try:
             client.competitions.competition_api_client.download_data_files(request).close()
-        except requests.TooManyRedirects:  # the way to the archive: it may be had
+        except requests.TooManyRedirects:  # the redirect to the archive: the download is allowed
             return

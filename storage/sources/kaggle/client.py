@@ -1,4 +1,4 @@
-"""A connection to Kaggle: the official SDK with credentials, timeouts, and logs that show no signatures."""
+"""Connections to Kaggle: the official SDK with credentials and timeouts, and without signed URLs in logs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.settings import get_settings
 from storage.sources.kaggle import credentials
 from storage.sources.kaggle.errors import CREDENTIALS, NoCredentials
+from storage.sources.source import NETWORK_TIMEOUT
 
 
 @contextlib.contextmanager
-def connect(headers: Mapping[str, str] | None = None, follow: bool = True) -> Iterator[Any]:
-    """A `kagglesdk.KaggleClient` for the block; `headers` go with every request, and with the redirect of a download.
+def connect(
+    timeout: float = NETWORK_TIMEOUT, headers: Mapping[str, str] | None = None, follow: bool = True
+) -> Iterator[Any]:
+    """A `kagglesdk.KaggleClient` for the block. KAGGLE_API_ENVIRONMENT selects the server, as for Kaggle's own client.
 
-    KAGGLE_API_ENVIRONMENT chooses the server (TEST is http://localhost:7777). Without `follow`, a redirect raises
-    `requests.TooManyRedirects`. Raises `NoCredentials` before anything is asked.
+    Args:
+        timeout: seconds without data after which a request fails.
+        headers: sent with every request, and with the redirect of a download.
+        follow: follow redirects; if not, they raise `requests.TooManyRedirects`.
+
+    Raises:
+        NoCredentials: before any request.
     """
     from kagglesdk.kaggle_client import KaggleClient
 
@@ -34,11 +41,11 @@ def connect(headers: Mapping[str, str] | None = None, follow: bool = True) -> It
         user_agent="mlebench-pipeline",
     )
     with client:
-        # The SDK sets no timeout, and a connection that has died in silence would be waited for forever.
+        # The SDK sets no timeout: it would wait forever for a connection that died.
         session = client.http_client()._session
         for prefix in ("https://", "http://"):
-            session.mount(prefix, _adapter(get_settings().network_timeout))
-        # Bytes as they are: with compression on the way, Content-Length would not be the archive's size.
+            session.mount(prefix, _adapter(timeout))
+        # No transfer compression: with it, Content-Length would not be the archive's size.
         session.headers.update({"Accept-Encoding": "identity", **(headers or {})})
         if not follow:
             session.max_redirects = 0
@@ -48,16 +55,16 @@ def connect(headers: Mapping[str, str] | None = None, follow: bool = True) -> It
 def _adapter(timeout: float) -> Any:
     from requests.adapters import HTTPAdapter
 
-    class Patient(HTTPAdapter):
+    class WithTimeout(HTTPAdapter):
         def send(self, request: Any, **options: Any) -> Any:  # type: ignore[override]
             options["timeout"] = options.get("timeout") or timeout
             return super().send(request, **options)
 
-    return Patient()
+    return WithTimeout()
 
 
 def _without_queries(record: logging.LogRecord) -> bool:
-    """A filter for urllib3's debug lines: the queries of signed URLs are secrets."""
+    """A logging filter that removes the queries of URLs, which are secret in signed ones."""
     if isinstance(record.args, tuple):
         record.args = tuple(arg.split("?", 1)[0] if isinstance(arg, str) else arg for arg in record.args)
     return True

@@ -1,4 +1,4 @@
-"""Kaggle credentials: found where the official client finds them, and kept out of everything that is shown."""
+"""Kaggle credentials: looked up as the official client does, and redacted from messages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from pydantic import SecretStr
 
-_shown_never: set[str] = set()
+_secrets: set[str] = set()  # global: whatever prints an error must redact every credential that was used
 _QUERY = re.compile(r"\?[^\s'\")>]+")  # signed URLs carry their signature there
 _HEADER = re.compile(r"\b(Bearer|Basic)\s+\S+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """A token, or a user's name and key. Printing them shows stars."""
+    """A token, or a user's name and key. Their repr is masked."""
 
     token: SecretStr | None = None
     username: str | None = None
@@ -27,10 +27,10 @@ class Credentials:
 
 
 def find() -> Credentials | None:
-    """The credentials of this environment, None if there are none.
+    """The credentials of this environment, None without any.
 
     In the official client's order: the token in KAGGLE_API_TOKEN (or in the file that it names, or in
-    ~/.kaggle/access_token); KAGGLE_USERNAME and KAGGLE_KEY; kaggle.json; what `kaggle auth login` left.
+    ~/.kaggle/access_token); KAGGLE_USERNAME and KAGGLE_KEY; kaggle.json; the login of `kaggle auth login`.
     """
     token = _token()
     if token:
@@ -55,13 +55,13 @@ def redact(text: str) -> str:
     >>> redact("GET https://host/a.zip?Signature=abc failed, Authorization: Bearer xyz")
     'GET https://host/a.zip?... failed, Authorization: Bearer ***'
     """
-    for secret in sorted(_shown_never, key=len, reverse=True):
+    for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _HEADER.sub(r"\1 ***", _QUERY.sub("?...", text))
 
 
 def _hide(*secrets: str) -> None:
-    _shown_never.update(secret for secret in secrets if len(secret) > 3)
+    _secrets.update(secret for secret in secrets if len(secret) > 3)
 
 
 def _token() -> str | None:
@@ -70,8 +70,7 @@ def _token() -> str | None:
     try:
         token: str | None = get_access_token_from_env()[0]
     except (OSError, ValueError):
-        # A long token is not the name of a file; the client asks the file system all the same, and would show it in
-        # the error.
+        # The client takes the token for a file name first; the error for a long one would contain the token.
         token = os.environ.get("KAGGLE_API_TOKEN")
     return token
 

@@ -1,4 +1,4 @@
-"""What can go wrong with Kaggle, each in one line that says what to do."""
+"""Errors of the Kaggle source; each message is one line with the remedy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CREDENTIALS = (
 
 
 class KaggleError(DownloadError):
-    """Kaggle did not do what was asked, and asking again will not help."""
+    """A request failed, and repeating it will not help."""
 
 
 class NoCredentials(KaggleError):
-    """Credentials are missing, or Kaggle does not accept them."""
+    """Credentials are missing or not accepted."""
 
 
 class RulesNotAccepted(KaggleError):
@@ -27,31 +27,31 @@ class RulesNotAccepted(KaggleError):
 
 
 class Refused(KaggleError):
-    """Kaggle refuses for another reason."""
+    """Kaggle refused the request for another reason."""
 
 
 class NotFound(KaggleError):
-    """Kaggle knows nothing of that name."""
+    """Kaggle does not know the name."""
 
 
 class Unreachable(KaggleError):
-    """The network or Kaggle failed more often than is tried again; a later attempt may succeed."""
+    """All retries failed because of the network or the server; a later attempt may succeed."""
 
 
 def competition_page(competition_id: str) -> str:
-    """The competition's page for people."""
+    """URL of the competition's page."""
     return f"https://www.kaggle.com/competitions/{competition_id}"
 
 
 def rules_page(competition_id: str) -> str:
-    """The page where the rules are accepted."""
+    """URL of the page where its rules are accepted."""
     return f"{competition_page(competition_id)}/rules"
 
 
-def explained(what: str, page: str, error: Exception) -> KaggleError | None:
-    """The error that ends it all, None if the cause can pass (network, 408, 429, 5xx). Secrets are left out.
+def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
+    """The error to raise, None if a retry may succeed (network, 408, 429, 5xx). Secrets are redacted.
 
-    `what` is the competition's id or a notebook's name, `page` where people look at it.
+    `what` is the competition's id or a notebook's name, `page` its URL.
     """
     status, message = status_of(error)
     if status is None:
@@ -75,8 +75,8 @@ def explained(what: str, page: str, error: Exception) -> KaggleError | None:
     return Refused(f"{what}: Kaggle answered {status}{f' ({message})' if message else ''}; see {page}")
 
 
-def described(error: Exception) -> str:
-    """An error that can pass, in a few words without secrets."""
+def describe(error: Exception) -> str:
+    """A transient error in a few words, with secrets redacted."""
     status, message = status_of(error)
     if status is not None:
         return f"HTTP {status} {message}".rstrip()
@@ -85,13 +85,13 @@ def described(error: Exception) -> str:
 
 
 def status_of(error: Exception) -> tuple[int | None, str]:
-    """HTTP status and Kaggle's message; the status may be in the body of an answer that says 200."""
+    """HTTP status and Kaggle's message. The status may be in the body of a response with status 200."""
     response: Any = getattr(error, "response", None)
     if response is None:
         return None, ""
     try:
         body = response.json()
-    except (ValueError, OSError, RuntimeError):  # no JSON, cut, or read already
+    except (ValueError, OSError, RuntimeError):  # not JSON, truncated, or consumed already
         body = None
     inner: dict[str, Any] = body if isinstance(body, dict) else {}
     if isinstance(inner.get("error"), dict):

@@ -1,10 +1,9 @@
-"""Public notebooks of a competition: the most voted ones, pulled, as plain code in the store."""
+"""The most voted public notebooks of a competition, pulled into the store as plain code."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from storage.notebooks import plain_code
 from storage.sources.kaggle.errors import KaggleError, NoCredentials, Unreachable, competition_page
+from storage.sources.source import NETWORK_TIMEOUT, Report
 from storage.store import Store
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Kernel:
-    """One row of the index: a notebook, its votes when it was pulled, and the file that holds its code."""
+    """One row of the index: a notebook, its votes when it was pulled, and the file with its code."""
 
     ref: str
     title: str
@@ -39,14 +39,16 @@ class Kernel:
     fetched_at: str
 
 
-def find_kernels(competition_id: str, top: int) -> list[Any]:
+def find_kernels(competition_id: str, top: int, timeout: float = NETWORK_TIMEOUT) -> list[Any]:
     """The `top` most voted public Python notebooks and scripts, best first. Raises `KaggleError`."""
     from storage.sources.kaggle.retry import retrying
 
     found: dict[str, Any] = {}
     page = 1
     while len(found) < top:
-        answer = retrying(competition_id, competition_page(competition_id), partial(_list, competition_id, page))
+        answer = retrying(
+            competition_id, competition_page(competition_id), partial(_list, competition_id, page, timeout)
+        )
         new = [each for each in answer.kernels or [] if each.ref not in found]
         found.update((each.ref, each) for each in new if "/" in each.ref and not each.is_private)
         if not new:
@@ -56,24 +58,28 @@ def find_kernels(competition_id: str, top: int) -> list[Any]:
 
 
 def pull_kernels(
-    store: Store, competition_id: str, top: int, tell: Callable[[str], None] = lambda _: None
+    store: Store,
+    competition_id: str,
+    top: int,
+    report: Report = lambda _: None,
+    timeout: float = NETWORK_TIMEOUT,
 ) -> list[Kernel]:
     """Pull the `top` most voted notebooks into ``kernels/<id>/`` and write their index last; returns its rows.
 
-    A notebook that cannot be had (withdrawn, private) is told and left out. What an earlier pull left and this one did
-    not bring is removed, so that the folder is what the index says. Raises `KaggleError` if nothing can be had.
+    A notebook that cannot be pulled (withdrawn, private) is reported and skipped. Files of earlier pulls that are not
+    in the new index are removed. Raises `KaggleError` if nothing can be pulled.
     """
-    chosen = find_kernels(competition_id, top)
+    chosen = find_kernels(competition_id, top, timeout)
     if not chosen:
         raise KaggleError(f"{competition_id}: Kaggle shows no public notebooks; see {_code_page(competition_id)}")
     kernels = []
     for each in chosen:
         try:
-            kernels.append(_pull(store, competition_id, each))
+            kernels.append(_pull(store, competition_id, each, timeout))
         except (NoCredentials, Unreachable):
             raise
         except KaggleError as error:
-            tell(str(error))
+            report(str(error))
     if not kernels:
         raise KaggleError(f"{competition_id}: none of {len(chosen)} notebooks can be pulled")
     _write_index(store, competition_id, kernels)
@@ -94,11 +100,11 @@ def read_index(store: Store, competition_id: str) -> pd.DataFrame | None:
     return pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
 
 
-def _pull(store: Store, competition_id: str, listed: Any) -> Kernel:
+def _pull(store: Store, competition_id: str, listed: Any, timeout: float) -> Kernel:
     from storage.sources.kaggle.retry import retrying
 
     page = f"https://www.kaggle.com/code/{listed.ref}"
-    answer = retrying(listed.ref, page, partial(_get, listed.ref))
+    answer = retrying(listed.ref, page, partial(_get, listed.ref, timeout))
     code = plain_code((answer.blob.source if answer.blob else None) or "").encode()
     name = _UNSAFE.sub("-", listed.ref.replace("/", "--")).lstrip(".-") + ".py"
     store.write(store.url("kernels", competition_id, name), code)
@@ -125,7 +131,7 @@ def _write_index(store: Store, competition_id: str, kernels: list[Kernel]) -> No
     store.write(store.url("kernels", competition_id, INDEX), buffer.getvalue())
 
 
-def _list(competition_id: str, page: int) -> Any:
+def _list(competition_id: str, page: int, timeout: float) -> Any:
     from kagglesdk.kernels.types.kernels_api_service import ApiListKernelsRequest
     from kagglesdk.kernels.types.kernels_enums import KernelsListSortType, KernelsListViewType
 
@@ -140,18 +146,18 @@ def _list(competition_id: str, page: int) -> Any:
     )
     request.group, request.sort_by = KernelsListViewType.EVERYONE, KernelsListSortType.VOTE_COUNT
     request.page, request.page_size = page, _PAGE_SIZE
-    with connect() as client:
+    with connect(timeout) as client:
         return client.kernels.kernels_api_client.list_kernels(request)
 
 
-def _get(ref: str) -> Any:
+def _get(ref: str, timeout: float) -> Any:
     from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
 
     from storage.sources.kaggle.client import connect
 
     request = ApiGetKernelRequest()
     request.user_name, request.kernel_slug = ref.split("/", 1)
-    with connect() as client:
+    with connect(timeout) as client:
         return client.kernels.kernels_api_client.get_kernel(request)
 
 

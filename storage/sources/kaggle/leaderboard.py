@@ -1,4 +1,4 @@
-"""A competition's leaderboard as Kaggle shows it now, and as a table of the store."""
+"""Kaggle's current leaderboard of a competition, and its table in the store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from storage.sources.kaggle.errors import KaggleError, competition_page
+from storage.sources.source import NETWORK_TIMEOUT
 from storage.store import Store
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Team:
     score: float | None
 
 
-def fetch_leaderboard(competition_id: str) -> list[Team]:
+def fetch_leaderboard(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> list[Team]:
     """All teams, best first: of the private leaderboard where Kaggle shows it, else of the public one.
 
     Raises `KaggleError`.
@@ -39,10 +40,10 @@ def fetch_leaderboard(competition_id: str) -> list[Team]:
 
     page, rows, token, seen = competition_page(competition_id), [], "", {""}
     while True:
-        answer = retrying(competition_id, page, partial(_page, competition_id, token))
+        answer = retrying(competition_id, page, partial(_page, competition_id, token, timeout))
         rows += list(answer.submissions or [])
         token = answer.next_page_token or ""
-        if token in seen:  # the last page; or one that leads in a circle
+        if token in seen:  # the last page, or a circle
             break
         seen.add(token)
     if not rows:
@@ -82,7 +83,7 @@ def write_leaderboard(store: Store, competition_id: str, teams: Sequence[Team]) 
 
 
 def read_leaderboard(store: Store, competition_id: str) -> pd.DataFrame | None:
-    """The table that `write_leaderboard` left, None if it was never fetched."""
+    """The table of `write_leaderboard`, None if it was never fetched."""
     import pandas as pd
 
     url = _url(store, competition_id)
@@ -95,7 +96,7 @@ def _url(store: Store, competition_id: str) -> str:
     return store.url("tables", "leaderboards", f"{competition_id}.parquet")
 
 
-def _page(competition_id: str, token: str) -> Any:
+def _page(competition_id: str, token: str, timeout: float) -> Any:
     from kagglesdk.competitions.types.competition_api_service import ApiGetLeaderboardRequest
 
     from storage.sources.kaggle.client import connect
@@ -104,7 +105,7 @@ def _page(competition_id: str, token: str) -> Any:
     request.competition_name, request.page_size = competition_id, _PAGE_SIZE
     if token:
         request.page_token = token
-    with connect() as client:
+    with connect(timeout) as client:
         return client.competitions.competition_api_client.get_leaderboard(request)
 
 

@@ -1,4 +1,4 @@
-"""Kaggle's own description of a competition, laid beside ours for agents on request."""
+"""Kaggle's own description of a competition, added to a prepared dataset on request."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from competitions.competition import Competition
-from competitions.editions import Edition
+from storage.dataset import Dataset
 from storage.sources.kaggle.errors import KaggleError, competition_page
+from storage.sources.source import NETWORK_TIMEOUT
 from storage.store import Store
 
 OFFICIAL = "description_official.md"
@@ -29,12 +30,12 @@ _HEADER = """\
 """
 
 
-def fetch_pages(competition_id: str) -> list[tuple[str, str]]:
-    """The competition's pages that an agent can use, as (name, content). Raises `KaggleError`."""
+def fetch_pages(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> list[tuple[str, str]]:
+    """The competition's pages that are useful to an agent, as (name, content). Raises `KaggleError`."""
     from storage.sources.kaggle.retry import retrying
 
     page = competition_page(competition_id)
-    answer = retrying(competition_id, page, partial(_list, competition_id))
+    answer = retrying(competition_id, page, partial(_list, competition_id, timeout))
     pages = [(str(each.name), str(each.content or "")) for each in answer.pages or []]
     useful = [(name, text) for name, text in pages if text.strip() and not name.lower().startswith(_NEVER)]
     if not useful:
@@ -43,7 +44,7 @@ def fetch_pages(competition_id: str) -> list[tuple[str, str]]:
 
 
 def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:
-    """description_official.md: what differs here, then Kaggle's pages as they are (Markdown or HTML)."""
+    """The text of description_official.md: what differs in this benchmark, then Kaggle's pages unchanged."""
     facts = competition.facts
     header = _HEADER.format(
         page=competition_page(competition.id),
@@ -55,13 +56,15 @@ def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:
     return "\n".join([f"# {facts.name}\n", header, *parts])
 
 
-def lay_official(store: Store, competition: Competition, edition: Edition) -> str:
+def write_official_description(
+    store: Store, dataset: Dataset, competition: Competition, timeout: float = NETWORK_TIMEOUT
+) -> str:
     """Fetch the pages and write them beside description.md of the prepared dataset; returns the file's URL.
 
-    The file is no part of the dataset: manifest, checksums and content keys stay as they are. Raises `KaggleError`.
+    The file is not part of the dataset: manifest, checksums and content keys do not change. Raises `KaggleError`.
     """
-    url = f"{store.prepared(edition, competition.id)}/public/{OFFICIAL}"
-    store.write(url, compose(competition, fetch_pages(competition.id)).encode())
+    url = f"{store.prepared(dataset)}/public/{OFFICIAL}"
+    store.write(url, compose(competition, fetch_pages(competition.id, timeout)).encode())
     return url
 
 
@@ -70,12 +73,12 @@ def _rank(name: str) -> tuple[int, str]:
     return (_FIRST.index(lower) if lower in _FIRST else len(_FIRST)), lower
 
 
-def _list(competition_id: str) -> Any:
+def _list(competition_id: str, timeout: float) -> Any:
     from kagglesdk.competitions.types.competition_api_service import ApiListCompetitionPagesRequest
 
     from storage.sources.kaggle.client import connect
 
     request = ApiListCompetitionPagesRequest()
     request.competition_name = competition_id
-    with connect() as client:
+    with connect(timeout) as client:
         return client.competitions.competition_api_client.list_competition_pages(request)

@@ -1,8 +1,8 @@
-"""What is tried again, and after how long.
+"""Retries of requests to Kaggle.
 
-Retries live here and not in the Prefect task: a task's delays are fixed beforehand, while Kaggle says with Retry-After
-how long it wants to be left alone; a cut transfer goes on in the same file; and one that moves may be cut any number of
-times. What this module gives up on is a `UserError`, which the task does not try again: attempts never multiply.
+They are here and not in the Prefect task, whose delays are fixed beforehand: Kaggle sets the delay with Retry-After, a
+transfer resumes within the same file, and a transfer that makes progress may be interrupted any number of times. When
+this module gives up it raises a `UserError`, which the task does not retry, so that attempts never multiply.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from storage.sources.kaggle.errors import Unreachable, described, explained
+from storage.sources.kaggle.errors import Unreachable, describe, final_error
+from storage.sources.source import Report
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How patient to be: attempts without any progress, delays in seconds, the longest Retry-After to sit out."""
+    """Number of attempts without progress, delays in seconds, and the longest Retry-After that is waited for."""
 
     attempts: int = 8
     first: float = 1.0
@@ -31,12 +32,12 @@ class Policy:
 
 
 def sleep(seconds: float) -> None:
-    """Wait. Tests put their own in its place."""
+    """Wait; replaced in tests."""
     time.sleep(seconds)
 
 
-def passing() -> tuple[type[Exception], ...]:
-    """Errors of network and server; whether one of them can pass is for `explained` to say."""
+def network_errors() -> tuple[type[Exception], ...]:
+    """Exceptions of network and server; `final_error` decides which of them are transient."""
     import requests
     import urllib3
 
@@ -44,28 +45,28 @@ def passing() -> tuple[type[Exception], ...]:
 
 
 class Retries:
-    """Counts the failures of one piece of work and waits after each."""
+    """Counts the consecutive failures of a request and waits after each."""
 
-    def __init__(self, what: str, page: str, tell: Callable[[str], None], policy: Policy | None = None) -> None:
-        self.what, self.page, self.tell, self.policy = what, page, tell, policy or Policy()
+    def __init__(self, what: str, page: str, report: Report, policy: Policy | None = None) -> None:
+        self.what, self.page, self.report, self.policy = what, page, report, policy or Policy()
         self.failures = 0
 
     def progress(self) -> None:
-        """Something came: earlier failures do not count any more."""
+        """Data arrived: reset the count."""
         self.failures = 0
 
     def failed(self, error: Exception) -> None:
         """Wait before the next attempt, or raise the `KaggleError` that ends it."""
-        final = explained(self.what, self.page, error)
+        final = final_error(self.what, self.page, error)
         if final is not None:
             raise final from None
         self.failures += 1
         if self.failures >= self.policy.attempts:
             raise Unreachable(
-                f"{self.what}: gave up after {self.failures} attempts ({described(error)}); run again to go on"
+                f"{self.what}: gave up after {self.failures} attempts ({describe(error)}); run again to resume"
             ) from None
         delay = self._delay(error)
-        self.tell(f"waiting {delay:.0f} s: {described(error)}")
+        self.report(f"waiting {delay:.0f} s: {describe(error)}")
         sleep(delay)
 
     def _delay(self, error: Exception) -> float:
@@ -76,7 +77,7 @@ class Retries:
             return backoff
         if asked > policy.longest:
             raise Unreachable(f"{self.what}: Kaggle asks to wait {asked:.0f} s; run again after that") from None
-        # Never earlier than asked; a little later, so that those who were sent away do not all come back at once.
+        # Never earlier than asked; with jitter, so that rejected clients do not all return at once.
         return asked + random.uniform(0, 0.1 * asked + policy.first)
 
 
@@ -84,11 +85,11 @@ def retrying(
     what: str,
     page: str,
     function: Callable[[], Result],
-    tell: Callable[[str], None] = lambda _: None,
+    report: Report = lambda _: None,
     policy: Policy | None = None,
 ) -> Result:
-    """The result of `function`, tried again while the cause of its failure can pass. Raises `KaggleError`."""
-    retries, errors = Retries(what, page, tell, policy), passing()
+    """The result of `function`, which is retried after transient errors. Raises `KaggleError`."""
+    retries, errors = Retries(what, page, report, policy), network_errors()
     while True:
         try:
             return function()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common.locks import locked
 from competitions.competition import Competition
-from storage.sources.source import SourceChanged, Tell
+from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
 
 if TYPE_CHECKING:
     from storage.sources.kaggle.transfer import Identity
@@ -22,31 +22,33 @@ _RESTARTS = 3
 class Kaggle:
     """Downloads a competition's archive.
 
-    On a local store the file grows inside the store, beside the place where it will lie, and takes its name by a hard
-    link: no second copy. An object store is written to while the bytes come in (`pieces`), and needs no local disk; a
-    cut connection goes on within the same upload, but a process that dies begins anew, for an unfinished upload does
-    not exist.
+    With a local store the file is downloaded to a folder of the store and hard-linked to its final name, without a
+    second copy. An object store is written while the bytes arrive (`pieces`), without a local file: an interrupted
+    connection resumes within the same upload, but a new process starts again, as an unfinished upload does not exist.
     """
 
     name = "kaggle"
 
+    def __init__(self, timeout: float = NETWORK_TIMEOUT) -> None:
+        self.timeout = timeout
+
     def version(self, competition: Competition) -> str | None:
-        """Not known without asking; the archive's MD5 in competition.yaml is the judge."""
+        """None: it takes a request to know. The archive is identified by the MD5 in competition.yaml."""
         return None
 
-    def fetch(self, competition: Competition, folder: Path, tell: Tell = lambda _: None) -> Path:
-        """Download into `folder`, going on from what an earlier attempt left there.
+    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+        """Download into `folder`, resuming a partial file of an earlier attempt.
 
-        What is there counts only with a note of which archive it is a part of, and only if Kaggle still serves that
-        one: neither its age nor its size make a file whole. Raises `KaggleError`.
+        A partial file is used only with a note of the archive that it belongs to, and only if Kaggle still serves that
+        archive. Raises `KaggleError`.
         """
         from storage.sources.kaggle.transfer import Transfer
 
         path, note = folder / f"{competition.id}.zip", folder / "of.json"
-        with _alone(folder, competition.id):
+        with _exclusively(folder, competition.id):
             for _ in range(_RESTARTS):
-                offset, known = _held(path, note)
-                transfer = Transfer(competition.id, tell, known)
+                offset, known = _partial(path, note)
+                transfer = Transfer(competition.id, report, known, self.timeout)
                 try:
                     with path.open("r+b" if offset else "wb") as file:
                         file.seek(offset)
@@ -59,21 +61,21 @@ class Kaggle:
                         file.flush()
                         os.fsync(file.fileno())
                 except SourceChanged:
-                    tell("Kaggle serves another archive now; downloading it from the start")
+                    report("Kaggle serves another archive now; downloading it from the start")
                     path.unlink()
                 else:
                     return path
-        raise _unsteady(competition.id)
+        raise _keeps_changing(competition.id)
 
-    def pieces(self, competition: Competition, tell: Tell = lambda _: None) -> Iterator[bytes]:
-        """The archive's bytes front to back. Raises `KaggleError`, or `SourceChanged` if it has to be begun anew."""
+    def pieces(self, competition: Competition, report: Report = lambda _: None) -> Iterator[bytes]:
+        """The archive's bytes in order. Raises `KaggleError`, or `SourceChanged` if the download has to start again."""
         from storage.sources.kaggle.transfer import Transfer
 
-        return Transfer(competition.id, tell).pieces()
+        return Transfer(competition.id, report, timeout=self.timeout).pieces()
 
 
-def _held(path: Path, note: Path) -> tuple[int, Identity | None]:
-    """How many bytes are held of which archive; none where that is not certain."""
+def _partial(path: Path, note: Path) -> tuple[int, Identity | None]:
+    """Number of bytes in the partial file, and of which archive; (0, None) unless that is certain."""
     from storage.sources.kaggle.transfer import Identity
 
     try:
@@ -86,19 +88,17 @@ def _held(path: Path, note: Path) -> tuple[int, Identity | None]:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, competition_id: str) -> Iterator[None]:
-    """Keep other processes out: two that append to one file would spoil it."""
+def _exclusively(folder: Path, competition_id: str) -> Iterator[None]:
+    """Exclude other processes: two writers would damage the file."""
     from storage.sources.kaggle.errors import KaggleError
 
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise KaggleError(f"{competition_id}: another process is downloading it; wait for that one") from error
+    with locked(folder / "lock") as mine:
+        if mine is None:
+            raise KaggleError(f"{competition_id}: another process is downloading it; wait for that one")
         yield
 
 
-def _unsteady(competition_id: str) -> Exception:
+def _keeps_changing(competition_id: str) -> Exception:
     from storage.sources.kaggle.errors import Unreachable
 
     return Unreachable(f"{competition_id}: Kaggle serves another archive each time; try again later")

@@ -1,4 +1,4 @@
-"""An archive as a stream of bytes that goes on where it was cut."""
+"""A download as a stream of bytes that resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -9,38 +9,43 @@ from typing import Any, NamedTuple
 
 from storage.sources.kaggle.client import connect
 from storage.sources.kaggle.errors import competition_page, status_of
-from storage.sources.kaggle.retry import Policy, Retries, passing
-from storage.sources.source import SourceChanged, Tell
+from storage.sources.kaggle.retry import Policy, Retries, network_errors
+from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
 
 _PIECE = 1 << 18
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)$")
 
 
 class Identity(NamedTuple):
-    """What tells one archive from another without reading it: entity tag or date, and size; None where not said."""
+    """Identity of an archive by response headers: entity tag or date, and size; None if the server does not say."""
 
     validator: str | None
     size: int | None
 
 
 class Transfer:
-    """One archive on its way. `identity` is known when the first piece comes."""
+    """The download of one archive. `identity` is known when the first piece arrives."""
 
     def __init__(
-        self, competition_id: str, tell: Tell, known: Identity | None = None, policy: Policy | None = None
+        self,
+        competition_id: str,
+        report: Report,
+        known: Identity | None = None,
+        timeout: float = NETWORK_TIMEOUT,
+        policy: Policy | None = None,
     ) -> None:
-        self.competition_id, self.tell, self.identity = competition_id, tell, known
-        self._retries = Retries(competition_id, competition_page(competition_id), tell, policy)
-        self._told = 0.0
+        self.competition_id, self.report, self.identity, self.timeout = competition_id, report, known, timeout
+        self._retries = Retries(competition_id, competition_page(competition_id), report, policy)
+        self._reported = 0.0
 
     def pieces(self, offset: int = 0) -> Iterator[bytes]:
-        """The archive's bytes from `offset` on, to the very last one.
+        """The archive's bytes from `offset` to the end.
 
-        After a cut the rest is asked for, as often as it takes while anything arrives; each time through the API, so
-        that the signed address is fresh. Raises `SourceChanged` if Kaggle serves another archive than the one of
-        which `offset` bytes are held, and `KaggleError` for what does not pass.
+        After an interruption the rest is requested again, as long as data arrive; each time through the API, so that
+        the signed URL is fresh. Raises `SourceChanged` if Kaggle serves another archive than the one whose first
+        `offset` bytes were downloaded, and `KaggleError` for lasting errors.
         """
-        errors = passing()
+        errors = network_errors()
         while True:
             try:
                 for piece in self._attempt(offset):
@@ -55,15 +60,15 @@ class Transfer:
                 return
 
     def _attempt(self, offset: int) -> Iterator[bytes]:
-        """The bytes from `offset` to wherever the connection ends."""
+        """The bytes from `offset` until the connection ends."""
         import requests
         from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
 
         whole = self.identity is not None and offset == self.identity.size
-        resume = offset > 0 and not whole  # of a whole archive only the identity is asked for
+        resume = offset > 0 and not whole  # with a complete archive only its identity is compared
         request = ApiDownloadDataFilesRequest()
         request.competition_name = self.competition_id
-        with connect({"Range": f"bytes={offset}-"} if resume else None) as client:
+        with connect(self.timeout, {"Range": f"bytes={offset}-"} if resume else None) as client:
             try:
                 response = client.competitions.competition_api_client.download_data_files(request)
             except requests.HTTPError as error:
@@ -78,7 +83,7 @@ class Transfer:
                 response.close()
 
     def _check(self, response: Any, offset: int) -> int:
-        """Take note of what is served; returns how many of its first bytes are held already."""
+        """Check the identity of the response; returns how many of its bytes to skip."""
         headers = response.headers
         validator = headers.get("ETag") or headers.get("Last-Modified")
         if response.status_code == 206:
@@ -86,7 +91,7 @@ class Transfer:
             if match is None or int(match[1]) != offset:
                 raise SourceChanged
             found, skip = Identity(validator, int(match[2])), 0
-        else:  # all of it: asked for so, or a server that does not know ranges
+        else:  # the whole archive: as requested, or the server does not support ranges
             length = headers.get("Content-Length")
             found, skip = Identity(validator, int(length) if length and length.isdigit() else None), offset
         if self.identity is not None and found != self.identity:
@@ -102,10 +107,10 @@ class Transfer:
             raise requests.exceptions.ChunkedEncodingError(f"cut at {offset:,} of {size:,} bytes")
 
     def _show(self, offset: int) -> None:
-        if time.monotonic() - self._told >= 1:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported >= 1:
+            self._reported = time.monotonic()
             size = self.identity.size if self.identity else None
-            self.tell(f"{offset / 1e6:,.0f} of {size / 1e6:,.0f} MB" if size else f"{offset / 1e6:,.0f} MB")
+            self.report(f"{offset / 1e6:,.0f} of {size / 1e6:,.0f} MB" if size else f"{offset / 1e6:,.0f} MB")
 
 
 def _after(skip: int, pieces: Iterator[bytes]) -> Iterator[bytes]:

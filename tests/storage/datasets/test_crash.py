@@ -17,13 +17,13 @@ import pandas as pd
 import pytest
 
 from common.errors import UserError
-from common.settings import Settings
 from competitions import registry
 from competitions.errors import DownloadError
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.job import Job
 from storage.datasets.materialise import MARKER, Progress, materialise
 from storage.lease import LeaseLost
-from storage.remote import explain, passes
+from storage.remote import describe_error, is_transient
 from storage.sources.acquire import acquire
 from storage.sources.local import Local
 from storage.store import Store
@@ -72,7 +72,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(pictures: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    return materialise("pictures", str(archive), str(tmp_path_factory.mktemp("whole")), folder=pictures)
+    return materialise(Job("pictures", str(archive), str(tmp_path_factory.mktemp("whole")), folder=str(pictures)))
+
+
+def job_of(pictures: Path, archive: Path, out: Path) -> Job:
+    return Job("pictures", str(archive), str(out), folder=str(pictures), key="k")
 
 
 class Seen:
@@ -103,7 +107,7 @@ class TestWorkers:
         self, pictures: Path, archive: Path, expected: pd.DataFrame, tmp_path: Path
     ) -> None:
         out, killed = tmp_path / "out", list[int]()
-        with cluster(Settings(dask_workers=2)) as address:
+        with cluster(workers=2) as address:
             from distributed import Client
 
             client = Client(address, set_as_default=False)
@@ -117,11 +121,7 @@ class TestWorkers:
                     os.kill(killed[0], signal.SIGKILL)
 
             manifest = materialise(
-                "pictures",
-                str(archive),
-                str(out),
-                folder=pictures,
-                key="k",
+                job_of(pictures, archive, out),
                 executor=DaskExecutor(address),
                 on_progress=kill_one,
             )
@@ -144,11 +144,7 @@ class TestWorkers:
 
             with pytest.raises(ClusterError, match="scheduler") as caught:
                 materialise(
-                    "pictures",
-                    str(archive),
-                    str(out),
-                    folder=pictures,
-                    key="k",
+                    job_of(pictures, archive, out),
                     executor=DaskExecutor(address),
                     on_progress=kill_scheduler,
                 )
@@ -156,7 +152,7 @@ class TestWorkers:
         assert not (out / MARKER).exists()
 
         again = Seen(out)
-        manifest = materialise("pictures", str(archive), str(out), folder=pictures, key="k", on_progress=again)
+        manifest = materialise(job_of(pictures, archive, out), on_progress=again)
         assert again.kept >= seen.steps[1].files > 2, "chunks that were done are kept"
         pd.testing.assert_frame_equal(manifest, expected)
         assert_nothing_else(out, manifest)
@@ -179,12 +175,13 @@ def prepare(raw, edition, params):
     return out
 """
     )
-    code = "from pathlib import Path; from storage.datasets.materialise import materialise as m; import sys"
-    code += "; m('pictures', sys.argv[1], sys.argv[2], folder=Path(sys.argv[3]), key='k')"
+    code = "from storage.datasets.materialise import materialise as m"
+    code += "; from storage.datasets.job import Job; import sys"
+    code += "; m(Job('pictures', sys.argv[1], sys.argv[2], folder=sys.argv[3], key='k'))"
     command = [sys.executable, "-c", code, str(archive), str(out), str(folder)]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     assert [path for path in (out / "public").rglob("*") if path.is_file()] == []
-    manifest = materialise("pictures", str(archive), str(out), folder=folder, key="k")
+    manifest = materialise(Job("pictures", str(archive), str(out), folder=str(folder), key="k"))
     assert manifest["bytes"].max() == 3 << 20
     assert_nothing_else(out, manifest)
 
@@ -215,7 +212,7 @@ class TestDownloads:
         whole = buffer.getvalue()
         raw = tmp_path / "pictures.zip"
         raw.write_bytes(whole)
-        right = materialise("pictures", str(raw), str(tmp_path / "right"), folder=pictures)
+        right = materialise(Job("pictures", str(raw), str(tmp_path / "right"), folder=str(pictures)))
         directory, found = whole.index(b"PK\1\2"), 0
         for _ in range(60):
             position = generator.randrange(len(whole))
@@ -224,7 +221,7 @@ class TestDownloads:
             raw.write_bytes(flipped)
             out_of_flipped = tmp_path / "flipped"
             try:
-                manifest = materialise("pictures", str(raw), str(out_of_flipped), folder=pictures)
+                manifest = materialise(Job("pictures", str(raw), str(out_of_flipped), folder=str(pictures)))
             except (DownloadError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
                 found += 1
                 assert not (out_of_flipped / MARKER).exists()
@@ -243,14 +240,14 @@ class TestDownloads:
         for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             with zipfile.ZipFile(raw, "w", method) as out:
                 out.writestr("images/large.bin", content)
-            materialise("pictures", str(raw), str(tmp_path / "right"), folder=pictures)
+            materialise(Job("pictures", str(raw), str(tmp_path / "right"), folder=str(pictures)))
             with zipfile.ZipFile(tmp_path / "right/public/images.zip") as taken:
                 assert taken.read("images/large.bin") == content
             flipped = bytearray(raw.read_bytes())
             flipped[2 << 20] ^= 1
             raw.write_bytes(flipped)
             with pytest.raises((DownloadError, zipfile.BadZipFile)):
-                materialise("pictures", str(raw), str(tmp_path / "flipped"), folder=pictures)
+                materialise(Job("pictures", str(raw), str(tmp_path / "flipped"), folder=str(pictures)))
             assert not (tmp_path / "flipped/public/images.zip").exists()
 
 
@@ -273,23 +270,23 @@ def test_a_full_disk_is_said_and_the_rerun_goes_on(
 ) -> None:
     out = small_disk / "out"
     with pytest.raises(OSError, match="No space left") as caught:
-        materialise("pictures", str(archive), str(out), folder=pictures, key="k")
-    assert not passes(caught.value), "trying again would not make room"
-    assert "make room" in explain(caught.value)
+        materialise(job_of(pictures, archive, out))
+    assert not is_transient(caught.value), "trying again would not make room"
+    assert "make room" in describe_error(caught.value)
     assert not (out / MARKER).exists()
     subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
 
     again = Seen(out)
-    manifest = materialise("pictures", str(archive), str(out), folder=pictures, key="k", on_progress=again)
+    manifest = materialise(job_of(pictures, archive, out), on_progress=again)
     pd.testing.assert_frame_equal(manifest, expected)
     assert_nothing_else(out, manifest)
 
 
 def test_files_of_another_version_do_not_stay(pictures: Path, digits_zip: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    materialise("digits", str(digits_zip), str(out), key="old")
+    materialise(Job("digits", str(digits_zip), str(out), key="old"))
     (out / "public" / "left-over.csv").write_text("answers of an older split")
-    materialise("digits", str(digits_zip), str(out), key="new")
+    materialise(Job("digits", str(digits_zip), str(out), key="new"))
     assert not (out / "public" / "left-over.csv").exists()
 
 
@@ -298,5 +295,5 @@ def test_who_lost_the_lease_does_not_publish(digits_zip: Path, tmp_path: Path) -
         raise LeaseLost("another process took over")
 
     with pytest.raises(UserError, match="took over"):
-        materialise("digits", str(digits_zip), str(tmp_path / "out"), key="k", before_commit=lost)
+        materialise(Job("digits", str(digits_zip), str(tmp_path / "out"), key="k"), before_commit=lost)
     assert not (tmp_path / "out" / MARKER).exists()

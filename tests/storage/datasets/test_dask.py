@@ -10,28 +10,28 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from common.settings import Settings
-from competitions import registry
 from competitions.errors import DownloadError
+from storage.datasets import prepare
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with cluster(Settings(dask_workers=2)) as scheduler:
+    with cluster(workers=2) as scheduler:
         yield scheduler
 
 
 def test_dask_gives_what_one_process_gives(address: str, digits_zip: Path, tmp_path: Path) -> None:
-    alone = registry.get("digits").prepare(digits_zip, tmp_path / "alone")
-    together = materialise("digits", str(digits_zip), str(tmp_path / "dask"), executor=DaskExecutor(address))
+    alone = prepare("digits", digits_zip, tmp_path / "alone")
+    together = materialise(Job("digits", str(digits_zip), str(tmp_path / "dask")), executor=DaskExecutor(address))
     pd.testing.assert_frame_equal(alone, together)
 
 
 def test_an_error_on_a_worker_arrives_as_it_is(address: str, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="does not exist"):
-        materialise("digits", str(tmp_path / "no.zip"), str(tmp_path / "out"), executor=DaskExecutor(address))
+        materialise(Job("digits", str(tmp_path / "no.zip"), str(tmp_path / "out")), executor=DaskExecutor(address))
 
 
 def _die_once(marker: str) -> str:
@@ -49,6 +49,6 @@ def test_a_dying_worker_is_replaced(address: str, tmp_path: Path) -> None:
 def test_an_unreachable_scheduler_is_one_line() -> None:
     with (
         pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127"),
-        cluster(Settings(dask_address="tcp://127.0.0.1:1")),
+        cluster("tcp://127.0.0.1:1"),
     ):
         pass

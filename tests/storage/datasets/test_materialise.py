@@ -17,8 +17,9 @@ from competitions import registry
 from competitions.errors import BadCompetition
 from competitions.preparing.declaration import Content, Preparation, json_content, table
 from competitions.preparing.download import Download
-from storage.datasets import archives
+from storage.datasets import archives, prepare
 from storage.datasets.execute import execute, gathered
+from storage.datasets.job import Job
 from storage.datasets.manifest import Done
 from storage.datasets.materialise import Serial, materialise
 from storage.writers import Destination
@@ -163,7 +164,7 @@ class Killed:
 
 class TestCommitting:
     def test_the_manifest_lists_every_file(self, digits_zip: Path, tmp_path: Path) -> None:
-        manifest = registry.get("digits").prepare(digits_zip, tmp_path / "out")
+        manifest = prepare("digits", digits_zip, tmp_path / "out")
         found = {p.relative_to(tmp_path / "out").as_posix(): p.stat().st_size for p in (tmp_path / "out").rglob("*.*")}
         listed = dict(zip(manifest["part"] + "/" + manifest["path"], manifest["bytes"], strict=True))
         assert {name: size for name, size in found.items() if "/" in name} == listed
@@ -174,36 +175,36 @@ class TestCommitting:
     def test_a_killed_run_is_not_complete_and_goes_on(self, digits_zip: Path, tmp_path: Path, after: int) -> None:
         out = tmp_path / "out"
         with pytest.raises(Stops):
-            materialise("digits", str(digits_zip), str(out), key="k", executor=Killed(after))
+            materialise(Job("digits", str(digits_zip), str(out), key="k"), executor=Killed(after))
         assert not (out / "commit.json").exists()
 
         rest = Killed(99)
-        manifest = materialise("digits", str(digits_zip), str(out), key="k", executor=rest)
+        manifest = materialise(Job("digits", str(digits_zip), str(out), key="k"), executor=rest)
 
         assert rest.chunks == 2 - after, "finished chunks are not done again"
         assert json.loads((out / "commit.json").read_text())["files"] == len(manifest) == 6
         assert not (out / ".progress").exists()
-        pd.testing.assert_frame_equal(manifest, registry.get("digits").prepare(digits_zip, tmp_path / "whole"))
+        pd.testing.assert_frame_equal(manifest, prepare("digits", digits_zip, tmp_path / "whole"))
 
     def test_progress_of_other_content_is_not_used(self, digits_zip: Path, tmp_path: Path) -> None:
         with pytest.raises(Stops):
-            materialise("digits", str(digits_zip), str(tmp_path / "out"), key="old", executor=Killed(1))
+            materialise(Job("digits", str(digits_zip), str(tmp_path / "out"), key="old"), executor=Killed(1))
         rest = Killed(99)
-        materialise("digits", str(digits_zip), str(tmp_path / "out"), key="new", executor=rest)
+        materialise(Job("digits", str(digits_zip), str(tmp_path / "out"), key="new"), executor=rest)
         assert rest.chunks == 2
 
     def test_preparing_again_removes_the_marker_first(self, digits_zip: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        materialise("digits", str(digits_zip), str(out), key="old")
+        materialise(Job("digits", str(digits_zip), str(out), key="old"))
         with pytest.raises(Stops):
-            materialise("digits", str(digits_zip), str(out), key="new", executor=Killed(0))
+            materialise(Job("digits", str(digits_zip), str(out), key="new"), executor=Killed(0))
         assert not (out / "commit.json").exists()
 
     def test_any_file_system_holds_the_same_files(self, digits_zip: Path, tmp_path: Path) -> None:
         import fsspec
 
-        here = materialise("digits", str(digits_zip), str(tmp_path / "out"))
-        there = materialise("digits", str(digits_zip), f"memory://{tmp_path.name}/out", executor=Serial())
+        here = materialise(Job("digits", str(digits_zip), str(tmp_path / "out")))
+        there = materialise(Job("digits", str(digits_zip), f"memory://{tmp_path.name}/out"), executor=Serial())
         pd.testing.assert_frame_equal(here, there)
         fs = fsspec.filesystem("memory")
         assert fs.cat_file(f"/{tmp_path.name}/out/public/train.csv") == (tmp_path / "out/public/train.csv").read_bytes()

@@ -11,10 +11,10 @@ import pytest
 
 from competitions.preparing.declaration import Archive, Content, Copy, Derived
 from competitions.preparing.download import Download, Member
-from storage.datasets.checkpoint import Journal, Size
-from storage.datasets.execute import Copies, Task, gathered
+from storage.datasets.checkpoint import Checkpoint, Size
+from storage.datasets.execute import Copies, Task, group_copies
 from storage.datasets.manifest import Done, columns_of, manifest_of
-from storage.datasets.plan import Chunk, cut, in_storage_order, pack, plan, unpack
+from storage.datasets.plan import Chunk, in_storage_order, pack, plan, split_copies, unpack
 from storage.writers import Destination
 
 OTHERS = [
@@ -46,8 +46,8 @@ def copies(count: int, size: int, archive: str = "", checked: Sequence[int] = ()
     return Copies(archive, ["public"] * count, names, names, [size] * count, list(checked))
 
 
-def test_copies_from_an_archive_are_gathered() -> None:
-    assert gathered(TASKS) == [*OTHERS, *COPIES]
+def test_copies_from_an_archive_are_group_copies() -> None:
+    assert group_copies(TASKS) == [*OTHERS, *COPIES]
 
 
 def test_packing_loses_nothing() -> None:
@@ -86,7 +86,7 @@ def test_a_member_that_is_not_there_is_not_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("size", "chunks"), [(0, 3), (1 << 20, 40), (200 << 20, 5000)])
 def test_chunks_are_bounded_and_lose_nothing(size: int, chunks: int) -> None:
     whole = copies(5000, size, checked=[0, 2500, 4999])
-    found = list(cut(whole))
+    found = list(split_copies(whole))
     assert len(found) == chunks
     assert [name for each in found for name in each.names] == whole.names
     assert max(sum(each.sizes) for each in found) <= max(128 << 20, size)
@@ -94,7 +94,7 @@ def test_chunks_are_bounded_and_lose_nothing(size: int, chunks: int) -> None:
 
 
 def test_members_of_a_solid_archive_stay_in_one_chunk() -> None:
-    assert len(list(cut(copies(10, 1 << 30, "x.7z")))) == 1
+    assert len(list(split_copies(copies(10, 1 << 30, "x.7z")))) == 1
 
 
 def test_each_archive_is_a_chunk_of_its_own(tmp_path: Path) -> None:
@@ -106,20 +106,20 @@ def test_each_archive_is_a_chunk_of_its_own(tmp_path: Path) -> None:
     ]
 
 
-def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
-    journal = Journal(Destination(str(tmp_path)), "k")
+def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(Destination(str(tmp_path)), "k")
     rows = columns_of([Done("public", "b", 1, "h", None, "s"), Done("private", "c", 2, "h", "m", "s")])
-    journal.note("declared", rows)
-    assert journal.resume() == ({}, None), "without a plan it starts from the beginning"
+    checkpoint.save_rows("declared", rows)
+    assert checkpoint.load() == ({}, None), "without a plan it starts from the beginning"
     planned = [Chunk(2, 7, pack(COPIES[0])), Chunk(1, 8, pack(OTHERS[0]))]
-    journal.plan(planned)
-    journal.note("0", columns_of([]))
-    done, sizes = journal.resume()
+    checkpoint.save_plan(planned)
+    checkpoint.save_rows("0", columns_of([]))
+    done, sizes = checkpoint.load()
     assert done == {"declared": rows, "0": [[], [], [], [], [], []]}
     assert sizes == [Size(2, 7), Size(1, 8)]
-    assert [unpack(journal.todo(number)) for number in range(2)] == [COPIES[0], OTHERS[0]]
-    journal.clear()
-    assert journal.resume() == ({}, None)
+    assert [unpack(checkpoint.load_task(number)) for number in range(2)] == [COPIES[0], OTHERS[0]]
+    checkpoint.clear()
+    assert checkpoint.load() == ({}, None)
 
 
 def test_the_manifest_is_sorted_by_part_and_path() -> None:

@@ -80,27 +80,17 @@ def test_a_cut_goes_on_where_it_was(kaggle: KaggleServer, leaf: Competition, sto
 
 
 def test_a_connection_that_has_gone_silent_is_given_up(
-    kaggle: KaggleServer, leaf: Competition, store: Store, waits: list[float], monkeypatch: pytest.MonkeyPatch
+    kaggle: KaggleServer, leaf: Competition, store: Store, waits: list[float]
 ) -> None:
-    from common.settings import get_settings
-
-    monkeypatch.setenv("MLEBENCH_NETWORK_TIMEOUT", "1")
-    get_settings.cache_clear()
     kaggle.faults[ID].append(Fault(stall=1_000_000))
-    acquire(store, leaf, Kaggle())
+    acquire(store, leaf, Kaggle(timeout=1))
     assert stored(store) == ARCHIVE
     assert waits
 
 
-def test_a_slow_drip_is_no_silence(
-    kaggle: KaggleServer, leaf: Competition, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from common.settings import get_settings
-
-    monkeypatch.setenv("MLEBENCH_NETWORK_TIMEOUT", "3")
-    get_settings.cache_clear()
+def test_a_slow_drip_is_no_silence(kaggle: KaggleServer, leaf: Competition, tmp_path: Path, waits: list[float]) -> None:
     kaggle.faults[ID].append(Fault(drip=200_000, pause=0.25))  # four seconds in all
-    acquire(Store(str(tmp_path / "store")), leaf, Kaggle())
+    acquire(Store(str(tmp_path / "store")), leaf, Kaggle(timeout=3))
     assert not waits, "it went on in one piece although it took longer than the limit on silence"
 
 
@@ -169,7 +159,7 @@ def test_what_passes_is_tried_again_ever_more_slowly(
 
 def test_attempts_end(kaggle: KaggleServer, leaf: Competition, store: Store, waits: list[float]) -> None:
     kaggle.faults[ID].extend([Fault("api", 500, "sorry")] * 20)
-    with pytest.raises(errors.Unreachable, match=r"gave up after 8 attempts \(HTTP 500 sorry\); run again to go on"):
+    with pytest.raises(errors.Unreachable, match=r"gave up after 8 attempts \(HTTP 500 sorry\); run again to resume"):
         acquire(store, leaf, Kaggle())
     assert len(kaggle.asked("api")) == 8
 

@@ -1,0 +1,77 @@
+"""What is prepared: a job as small values that travel to workers, and what the engine needs of a competition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from common.errors import UserError
+from competitions.editions import EDITIONS, Edition
+from competitions.facts import CompetitionFacts
+from competitions.preparing.declaration import Preparation
+from competitions.preparing.download import Download
+
+
+class Preparable(Protocol):
+    """A competition as the engine sees it; `competitions.competition.Competition` is one."""
+
+    @property
+    def id(self) -> str:
+        """The competition's id."""
+        ...
+
+    @property
+    def facts(self) -> CompetitionFacts:
+        """Its facts, for the checksums of prepared files."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """The text of description.md."""
+        ...
+
+    def declare(self, raw: Download, edition: Edition, params: Mapping[str, Any] | None) -> Preparation:
+        """Run prepare.py; nothing is written."""
+        ...
+
+    def function(self, name: str) -> Callable[..., Iterable[bytes]]:
+        """A function of prepare.py that computes a derived file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """One dataset to prepare: all that a worker needs besides the package.
+
+    Args:
+        competition_id: of the competition.
+        raw: the download, as a local path or fsspec URL.
+        out: the directory to write, as a local path or fsspec URL.
+        edition: of the benchmark.
+        params: overrides of the `params` in competition.yaml.
+        folder: the competition's folder, if the registry does not know the id.
+        key: the content key. An interrupted job with the same key is resumed; the files of another one are removed.
+            Without a key nothing is resumed.
+    """
+
+    competition_id: str
+    raw: str
+    out: str
+    edition: Edition = "v1"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    folder: str | None = None
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        if self.edition not in EDITIONS:  # before anything is removed
+            raise UserError(f"unknown edition {self.edition!r}; editions are {', '.join(EDITIONS)}")
+
+
+def load_competition(job: Job) -> Preparable:
+    """The competition of a job, on whichever worker: from its folder, or from the registry by its id."""
+    from competitions import registry
+    from competitions.competition import Competition
+
+    return Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)

@@ -1,0 +1,38 @@
+"""The store, its local cache and the sources of downloads, as the settings say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from common.settings import get_settings
+from competitions import registry
+from storage.cache import Cache
+from storage.dataset import Dataset
+from storage.datasets.prepared import is_prepared
+from storage.sources import Source, source_for
+from storage.store import Store
+from tasks.wiring.process import apply_settings
+
+
+def open_store(url: str | None = None) -> Store:
+    """The store at `url`, or the one in the settings, in a process that has applied the settings."""
+    apply_settings()
+    return Store(url or get_settings().store)
+
+
+def local_cache() -> Cache:
+    """The cache of local copies of prepared datasets."""
+    settings = get_settings()
+    return Cache(settings.scratch / "cache", settings.cache_limit)
+
+
+def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
+    """The source of a competition's download; `raw_dir` comes before Kaggle."""
+    folder = Path(raw_dir) if raw_dir else None
+    return source_for(registry.get(competition_id), folder, get_settings().network_timeout)
+
+
+def already_prepared(store: Store, dataset: Dataset, raw_dir: str | None = None, verified: bool = True) -> bool:
+    """Whether preparing the dataset with the current settings would change nothing; see `is_prepared`."""
+    source = download_source(dataset.competition_id, raw_dir)
+    return is_prepared(store, dataset, source, get_settings().params_of(dataset.competition_id), verified)
