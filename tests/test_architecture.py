@@ -61,7 +61,6 @@ PENDING = {
     "storage/datasets/cluster.py": "common.settings",
     "storage/datasets/prepared.py": "common.settings",
     "storage/remote.py": "common.settings",
-    "storage/runs/evidence/seal.py": "common.settings",
     "storage/sources/kaggle/client.py": "common.settings",
     "competitions/competition.py": "storage",
 }

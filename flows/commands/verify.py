@@ -23,7 +23,8 @@ def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
     from storage.runs.evidence.seal import verify_group
 
     place = open_store(store, data_dir)
-    results = verify_group(place, run_group)
+    key = get_settings().ledger_key.get_secret_value()
+    results = verify_group(place, run_group, key)
     if not results:
         raise UserError(f"no runs of group {run_group!r} in {place.root}")
     for name, problems in sorted(results.items()):
@@ -31,6 +32,6 @@ def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
         for problem in problems:
             click.echo(f"        {problem}")
     failed = sum(bool(problems) for problems in results.values())
-    key = "signatures checked" if get_settings().ledger_key.get_secret_value() else "no key, signatures not checked"
-    click.echo(f"{len(results) - failed} of {len(results)} runs verified ({key})")
+    checked = "signatures checked" if key else "no key, signatures not checked"
+    click.echo(f"{len(results) - failed} of {len(results)} runs verified ({checked})")
     return 1 if failed else 0
