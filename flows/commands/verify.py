@@ -14,9 +14,9 @@ from flows.commands.options import open_store, store_option
 @click.argument("run_group")
 @store_option
 def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
-    """Check the evidence ledger of every run of RUN_GROUP against what the store holds.
+    """Check the evidence of every run of RUN_GROUP against what the store holds.
 
-    Each run's ledger is recomputed entry by entry, and every file that it vouches for is read again. With
+    The hash chain in each run's `ledger.jsonl` is computed again, and every file that it covers is read again. With
     MLEBENCH_LEDGER_KEY set, signatures are checked too. Exit code 1 if anything disagrees.
     """
     from common.settings import get_settings
