@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from common.errors import UserError
-from tasks.wiring.process import apply_settings
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
@@ -88,7 +87,6 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. What a user can mend ends in one line, never in a traceback."""
     try:
-        apply_settings()
         code = cli.main(
             args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
         )

@@ -13,7 +13,7 @@ from flows.outcome import Outcome, finish, outcome_of
 from flows.story import show_group
 from sandbox.agent import load_agent
 from sandbox.isolation import PROCESSES, Isolation
-from storage.runs.paths import RUN
+from storage.runs.folders import finished_folders
 from storage.store import check_run_group
 from tasks.agent_run import agent_run, finished_run, run_key, run_row
 from tasks.aggregate import aggregate
@@ -71,7 +71,7 @@ def evaluate(
             tell(row, "failed", outcomes[row].message)
         elif chain[-1].state.result() == "failed":
             outcomes[row] = Outcome(row, "failed", "grading failed by an error of ours; see the task run's log")
-    if examine and place.glob(f"runs/{run_group}/*/*/{RUN}"):
+    if examine and finished_folders(place, run_group):
         outcomes |= {each.what: each for each in integrity(run_group, place.root)}
     report = aggregate(run_group, place.root)
     show_group(place, run_group, report)

@@ -6,10 +6,9 @@ from typing import Any
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from flows.judged import judged
-from storage.runs.paths import RUN
+from grading.words import score_and_medal
+from storage.runs.folders import stored_runs
 from storage.store import Store
-from tasks.grade import GRADE
 
 
 def show_group(store: Store, run_group: str, report: str | None) -> None:
@@ -26,19 +25,18 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
 def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:
     """One row a finished run of the group: how it ended, its score and medal, and what the grader says."""
     rows = []
-    for url in store.glob(f"runs/{run_group}/*/*/{RUN}"):
-        run = store.read_json(url) or {}
-        grade = store.read_json(url.removesuffix(RUN) + GRADE)
-        score, medal = judged(grade)
+    for run in stored_runs(store, run_group):
+        record, grade = run.record, run.folder.read_grade()
+        score, medal = score_and_medal(grade.to_row() if grade else None)
         rows.append(
             {
-                "competition": run["competition_id"],
-                "seed": run["seed"],
-                "agent": run["agent"],
-                "run": run["status"],
+                "competition": record.competition_id,
+                "seed": record.seed,
+                "agent": record.agent,
+                "run": record.status,
                 "score": score,
                 "medal": medal,
-                "message": (grade or run)["message"],
+                "message": (grade or record).message,
             }
         )
     return rows

@@ -23,7 +23,7 @@ from flows.story import show_group
 from grading.medals import Leaderboard
 from sandbox.agent import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
-from storage.runs.paths import RUN
+from storage.runs.folders import stored_runs
 from storage.store import Store, check_run_group
 from tasks.agent_run import run_row
 from tasks.aggregate import aggregate
@@ -156,16 +156,16 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
     """
     place = chosen_store(store)
     outcomes, chains = {}, {}
-    for url in place.glob(f"runs/{check_run_group(run_group)}/*/*/{RUN}"):
-        run = place.read_json(url) or {}
-        name, seed, edition = run["competition_id"], run["seed"], run["edition"]
+    for stored in stored_runs(place, check_run_group(run_group)):
+        run = stored.record
+        name, seed, edition = run.competition_id, run.seed, run.edition
         row = run_row(run_group, name, seed)
         try:
             board = chosen_thresholds(place, registry.get(name).facts, leaderboard).leaderboard
         except UserError as error:
             outcomes[row] = Outcome(row, "failed", str(error))
             continue
-        key = grade_key(name, run["key"], edition, board)
+        key = grade_key(name, run.key, edition, board)
         if finished_grade(place, run_group, name, seed, key) is not None:
             outcomes[row] = Outcome(row, "reused", "graded already")
         else:

@@ -45,7 +45,7 @@ def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float]
         return pd.DataFrame(columns=_COLUMNS)
     taken = snapshots.sort_values("at_seconds", kind="stable")
     times = list(at) if at is not None else moments(float(taken["at_seconds"].max()))
-    rates = [rate for rate in OVER_TIME_RATES if rate in taken]
+    rates = [rate for rate in OVER_TIME_RATES if rate in taken and taken[rate].notna().any()]
     histories: dict[Any, pd.DataFrame] = dict(iter(taken.groupby(["run_group", "run_id"])))
     rows: list[dict[str, Any]] = []
     for key, group in latest_grades(grades).groupby(SERIES, sort=True, dropna=False):

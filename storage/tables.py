@@ -1,41 +1,26 @@
-"""Parquet tables below `tables/`: one row a run, a graded submission, a snapshot, a call of a model; and aggregates.
-
-Each is partitioned by run group.
-"""
+"""Parquet tables below `tables/`, partitioned by run group. `storage.schemas` describes their columns."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from common.errors import UserError, close_matches
+from storage.schemas import METADATA_KEY, SCHEMA_VERSION, TABLES, Table, arrow_schema
 from storage.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
-Table = Literal[
-    "runs",
-    "grades",
-    "snapshots",
-    "usage",
-    "comparisons",
-    "examinations",
-    "plagiarism",
-    "violations",
-    "familiarity",
-    "familiarity_correlation",
-    # Made of the above; one row is described where it is computed, in `grading`.
-    "aggregates/rates",
-    "aggregates/by_seed",
-    "aggregates/gaps",
-    "aggregates/pass_at_k",
-    "aggregates/best_of_k",
-    "aggregates/competitions",
-    "aggregates/over_time",
-    "aggregates/usage_by_run",
-    "aggregates/usage",
-]
+__all__ = ["Table", "TableError", "read_table", "upgrade_tables", "write_frame", "write_table"]
+
+_PARTITION = "run_group"
+
+
+class TableError(UserError):
+    """Rows do not fit the schema of their table."""
 
 
 def write_table(
@@ -43,36 +28,119 @@ def write_table(
 ) -> None:
     """Replace the rows of `run_group`. The group is in the path, so the file does not repeat it.
 
-    Tasks that run side by side and share a table write a `part` each: none reads what another is about to replace.
+    Columns that a row lacks are null. Tasks that run at the same time and share a table each write a `part` of it.
+    Raises `TableError` for a column that the table does not have, and for a value that is not of its column's type.
     """
     import pandas as pd
 
-    write_frame(store, table, run_group, pd.DataFrame(list(rows)), part)
+    write_frame(store, table, run_group, pd.DataFrame(list(rows), dtype=object), part)
 
 
 def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame, part: str = "part-0") -> None:
-    """As `write_table`, with the rows as a data frame; one without rows leaves no file."""
-    url = store.url("tables", table, f"run_group={run_group}", f"{part}.parquet")
+    """As `write_table`, with the rows as a data frame. A frame without rows removes the file."""
+    import pyarrow.parquet as pq
+
+    url = store.url("tables", table, f"{_PARTITION}={run_group}", f"{part}.parquet")
     if frame.empty:
         store.remove(url)
         return
-    frame = frame.drop(columns="run_group", errors="ignore")
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    store.write(url, buffer.getvalue())
+    unknown = [str(name) for name in frame.columns if name not in (_PARTITION, *TABLES[table].names)]
+    if unknown:
+        close = close_matches(unknown[0], TABLES[table].names)
+        raise TableError(f"table {table} has no column {', '.join(unknown)}.{close}")
+    content = io.BytesIO()
+    pq.write_table(_with_schema(frame, table), content)
+    store.write(url, content.getvalue())
 
 
 def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = None) -> pd.DataFrame:
-    """All rows, or those of some run groups, with `run_group` as a column; an empty frame if there are none.
+    """All rows, or those of some run groups, with `run_group` as the last column; an empty frame if there are none.
 
-    The same as ``pandas.read_parquet("<root>/tables/grades")``, but for the type of `run_group` (text here).
+    The same as ``pandas.read_parquet("<root>/tables/grades")`` except that `run_group` is text here, not a category,
+    and that files of older versions, whose columns differ, can be read.
     """
     import pandas as pd
+    import pyarrow as pa
 
-    frames = []
-    for url in store.glob(f"tables/{table}/run_group=*/*.parquet"):
-        group = url.split("run_group=", 1)[1].split("/", 1)[0]
-        if run_groups is None or group in set(run_groups):
-            frame = pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
-            frames.append(frame.assign(run_group=group))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    wanted = None if run_groups is None else set(run_groups)
+    parts = []
+    for url, group in _files(store, table):
+        if wanted is None or group in wanted:
+            part = _current(_read(store, url), table)
+            parts.append(part.append_column(_PARTITION, pa.array([group] * len(part), pa.string())))
+    if not parts:
+        return pd.DataFrame()
+    # Extra columns of files that others wrote are kept.
+    frame: pd.DataFrame = pa.concat_tables(parts, promote_options="default").to_pandas()
+    return frame[[*(name for name in frame.columns if name != _PARTITION), _PARTITION]]
+
+
+def upgrade_tables(store: Store, run_group: str) -> int:
+    """Rewrite files of older schema versions with the current one; returns how many there were."""
+    import pyarrow.parquet as pq
+
+    outdated = 0
+    for table in TABLES:
+        for url, group in _files(store, table, run_group):
+            content = _read(store, url)
+            if group == run_group and _version(content) < SCHEMA_VERSION:
+                buffer = io.BytesIO()
+                pq.write_table(_current(content, table), buffer)
+                store.write(url, buffer.getvalue())
+                outdated += 1
+    return outdated
+
+
+def _files(store: Store, table: Table, run_group: str = "*") -> list[tuple[str, str]]:
+    """URL and run group of each Parquet file of a table."""
+    urls = store.glob(f"tables/{table}/{_PARTITION}={run_group}/*.parquet")
+    return [(url, url.split(f"{_PARTITION}=", 1)[1].split("/", 1)[0]) for url in urls]
+
+
+def _read(store: Store, url: str) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    # From bytes: given a path, pyarrow would take the partition in it for a column.
+    return pq.read_table(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+
+
+def _version(content: pa.Table) -> int:
+    return int((content.schema.metadata or {}).get(METADATA_KEY, 0))
+
+
+def _current(content: pa.Table, table: Table) -> pa.Table:
+    """Rows of a file, upgraded to the current schema if it is of an older one."""
+    if content.schema.equals(arrow_schema(table)):
+        return content.replace_schema_metadata(arrow_schema(table).metadata)
+    return _with_schema(content.to_pandas(), table)
+
+
+def _with_schema(frame: pd.DataFrame, table: Table) -> pa.Table:
+    """The frame as an Arrow table with exactly the columns of the schema, then those the schema does not know."""
+    import pyarrow as pa
+
+    schema = arrow_schema(table)
+    columns = {field.name: _column(frame, field, table) for field in schema}
+    known = pa.table(columns, schema=schema)
+    for name in frame.columns:
+        if name not in (_PARTITION, *columns):
+            known = known.append_column(str(name), pa.array(frame[name], from_pandas=True))
+    return known
+
+
+def _column(frame: pd.DataFrame, field: pa.Field, table: Table) -> pa.Array:
+    import pandas as pd
+    import pyarrow as pa
+
+    if field.name not in frame:
+        return pa.nulls(len(frame), field.type)
+    values = frame[field.name]
+    try:
+        if pa.types.is_timestamp(field.type):  # older files have ISO texts
+            values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
+        found = pa.array(values, from_pandas=True)
+        if pa.types.is_string(field.type) and found.type not in (pa.string(), pa.large_string(), pa.null()):
+            raise TypeError(f"they are {found.type}")
+        return found.cast(field.type)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TableError(f"table {table}: column {field.name} has values that are no {field.type}: {error}") from error

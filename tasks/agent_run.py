@@ -26,7 +26,8 @@ from storage.dataset import Dataset
 from storage.datasets.prepared import local_copy
 from storage.keys import content_key
 from storage.runs.evidence.seal import seal
-from storage.runs.paths import RUN
+from storage.runs.folders import RunFolder
+from storage.runs.records import RunRecord
 from storage.store import Store
 from tasks.wiring.backends import backend
 from tasks.wiring.conditions import run_conditions
@@ -62,10 +63,10 @@ def run_key(
     return content_key(fingerprint, limits.as_dict(), seed, edition, prepared_key, run_group, *reach)
 
 
-def finished_run(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
+def finished_run(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> RunRecord | None:
     """The record of a run that is in the store under `key`; None if it has still to be made."""
-    record: dict[str, Any] | None = store.read_json(store.run(run_group, competition_id, seed) + f"/{RUN}")
-    return record if record is not None and record["key"] == key else None
+    record = RunFolder(store, run_group, competition_id, seed).read_run()
+    return record if record is not None and record.key == key else None
 
 
 def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
@@ -107,7 +108,7 @@ def agent_run(
     place = Store(store)
     record = finished_run(place, run_group, competition_id, seed, key)
     if record is not None:
-        return str(record["status"])
+        return str(record.status)
     row = run_row(run_group, competition_id, seed)
     tell(row, "waiting")
     settings = get_settings()
@@ -173,37 +174,20 @@ def _run(
     services.close()  # what it wrote down is complete now
     if result.status == "cancelled":
         raise KeyboardInterrupt
-    url = store.run(run_group, spec.competition_id, spec.seed)
-    store.remove(url)
+    folder = RunFolder(store, run_group, spec.competition_id, spec.seed)
+    store.remove(folder.url)
     files = services.files()
     if result.submission is not None:
         files["submission.csv"] = result.submission
     for part in ("logs", "code", "snapshots"):
-        folder: Path | None = getattr(result, part)
-        if folder is None:
+        left: Path | None = getattr(result, part)
+        if left is None:
             continue
-        paths = sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink())
-        files |= {f"{part}/{path.relative_to(folder).as_posix()}": path for path in paths}
+        paths = sorted(p for p in left.rglob("*") if p.is_file() and not p.is_symlink())
+        files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
     for name, path in files.items():
-        store.put(f"{url}/{name}", path)
-    record = {
-        "key": key,
-        "run_group": run_group,
-        "run_id": spec.run_id,
-        "competition_id": spec.competition_id,
-        "seed": spec.seed,
-        "agent": spec.agent.full_name,
-        "edition": edition,
-        "backend": runner.name,
-        "status": result.status,
-        "message": result.message,
-        "exit_code": result.exit_code,
-        "started_at": result.started_at.isoformat(),
-        "finished_at": result.finished_at.isoformat(),
-        "duration_seconds": result.duration_seconds,
-        "submission_exists": result.submission is not None,
-        "time_limit_seconds": float(spec.limits.time_limit_seconds),
-        "code_fingerprint": spec.agent.fingerprint(),
+        store.put(f"{folder.url}/{name}", path)
+    conditions: dict[str, Any] = {
         **isolation.conditions(),
         **({"obfuscated": True} if spec.description is not None else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
@@ -211,7 +195,27 @@ def _run(
         **services.counts(),
         **run_conditions(),
     }
-    store.write_json(f"{url}/{RUN}", record | seal(store, url, record, files))
+    record = RunRecord(
+        key=key,
+        run_group=run_group,
+        run_id=spec.run_id,
+        competition_id=spec.competition_id,
+        seed=spec.seed,
+        agent=spec.agent.full_name,
+        edition=edition,
+        backend=runner.name,
+        status=result.status,
+        message=result.message,
+        exit_code=result.exit_code,
+        started_at=result.started_at,
+        finished_at=result.finished_at,
+        duration_seconds=result.duration_seconds,
+        submission_exists=result.submission is not None,
+        time_limit_seconds=float(spec.limits.time_limit_seconds),
+        code_fingerprint=spec.agent.fingerprint(),
+        **conditions,
+    )
+    folder.write_run(seal(folder, record, files, get_settings().ledger_key.get_secret_value()))
     runner.discard(handle)
     return result
 

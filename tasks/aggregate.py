@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from prefect import task
 
-from storage.runs.paths import RUN
-from storage.runs.usage import usage_rows
+from storage.runs.folders import finished_folders, graded_folders, stored_runs
 from storage.store import Store
 from storage.tables import write_table
 from tasks.report import write_aggregates, write_report
-from tasks.wiring.snapshots import snapshot_rows
-
-# A run graded in another edition than it was made for has a second record: grade-v2.json.
-_RECORDS = (("runs", RUN), ("grades", "grade*.json"))
-_OWN = ("key", "detail")  # of the records, not of the tables
 
 
 @task(name="aggregate", task_run_name="aggregate {run_group}")
@@ -24,15 +18,19 @@ def aggregate(run_group: str, store: str) -> str | None:
     """
     place = Store(store)
     write_tables(place, run_group)
-    return write_report(place, [run_group]) if place.glob(f"runs/{run_group}/*/*/grade*.json") else None
+    return write_report(place, [run_group]) if graded_folders(place, run_group) else None
 
 
 def write_tables(store: Store, run_group: str) -> None:
-    """Write tables/runs, grades and usage from the group's records, and the aggregates."""
-    for table, name in _RECORDS:
-        records = [store.read_json(url) for url in store.glob(f"runs/{run_group}/*/*/{name}")]
-        rows = [{k: v for k, v in record.items() if k not in _OWN} for record in records if record]
-        write_table(store, table, run_group, rows)  # type: ignore[arg-type]
-    write_table(store, "snapshots", run_group, snapshot_rows(store, run_group))
-    write_table(store, "usage", run_group, usage_rows(store, run_group))
+    """Write tables/runs, grades, snapshots and usage from the group's records, and the aggregates."""
+    graded, finished = graded_folders(store, run_group), finished_folders(store, run_group)
+    runs = (run.record for run in stored_runs(store, run_group))
+    grades = (grade for folder in graded for grade in folder.read_grades())
+    # Graded snapshots lie beside a grade, requests to language models beside a run.
+    snapshots = (snapshot for folder in graded for snapshot in folder.read_snapshots())
+    usage = (request for folder in finished for request in folder.read_usage())
+    write_table(store, "runs", run_group, (record.to_row() for record in runs))
+    write_table(store, "grades", run_group, (record.to_row() for record in grades))
+    write_table(store, "snapshots", run_group, (record.to_row() for record in snapshots))
+    write_table(store, "usage", run_group, (record.to_row() for record in usage))
     write_aggregates(store, run_group)

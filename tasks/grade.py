@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prefect import task
 from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
+from common.errors import UserError
 from common.progress import tell
 from competitions import registry
 from competitions.editions import Edition
@@ -19,14 +20,15 @@ from grading.workers.shared import shared_grader
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
-from storage.runs.paths import RUN
+from storage.runs.folders import RunFolder
+from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from tasks.agent_run import run_row
 from tasks.wiring.figures import chosen_thresholds
-from tasks.wiring.snapshots import store_snapshots
 from tasks.wiring.stores import local_cache
 
-GRADE = "grade.json"
+if TYPE_CHECKING:
+    from grading.workers import IsolatedGrader
 
 
 def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: str = STORED) -> str:
@@ -35,11 +37,11 @@ def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: 
     return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition, *other)
 
 
-def finished_grade(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
-    """The row of `tables/grades` that is in the store under `key`; None if the run has still to be graded."""
-    record: dict[str, Any] | None = store.read_json(store.run(run_group, competition_id, seed) + f"/{GRADE}")
+def finished_grade(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> GradeRecord | None:
+    """The grade that is in the store under `key`; None if the run has still to be graded."""
+    record = RunFolder(store, run_group, competition_id, seed).read_grade()
     # A grading that failed is our bug; it is tried again.
-    return record if record is not None and record["key"] == key and record["outcome"] != "failed" else None
+    return record if record is not None and record.key == key and record.outcome != "failed" else None
 
 
 def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
@@ -62,23 +64,27 @@ def grade(
 ) -> str:
     """Grade the submission that the run left; returns the outcome."""
     place = Store(store)
-    url = place.run(run_group, competition_id, seed)
-    record = grade_run(place, place.read_json(f"{url}/{RUN}") or {}, url, edition, leaderboard)
-    if record["detail"]:
-        get_run_logger().error("%s", record["detail"])
-    place.write_json(f"{url}/{GRADE}", {**record, "key": key})
-    tell(run_row(run_group, competition_id, seed), "graded", record["message"] or f"score {record['score']}")
-    return str(record["outcome"])
+    folder = RunFolder(place, run_group, competition_id, seed)
+    run = folder.read_run()
+    if run is None:
+        raise UserError(f"run {folder.name} is not finished in {place.root}: it cannot be graded")
+    record, snapshots = grade_run(place, run, folder.url, edition, leaderboard)
+    if record.detail:
+        get_run_logger().error("%s", record.detail)
+    folder.write_snapshots(snapshots)
+    folder.write_grade(record.replace(key=key))
+    tell(run_row(run_group, competition_id, seed), "graded", record.message or f"score {record.score}")
+    return record.outcome
 
 
 def grade_run(
-    place: Store, run: dict[str, Any], url: str, edition: Edition, leaderboard: Leaderboard = STORED
-) -> dict[str, Any]:
-    """Grade the submission below `url` that the recorded `run` left: a row of `tables/grades`, and `detail`.
+    place: Store, run: RunRecord, source: str, edition: Edition, leaderboard: Leaderboard = STORED
+) -> tuple[GradeRecord, list[SnapshotRecord]]:
+    """Grade the submission of `run`, whose files are below the URL `source`, and the versions kept while it was made.
 
-    Raises `UserError` if the competition is not prepared, or no leaderboard was fetched that is to be graded with.
+    Raises `UserError` if the competition is not prepared, or if the leaderboard to grade with was not fetched.
     """
-    competition = registry.get(run["competition_id"])
+    competition = registry.get(run.competition_id)
     thresholds = chosen_thresholds(place, competition.facts, leaderboard)
     dataset = Dataset(edition, competition.id)
     version = committed_key(place, dataset) or ""
@@ -88,24 +94,38 @@ def grade_run(
         shared_grader(competition, prepared, edition, version, thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
-        if run["submission_exists"]:
-            place.top.fs.get_file(place.top.path(place.relative(f"{url}/submission.csv")), str(submission))
-        result = grader.grade(submission, f"{url}/submission.csv")
-        store_snapshots(place, run, url, grader)
-    message = run["message"] or "the agent left no submission" if result.outcome == "missing" else result.message
+        if run.submission_exists:
+            place.top.fs.get_file(place.top.path(place.relative(f"{source}/submission.csv")), str(submission))
+        result = grader.grade(submission, f"{source}/submission.csv")
+        snapshots = _grade_snapshots(place, run, source, grader)
+    message = run.message or "the agent left no submission" if result.outcome == "missing" else result.message
     graded = GradedSubmission(
         report=result.report,
         outcome=result.outcome,
         message=message,
-        run_group=run["run_group"],
-        run_id=run["run_id"],
-        seed=run["seed"],
-        agent=run["agent"],
+        run_group=run.run_group,
+        run_id=run.run_id,
+        seed=run.seed,
+        agent=run.agent,
         edition=edition,
         complexity=competition.facts.complexity,
         category=competition.facts.category,
     )
-    return {**graded.to_row(), "detail": result.detail}
+    return GradeRecord(**graded.to_row(), detail=result.detail), snapshots
+
+
+def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: IsolatedGrader) -> list[SnapshotRecord]:
+    """Grade the versions of the submission that were kept while the agent ran, by time."""
+    folder = RunFolder.at(place, source)
+    records = []
+    for seconds, url in folder.snapshot_files() if folder else []:
+        with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as scratch:
+            local = Path(scratch) / "submission.csv"
+            place.top.fs.get_file(place.top.path(place.relative(url)), str(local))
+            report = grader.grade(local, url).report
+        grades = {name: getattr(report, name) for name in SnapshotRecord.model_fields if hasattr(report, name)}
+        records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
+    return records
 
 
 def prepared_key_of(store: Store, edition: Edition, competition_id: str) -> str:

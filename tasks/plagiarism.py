@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from prefect import task
@@ -13,7 +14,10 @@ from common.settings import get_settings
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
 from sandbox.agent import load_agent
-from storage.runs.texts import StoredRun, code_of, note_examination, runs_of, stored_runs
+from storage.runs.examinations import write_examination
+from storage.runs.folders import StoredRun, runs_of, stored_runs
+from storage.runs.records import ExaminationRecord
+from storage.runs.texts import code_of
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store
 from storage.tables import write_table
@@ -41,24 +45,34 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
     """
     by_competition: dict[str, list[StoredRun]] = {}
     for run in runs_of(store, run_group):
-        by_competition.setdefault(run.record["competition_id"], []).append(run)
+        by_competition.setdefault(run.record.competition_id, []).append(run)
     rows = []
     for competition_id, runs in sorted(by_competition.items()):
         kernels, urls = kernel_documents(store, competition_id)
         others = [
             each
             for each in stored_runs(store, competition_id=competition_id)
-            if each.record["run_group"] != run_group and (not against or each.record["run_group"] in against)
+            if each.record.run_group != run_group and (not against or each.record.run_group in against)
         ]
-        for agent in sorted({run.record["agent"] for run in runs}):
-            foreign = _documents(store, (each for each in others if each.record["agent"] != agent))
+        for agent in sorted({run.record.agent for run in runs}):
+            foreign = _documents(store, (each for each in others if each.record.agent != agent))
             corpora = {"kernel": Corpus(kernels, template(agent)), "run": Corpus(foreign, template(agent))}
-            for run in (each for each in runs if each.record["agent"] == agent):
+            for run in (each for each in runs if each.record.agent == agent):
                 rows += _rows(store, run, corpora, urls)
     rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
     write_table(store, "plagiarism", run_group, rows)
     flagged = len({row["run_id"] for row in rows if row["flagged"]})
-    note_examination(store, run_group, "plagiarism", sum(map(len, by_competition.values())), flagged, "winnowing")
+    write_examination(
+        store,
+        ExaminationRecord(
+            run_group=run_group,
+            stage="plagiarism",
+            runs=sum(map(len, by_competition.values())),
+            flagged=flagged,
+            by="winnowing",
+            at=datetime.now(UTC),
+        ),
+    )
     return rows
 
 
@@ -106,7 +120,7 @@ def _rows(store: Store, run: StoredRun, corpora: dict[str, Corpus], urls: dict[s
             texts = {each.name: each.text for each in corpus.documents}
             for match in corpus.matches(document):
                 if match.flagged or max(match.similarity, match.of_first, match.of_second) >= LEAST_SHOWN:
-                    row = {**run.who, "file": name, "other_kind": kind, "other": match.second}
+                    row = {**run.record.who, "file": name, "other_kind": kind, "other": match.second}
                     rows.append({**row, "url": urls.get(match.second, ""), **_figures(match, text, texts)})
     return rows
 

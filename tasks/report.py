@@ -55,8 +55,10 @@ def write_aggregates(
     tables["aggregates/usage_by_run"] = usage_by_run(usage)
     tables["aggregates/usage"] = usage_by_series(grades, usage) if len(usage) else usage
     for name, table in tables.items():
-        if "seed" in table and table["seed"].map(type).nunique() > 1:  # a run without a seed goes by its name
-            table = table.assign(seed=table["seed"].astype(str))
+        if name in _PARTS and "seed" in table:  # a run without a seed goes by its name
+            seeds = table["seed"].astype(object)
+            named = seeds.map(lambda seed: isinstance(seed, str)).astype(bool)
+            table = table.assign(seed=seeds.mask(named), run_id=seeds.where(named))
         write_frame(store, name, run_group, table)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import csv
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from prefect import task
@@ -16,7 +17,10 @@ from competitions.errors import UnknownCompetition
 from grading.integrity.detectors import RunTexts, detect
 from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
 from storage.keys import content_key
-from storage.runs.texts import StoredRun, code_of, logs_of, note_examination, runs_of
+from storage.runs.examinations import write_examination
+from storage.runs.folders import StoredRun, runs_of
+from storage.runs.records import ExaminationRecord
+from storage.runs.texts import code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
@@ -67,12 +71,15 @@ def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = 
             if model is not None:
                 readings.append(_read(store, run, model, code, logs))
                 found += readings[-1].findings
-            rows += ({**run.who, **asdict(finding)} for finding in found)
+            rows += ({**run.record.who, **asdict(finding)} for finding in found)
         cost = sum(call["cost_usd"] or 0.0 for call in model.calls()) if model else 0.0
     write_table(store, "violations", run_group, rows)
     flagged = len({row["run_id"] for row in rows if row["severity"] == "violation"})
     by = f"static detectors and {model_name}" if model_name else "static detectors"
-    note_examination(store, run_group, "violations", len(runs), flagged, by)
+    examination = ExaminationRecord(
+        run_group=run_group, stage="violations", runs=len(runs), flagged=flagged, by=by, at=datetime.now(UTC)
+    )
+    write_examination(store, examination)
     sums = {name: sum(getattr(each, name) for each in readings) for name in ("pieces", "unreadable", "invented")}
     return Examined(rows, len(runs), model_name, **sums, cost_usd=cost)
 
@@ -80,10 +87,10 @@ def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = 
 def _texts(store: Store, run: StoredRun, code: dict[str, str], logs: dict[str, str]) -> RunTexts:
     leaks: dict[str, str] = {}
     with contextlib.suppress(UnknownCompetition):
-        issues = registry.get(run.record["competition_id"]).facts.known_issues
-        present = (each for each in issues if run.record.get("edition") == "v1" or each.v2 == "kept")
+        issues = registry.get(run.record.competition_id).facts.known_issues
+        present = (each for each in issues if run.record.edition == "v1" or each.v2 == "kept")
         leaks = {term: issue.id for issue in present for term in issue.leaks}
-    return RunTexts(code, logs, bool(run.record.get("submission_exists")), _ids(store, run), leaks)
+    return RunTexts(code, logs, run.record.submission_exists, _ids(store, run), leaks)
 
 
 def _ids(store: Store, run: StoredRun) -> frozenset[str]:

@@ -10,14 +10,14 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from benchmarks.simulation.costs import Costs
 from benchmarks.simulation.load import Load
 from competitions import registry
+from storage.runs.folders import StoredRun, stored_runs
+from storage.store import Store
 
 SPLIT = "demo"
 _AGENT = "waits"
@@ -100,14 +100,16 @@ def measure(folder: Path, agent_seconds: float, configuration: Configuration) ->
     seconds = time.monotonic() - start
     if process.returncode:
         raise CalibrationFailed("".join(lines[-20:]))
-    runs = [_run(path, begun) for path in (folder / "store" / "runs").glob("*/*/*/run.json")]
+    runs = [_run(run, begun) for run in stored_runs(Store(str(folder / "store")))]
     return Measured(seconds, told, sorted(runs, key=lambda run: run["started"]), slowdown)
 
 
-def _run(path: Path, begun: float) -> dict[str, float]:
-    record: dict[str, Any] = json.loads(path.read_text())
-    found = {name: datetime.fromisoformat(record[f"{name}_at"]).timestamp() - begun for name in ("started", "finished")}
-    return {**found, "stored": path.stat().st_mtime - begun}
+def _run(run: StoredRun, begun: float) -> dict[str, float]:
+    record, store = run.record, run.folder.store
+    times = {"started": record.started_at, "finished": record.finished_at}
+    path = store.local(store.relative(run.folder.run_url))
+    assert path is not None
+    return {**{n: t.timestamp() - begun for n, t in times.items() if t}, "stored": path.stat().st_mtime - begun}
 
 
 SERIAL = Configuration(seeds=1, agents=1, downloads=1, preparations=1)

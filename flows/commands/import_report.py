@@ -37,14 +37,15 @@ def command(
     """
     quiet_prefect()
     from grading.report import GradedSubmission
+    from storage.runs.folders import RunFolder, group_exists
+    from storage.runs.records import GradeRecord
     from storage.store import check_run_group
     from tasks.aggregate import write_tables
-    from tasks.grade import GRADE
     from tasks.report import write_report
 
     reports = [(path, _read(path)) for path in files]
     place = open_store(store, data_dir)
-    if place.glob(f"runs/{check_run_group(run_group)}/*/*/*.json"):
+    if group_exists(place, check_run_group(run_group)):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()
     for number, (path, found) in enumerate(reports):
@@ -66,8 +67,8 @@ def command(
                 complexity=complexity,
                 category=category,
             )
-            record = {**graded.to_row(), "key": f"imported from {path.name}", "detail": None}
-            place.write_json(place.run(run_group, name, seed) + f"/{GRADE}", record)
+            record = GradeRecord(**graded.to_row(), key=f"imported from {path.name}")
+            RunFolder(place, run_group, name, seed).write_grade(record)
     write_tables(place, run_group)
     write_report(place, [run_group])
     seeds = max(next_seed.values(), default=0)

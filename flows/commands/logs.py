@@ -11,7 +11,7 @@ import click
 from common.errors import UserError
 from flows.commands.ls import readable
 from flows.commands.options import open_store, store_option
-from flows.commands.show import run_url
+from flows.commands.show import run_folder
 from sandbox.process import processes
 from sandbox.supervision import control
 from sandbox.supervision.follow import Follower
@@ -34,12 +34,12 @@ def command(run: str, follow: bool, store: str | None, data_dir: Path | None) ->
     from common.settings import get_settings
 
     place = readable(open_store(store, data_dir))
-    url = run_url(place, run)
+    folder = run_folder(place, run)
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:
         _print_live(live, follow)
-    elif place.exists(f"{url}/run.json"):
-        _print_stored(place, f"{url}/logs/agent.log", run)
+    elif folder.finished():
+        _print_stored(place, f"{folder.url}/logs/agent.log", run)
     else:
         raise UserError(f"run {run} is neither finished in {place.root} nor running on this machine")
 

@@ -8,10 +8,9 @@ import click
 
 from common.errors import UserError
 from flows.commands.options import open_store, store_option
-from flows.judged import judged
+from grading.words import score_and_medal
+from storage.runs.folders import RunFolder, finished_folders, runs_of
 from storage.store import Store
-
-_RUN = "run.json"
 
 
 @click.command("ls")
@@ -46,33 +45,26 @@ def readable(store: Store) -> Store:
 
 def _groups(store: Store) -> list[tuple[str, ...]]:
     """One line a run group, by name."""
-    found: dict[str, list[str]] = {}
-    for url in store.glob(f"runs/*/*/*/{_RUN}"):
-        found.setdefault(store.relative(url).split("/")[1], []).append(url)
+    found: dict[str, list[RunFolder]] = {}
+    for folder in finished_folders(store):
+        found.setdefault(folder.run_group, []).append(folder)
     if not found:
         raise UserError(f"no runs in {store.root}; `mlebench run` makes some")
     lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
-    for group, urls in sorted(found.items()):
-        records = [record for url in urls if (record := store.read_json(url))]
-        agents = ", ".join(sorted({record["agent"] for record in records}))
-        lines.append((group, str(len(urls)), agents, _time(max(record["finished_at"] for record in records))))
+    for group, folders in sorted(found.items()):
+        records = [record for folder in folders if (record := folder.read_run())]
+        agents = ", ".join(sorted({record.agent for record in records}))
+        last = max((record.finished_at for record in records if record.finished_at), default=None)
+        lines.append((group, str(len(folders)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-"))
     return list(lines)
 
 
 def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
     """One line a finished run of the group."""
-    urls = store.glob(f"runs/{run_group}/*/*/{_RUN}")
-    if not urls:
-        raise UserError(f"no finished runs of group {run_group!r} in {store.root}; `mlebench ls` names the groups")
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL")]
-    for url in urls:
-        run = store.read_json(url) or {}
-        grade = store.read_json(url.removesuffix(_RUN) + "grade.json")
-        name = store.relative(url).removeprefix("runs/").removesuffix(f"/{_RUN}")
-        lines.append((name, run["status"], f"{run['duration_seconds']:.0f}", *judged(grade)))
+    for run in runs_of(store, run_group):
+        grade, seconds = run.folder.read_grade(), run.record.duration_seconds
+        cells = score_and_medal(grade.to_row() if grade else None)
+        took = "-" if seconds is None else f"{seconds:.0f}"
+        lines.append((run.folder.name, run.record.status or "-", took, *cells))
     return lines
-
-
-def _time(text: str) -> str:
-    """An ISO time to the minute."""
-    return text[:16].replace("T", " ")

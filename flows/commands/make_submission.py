@@ -11,6 +11,7 @@ import click
 from common.errors import UserError
 from flows.commands.options import open_store, store_option
 from flows.commands.submissions import Line
+from storage.runs.folders import stored_runs
 from storage.store import Store
 
 
@@ -83,20 +84,18 @@ def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
 
 
 def _recorded(store: Store, run_group: str, copy_to: Path | None) -> Iterator[Line]:
-    for url in store.glob(f"runs/{run_group}/*/*/run.json"):
-        run = store.read_json(url) or {}
-        # A group that was graded anew under another name has its submissions in the old one.
-        folder = run.get("submission_from") or url.removesuffix("/run.json")
+    for run in stored_runs(store, run_group):
+        record = run.record
         paths = {
-            name: _where(store, f"{folder}/{part}")
+            name: _where(store, f"{run.source}/{part}")
             for name, part in (("submission_path", "submission.csv"), ("logs_path", "logs"), ("code_path", "code"))
         }
         if copy_to is not None and paths["submission_path"]:
-            target = copy_to / run["competition_id"] / str(run["seed"]) / "submission.csv"
+            target = copy_to / record.competition_id / str(record.seed) / "submission.csv"
             target.parent.mkdir(parents=True, exist_ok=True)
-            store.top.fs.get_file(store.top.path(store.relative(f"{folder}/submission.csv")), str(target))
+            store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(target))
             paths["submission_path"] = str(target.absolute())
-        yield Line(competition_id=run["competition_id"], **paths, run_id=run["run_id"], seed=run["seed"])
+        yield Line(competition_id=record.competition_id, **paths, run_id=record.run_id, seed=record.seed)
 
 
 def _where(store: Store, url: str) -> str | None:

@@ -24,7 +24,7 @@ def command(run_group: str, against: tuple[str, ...], store: str | None, data_di
     quiet_prefect()
     from competitions import registry
     from grading.page.build import clean
-    from storage.runs.texts import runs_of
+    from storage.runs.folders import runs_of
     from storage.sources.kaggle.kernels import read_index
     from tasks.plagiarism import find_plagiarism
 
@@ -37,7 +37,7 @@ def command(run_group: str, against: tuple[str, ...], store: str | None, data_di
             shares = (row["similarity"], row["of_file"], row["of_other"])
             figures = "{:4.0%} similar, {:4.0%} of it, {:4.0%} of the other".format(*shares)
             click.echo(clean(f"{figures}: {where} ~ {row['other_kind']} {row['other']}"))
-    for name in sorted({run.record["competition_id"] for run in runs}):
+    for name in sorted({run.record.competition_id for run in runs}):
         if registry.get(name).facts.source == "kaggle" and read_index(place, name) is None:
             click.echo(f"{name}: no notebooks to compare with; pull them with: mlebench kernels {name}", err=True)
     flagged = sum(row["flagged"] for row in rows)

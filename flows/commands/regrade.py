@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
-from competitions.editions import EDITIONS
+from competitions.editions import EDITIONS, Edition
 from flows.commands.options import leaderboard_option, open_store, quiet_prefect, store_option
+from grading.words import in_words
 
 if TYPE_CHECKING:
     from grading.medals import Leaderboard
-    from storage.store import Store
+    from storage.runs.folders import StoredRun
+    from storage.runs.records import GradeRecord
 
 
 @click.command("regrade")
@@ -36,71 +39,62 @@ def command(
     graded.
     """
     quiet_prefect()
+    from storage.runs.folders import group_exists, stored_runs
     from storage.store import check_run_group
     from tasks.aggregate import write_tables
     from tasks.report import write_report
 
     place = open_store(store, data_dir)
-    records = place.glob(f"runs/{run_group}/*/*/run.json")
-    if not records:
+    runs = stored_runs(place, run_group)
+    if not runs:
         raise UserError(f"no runs of group {run_group!r} in {place.root}")
     target = check_run_group(new_group or run_group)
-    if new_group and place.glob(f"runs/{new_group}/*/*/*.json"):
+    if new_group and group_exists(place, new_group):
         raise UserError(f"group {new_group!r} exists already; choose another name")
     changed = failed = ungraded = 0
-    for url in records:
-        folder = url.removesuffix("/run.json")
+    for run in runs:
         try:
-            before, after = _regrade(place, folder, target, edition, leaderboard)
+            before, after = _regrade(run, target, edition, leaderboard)
         except UserError as error:
-            click.echo(f"{place.relative(folder)}: {error}", err=True)
+            click.echo(f"{place.relative(run.folder.url)}: {error}", err=True)
             failed += 1
             ungraded += 1
             continue
-        failed += after["outcome"] == "failed"
-        if _shown(before) != _shown(after):
+        failed += after.outcome == "failed"
+        old, new = (in_words(grade.to_row() if grade else None) for grade in (before, after))
+        if old != new:
             changed += 1
-            click.echo(f"{after['competition_id']} seed {after['seed']}: {_shown(before)} -> {_shown(after)}")
-    if ungraded == len(records):
+            click.echo(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
+    if ungraded == len(runs):
         raise UserError(f"none of the {ungraded} runs could be graded; the causes are above")
     write_tables(place, target)
-    click.echo(f"{len(records)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
+    click.echo(f"{len(runs)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])
     click.echo(str(place.local(place.relative(report)) or report))
     return 1 if failed else 0
 
 
 def _regrade(
-    store: Store, folder: str, group: str, edition: Any, leaderboard: Leaderboard
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Grade one run again; returns the record before, if there was one, and after."""
-    from storage.runs.paths import RUN
-    from tasks.grade import GRADE, grade_key, grade_run
+    run: StoredRun, group: str, edition: Edition | None, leaderboard: Leaderboard
+) -> tuple[GradeRecord | None, GradeRecord]:
+    """Grade one run again; returns the grade before, if there was one, and after."""
+    from grading.medals import STORED
+    from tasks.grade import grade_key, grade_run
 
-    run = store.read_json(f"{folder}/{RUN}") or {}
-    source = run.get("submission_from") or folder
-    chosen = edition or run["edition"]
-    before = store.read_json(f"{folder}/{_record(chosen, run, GRADE)}") or store.read_json(f"{folder}/{GRADE}")
-    target = store.run(group, run["competition_id"], run["seed"])
-    if target != folder:
-        run = {**run, "run_group": group, "edition": chosen, "submission_from": source}
-    graded = grade_run(store, run, source, chosen, leaderboard)
-    if target != folder:
-        store.write_json(f"{target}/{RUN}", run)
-    key = grade_key(run["competition_id"], run["key"], chosen, graded["leaderboard"])
-    store.write_json(f"{target}/{_record(chosen, run, GRADE)}", {**graded, "key": key})
+    record = run.record
+    chosen = edition or record.edition
+    # `run` and `evaluate` look for the grade in the run's own edition; one in another edition has a file of its own.
+    other = None if chosen == record.edition else chosen
+    before = run.folder.read_grade(other) or run.folder.read_grade()
+    target = replace(run.folder, run_group=group)
+    if target != run.folder:
+        record = record.replace(run_group=group, edition=chosen, submission_from=run.source)
+        other = None
+    graded, snapshots = grade_run(run.folder.store, record, run.source, chosen, leaderboard)
+    if target != run.folder:
+        target.write_run(record)
+    key = grade_key(record.competition_id, record.key, chosen, graded.leaderboard or STORED)
+    graded = graded.replace(key=key)
+    target.write_snapshots(snapshots)
+    target.write_grade(graded, other)
     return before, graded
-
-
-def _record(edition: str, run: dict[str, Any], name: str) -> str:
-    """The record's file: that of the run's own edition is the one which `run` and `evaluate` know."""
-    return name if edition == run["edition"] else name.replace(".json", f"-{edition}.json")
-
-
-def _shown(record: dict[str, Any] | None) -> str:
-    if record is None:
-        return "not graded"
-    if record["outcome"] != "valid":
-        return f"{record['outcome']} ({record['message']})"
-    medals = (name for name in ("gold", "silver", "bronze") if record[f"{name}_medal"])
-    return f"{record['score']} {next(medals, 'no medal')}"

@@ -45,7 +45,7 @@ def command(
 
     report.html and report.md; the numbers go to tables/aggregates as well. Prints where the page lies.
     """
-    from storage.tables import read_table
+    from storage.tables import read_table, upgrade_tables
     from tasks.report import write_aggregates, write_report
 
     place = open_store(store, data_dir)
@@ -54,6 +54,7 @@ def command(
         if not len(read_table(place, "grades", [group])):
             raise UserError(f"no graded runs of group {group!r} in {place.root}")
     for group in groups:
+        upgrade_tables(place, group)
         write_aggregates(place, group, incomplete, interval, split)
     url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split)
     click.echo(place.local(place.relative(url)) or url)

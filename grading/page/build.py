@@ -11,7 +11,8 @@ import pandas as pd
 
 from grading.aggregate import SERIES, SPLITS, Facts, latest_grades
 from grading.medals import Thresholds, human_percentile
-from grading.page.view import CompetitionView, Kind, Result, Series, View
+from grading.page.view import CompetitionView, Result, Series, View
+from grading.words import kind_of
 
 # Control characters draw boxes or move a terminal's cursor, and bidirectional ones reorder the text around them.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -135,7 +136,7 @@ def _result(
         competition_id=row["competition_id"],
         series=series,
         seed=row["seed"],
-        kind=_kind(row),
+        kind=kind_of(row),
         score=None if score is None else float(score),
         percentile=human_percentile(score, percentiles),
         message="\n".join(messages) or None,
@@ -144,13 +145,3 @@ def _result(
         time_limit=run.get("time_limit_seconds"),
         run_id=row.get("run_id") or "",
     )
-
-
-def _kind(row: Mapping[str, Any]) -> Kind:
-    outcome = row.get("outcome")
-    if outcome is None:
-        return "ungraded"
-    if outcome != "valid":
-        return outcome if outcome in ("invalid", "missing", "failed") else "ungraded"
-    medals: tuple[Kind, ...] = ("gold", "silver", "bronze")
-    return next((m for m in medals if row.get(f"{m}_medal")), "above" if row.get("above_median") else "below")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from grading.words import KIND_WORDS
+
 if TYPE_CHECKING:
     from grading.page.view import Result
 
@@ -73,8 +75,6 @@ def size(count: float) -> str:
 
 def result_title(result: Result, timing: bool = False) -> str:
     """One result in one line, for tooltips and screen readers."""
-    from grading.page.view import KIND_WORDS
-
     who = f"{result.series.label}, seed {result.seed}"
     if timing:
         ended = "" if result.status in (None, "completed") else f" ({result.ended})"

@@ -101,9 +101,9 @@ def _scatter(points: list[tuple[str, float, float]], low: float, high: float) ->
 
 
 def _sealed(runs: pd.DataFrame | None) -> str:
-    if runs is None or runs.empty or "ledger_head" not in runs:
+    count = 0 if runs is None or "ledger_head" not in runs else int(runs["ledger_head"].notna().sum())
+    if runs is None or not count:
         return ""
-    count = int(runs["ledger_head"].notna().sum())
     return f"{count} of {len(runs)} runs have an evidence ledger, which mlebench verify checks."
 
 

@@ -20,7 +20,7 @@ from grading.page import format as fmt
 from grading.page.build import build_view
 from grading.page.integrity import integrity_section
 from grading.page.strips import GUTTER, MEDAL_SCALE, medal_strip, score_strip
-from grading.page.view import KIND_GLYPHS, KIND_WORDS
+from grading.words import KIND_GLYPHS, KIND_WORDS
 
 if TYPE_CHECKING:
     from jinja2 import Environment

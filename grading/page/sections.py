@@ -14,7 +14,8 @@ from grading.aggregate import BENCHMARK_SPLITS, SERIES, Aggregate
 from grading.page import format as fmt
 from grading.page.build import clean
 from grading.page.strips import duration_strip
-from grading.page.view import KIND_WORDS, Result, Series, View
+from grading.page.view import Result, Series, View
+from grading.words import KIND_WORDS
 
 # The columns of the paper's tables, in its order.
 RATE_NAMES = {
@@ -167,7 +168,8 @@ def conditions(
             facts["First start"] = _moment(own["started_at"].min())
             facts["Last end"] = _moment(own["finished_at"].max())
             facts["Code fingerprint"] = _unique(own, "code_fingerprint")
-            facts |= {label: _unique(own, column) for column, label in _RUN_FACTS.items() if column in own}
+            stated = {label: _unique(own, column) for column, label in _RUN_FACTS.items()}
+            facts |= {label: text for label, text in stated.items() if text}
         more = {clean(label): clean(value) for label, value in given.get(series.run_group, {}).items()}
         columns.append({**facts, **more})
     labels = dict.fromkeys(label for facts in columns for label in facts)
@@ -191,6 +193,8 @@ def _unique(runs: pd.DataFrame, column: str) -> str:
 
 
 def _moment(text: object) -> str:
+    if pd.isna(text):  # type: ignore[call-overload]
+        return ""
     try:
         return datetime.fromisoformat(str(text)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     except ValueError:

@@ -9,7 +9,8 @@ from markupsafe import Markup, escape
 
 from grading.page.format import duration, number, result_title
 from grading.page.scales import GUTTER, MEDAL_SCALE, medal_position, score_axis
-from grading.page.view import KIND_GLYPHS, CompetitionView, Result, Series
+from grading.page.view import CompetitionView, Result, Series
+from grading.words import KIND_GLYPHS
 
 _DOT = 1.7  # percent within which two marks overlap
 

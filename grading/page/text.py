@@ -15,7 +15,8 @@ from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view, clean
 from grading.page.sections import RATE_NAMES, gaps, rates
 from grading.page.timeline import time_table
-from grading.page.view import KIND_GLYPHS, KIND_WORDS, Kind, Result
+from grading.page.view import Result
+from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 

@@ -5,43 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from grading.medals import Thresholds
+from grading.words import Kind, ending
 
-Kind = Literal["gold", "silver", "bronze", "above", "below", "invalid", "missing", "failed", "ungraded"]
-
-# From best to worst; the order in which a column of the matrix sorts.
-KIND_WORDS: dict[Kind, str] = {
-    "gold": "gold medal",
-    "silver": "silver medal",
-    "bronze": "bronze medal",
-    "above": "above median",
-    "below": "not above median",
-    "invalid": "invalid submission",
-    "missing": "no submission",
-    "failed": "grading failed",
-    "ungraded": "not graded",
-}
-KIND_GLYPHS: dict[Kind, str] = {
-    "gold": "G",
-    "silver": "S",
-    "bronze": "B",
-    "above": "+",
-    "below": "\N{MINUS SIGN}",
-    "invalid": "\N{MULTIPLICATION SIGN}",
-    "missing": "\N{EMPTY SET}",
-    "failed": "!",
-    "ungraded": "?",
-}
-STATUS_WORDS = {
-    "timeout": "time limit reached",
-    "memory": "out of memory",
-    "disk": "disk limit reached",
-    "processes": "too many processes",
-    "crashed": "agent crashed",
-    "failed": "run failed",
-}
 SHAPES = 4  # marks and colours that the page can tell apart; later series reuse them
 _LONGEST_CAUSE = 240
 
@@ -87,7 +55,7 @@ class Result:
     @property
     def ended(self) -> str | None:
         """How the run ended, in words; None where unknown."""
-        return None if self.status is None else STATUS_WORDS.get(self.status, self.status)
+        return ending(self.status)
 
     @property
     def cause(self) -> str | None:

@@ -28,7 +28,7 @@ def conditions_of(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> d
     """Labels and values: the network as the backend has it, and what the group was graded with."""
     own = runs[runs["run_group"] == run_group] if len(runs) else runs
     facts = {}
-    unsaid = "network" not in own or own["network"].isna().all()
+    unsaid = "network" not in own or own["network"].isna().all()  # only containers have a policy
     if len(own) and unsaid and set(own["backend"]) == {"process"}:
         facts["Network"] = "not restricted (process backend)"
     graded = grades[grades["run_group"] == run_group] if len(grades) else grades

@@ -98,6 +98,18 @@ class TestRegrade:
         assert mlebench("regrade", "again", store=group) == 0, "its submissions are those of the first"
         assert mlebench("regrade", GROUP, "--as", "again", store=group) == 1, "no group is overwritten"
 
+    def test_versions_of_a_submission_are_graded_in_the_group_that_is_written(
+        self, group: Store, dataset: Path
+    ) -> None:
+        url = group.run(GROUP, "diabetes", 0)
+        group.put(f"{url}/snapshots/10.5.csv", dataset / registry.get("diabetes").facts.files.sample_submission)
+        assert mlebench("regrade", GROUP, store=group) == 0
+        before = group.read_json(f"{url}/snapshots.json")
+        assert [(row["run_group"], row["at_seconds"]) for row in before] == [(GROUP, 10.5)]
+        assert mlebench("regrade", GROUP, "--as", "again", store=group) == 0
+        assert group.read_json(f"{url}/snapshots.json") == before
+        assert read_table(group, "snapshots", ["again"])["at_seconds"].tolist() == [10.5]
+
     def test_an_edition_that_is_not_prepared_ends_with_the_cause(
         self, group: Store, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -256,7 +268,7 @@ class TestReportsInAndOut:
         for url in group.glob(f"runs/{GROUP}/*/*/grade.json"):
             group.write_json(url, {k: v for k, v in group.read_json(url).items() if k != "leaderboard"})
         write_tables(group, GROUP)
-        assert "leaderboard" not in read_table(group, "grades", [GROUP])
+        assert read_table(group, "grades", [GROUP])["leaderboard"].isna().all()
         assert mlebench("report", GROUP, "new", store=group) == 0
         summary = group.local("reports", f"{GROUP}+new", "summary.json").read_text()
         assert len(GradingReport.model_validate_json(summary).competition_reports) == 6

@@ -113,10 +113,12 @@ def test_reading_one_member_does_not_fetch_the_archive(store: Store, monkeypatch
 
 
 def test_tables_are_read_with_one_call_of_pandas(store: Store) -> None:
-    for group, score in (("one", 0.5), ("two", 0.25)):
-        write_table(store, "grades", group, [{"run_group": group, "competition_id": "digits", "score": score}])
+    for group, score, message in (("one", 0.5, None), ("two", 0.25, "late")):
+        row = {"run_group": group, "competition_id": "digits", "score": score, "message": message}
+        write_table(store, "grades", group, [row])
     table = pd.read_parquet(store.url("tables", "grades"))
     assert dict(zip(table["run_group"], table["score"], strict=True)) == {"one": 0.5, "two": 0.25}
+    assert dict(zip(table["run_group"], table["message"], strict=True)) == {"one": None, "two": "late"}
     assert read_table(store, "grades", ["two"])["score"].tolist() == [0.25]
 
 

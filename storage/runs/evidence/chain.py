@@ -1,8 +1,8 @@
-"""A hash chain over what is known of a run, so that a change made afterwards can be told, and where.
+"""A hash chain over what is known of a run, which shows that something was changed afterwards, and where.
 
-A ledger is JSON lines in canonical form. Every entry has its place (`seq`), the hash of the entry before (`prev`), and
-its own (`hash`): SHA-256 over the canonical JSON of all its other fields. The hash of the last entry, the head, stands
-for the whole ledger; a key that only the operator has signs it by HMAC.
+Evidence is a file of JSON lines in canonical form, `ledger.jsonl` in a run's folder. Every entry has its number
+(`seq`), the hash of the previous entry (`prev`), and its own hash (`hash`): SHA-256 over the canonical JSON of all its
+other fields. The hash of the last entry, the head, identifies the whole file; the operator's key signs it with HMAC.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 GENESIS = "0" * 64
-"""What stands for the entry before the first."""
+"""`prev` of the first entry."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that does not agree: where, and what."""
+    """One disagreement: where it is, and what it is."""
 
     where: str
     what: str
@@ -47,7 +47,7 @@ def fingerprint(value: Any) -> str:
 
 
 def chain(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The records as entries of a ledger, in their order."""
+    """The records as chained entries, in their order."""
     entries: list[dict[str, Any]] = []
     previous = GENESIS
     for place, record in enumerate(records):
@@ -58,12 +58,12 @@ def chain(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def to_bytes(entries: Iterable[Mapping[str, Any]]) -> bytes:
-    """The ledger as a file."""
+    """The content of the file."""
     return b"".join(canonical(entry) + b"\n" for entry in entries)
 
 
 def head_of(entries: list[dict[str, Any]]) -> str:
-    """The hash that stands for the whole ledger."""
+    """The hash that identifies all entries."""
     return str(entries[-1]["hash"]) if entries else GENESIS
 
 
@@ -78,15 +78,15 @@ def signed(head: str, signature: str, key: str) -> bool:
 
 
 def check_chain(content: bytes, head: str | None, count: int | None) -> tuple[list[dict[str, Any]], list[Problem]]:
-    """Read a ledger and recompute it.
+    """Read entries and recompute their hashes.
 
     Args:
         content: of the file.
-        head: what was noted elsewhere as the hash of its last entry; None if nothing was.
-        count: likewise its number of entries.
+        head: hash of the last entry as recorded elsewhere; None if it is not recorded.
+        count: number of entries as recorded elsewhere, likewise.
 
     Returns:
-        The entries that can be read, and every disagreement by the number of its line, beginning with 1.
+        The entries that can be read, and every disagreement with its line number, from 1.
     """
     problems: list[Problem] = []
     entries: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""What a ledger says of a run, and how it is held against what is in the store."""
+"""What the evidence says of a run, and how it is compared with what is in the store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from storage.runs.evidence.chain import Problem, fingerprint
+from storage.runs.folders import RUN
 
 SEAL = ("ledger_head", "ledger_entries", "ledger_signature")
-"""Fields of the run's record that say what its ledger is; the ledger covers all others."""
+"""Fields of the run's record that identify its evidence; the evidence covers all others."""
 _IDENTITY = ("run_group", "run_id", "competition_id", "seed", "agent", "code_fingerprint", "edition", "key")
 _RESOURCES = ("time_limit_seconds", "cpus", "memory_bytes", "disk_bytes", "gpus")
 _WORLD = ("backend", "network", "runtime", "image", "image_digest", "obfuscated")
@@ -22,10 +23,10 @@ def evidence(
     validations: Iterable[Mapping[str, Any]] = (),
     calls: Iterable[Mapping[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """The entries of a run's ledger, before they are chained.
+    """The entries of a run's evidence, before they are chained.
 
     Args:
-        record: of the run, without its seal.
+        record: JSON form of the run's record.
         files: SHA-256 and bytes by path in the run's folder.
         validations: the journal of the validation service.
         calls: the journal of the LLM gateway.
@@ -49,7 +50,7 @@ def record_hash(record: Mapping[str, Any]) -> str:
 
 
 def files_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """SHA-256 by path, of the files that a ledger vouches for."""
+    """SHA-256 by path of the files that the evidence covers."""
     return {str(e.get("path")): str(e.get("sha256")) for e in entries if e.get("kind") in ("file", "snapshot")}
 
 
@@ -59,11 +60,11 @@ def compare(
     found: Mapping[str, str],
     journals: Mapping[str, list[dict[str, Any]]],
 ) -> list[Problem]:
-    """Hold a ledger, whose chain is sound, against the store.
+    """Compare entries, whose chain is intact, with the store.
 
     Args:
-        entries: of the ledger.
-        record: run.json as it is now.
+        entries: the evidence.
+        record: JSON form of the run's record as it is now.
         found: SHA-256 by path of the files that are in the run's folder now.
         journals: records of the services by kind of entry (`validation`, `gateway`).
     """
@@ -82,13 +83,13 @@ def compare(
     for kind, names in (("begin", _IDENTITY), ("conditions", (*_WORLD, *_RESOURCES))):
         entry = next((each for each in entries if each.get("kind") == kind), {})
         problems += (
-            Problem("run.json", f"{name} is {record.get(name)!r}, the ledger says {entry.get(name)!r}")
+            Problem(RUN, f"{name} is {record.get(name)!r}, the ledger says {entry.get(name)!r}")
             for name in names
             if record.get(name) != entry.get(name)
         )
     end = next((entry for entry in entries if entry.get("kind") == "end"), {})
-    if end.get("record") != record_hash(record) and not any(each.where == "run.json" for each in problems):
-        problems.append(Problem("run.json", "was changed: its content is not what the ledger recorded"))
+    if end.get("record") != record_hash(record) and not any(each.where == RUN for each in problems):
+        problems.append(Problem(RUN, "was changed: its content is not what the ledger recorded"))
     return problems
 
 

@@ -1,4 +1,4 @@
-"""The evidence ledger of a run: written when the run is recorded, checked by `mlebench verify`."""
+"""The evidence of a run, `ledger.jsonl`: written when the run is recorded, checked by `mlebench verify`."""
 
 from __future__ import annotations
 
@@ -9,59 +9,61 @@ from pathlib import Path
 from typing import Any
 
 from common.jsonlines import parse
-from common.settings import get_settings
 from storage.runs.evidence.chain import Problem, chain, check_chain, head_of, sign, signed, to_bytes
-from storage.runs.evidence.content import SEAL, compare, evidence
+from storage.runs.evidence.content import compare, evidence
+from storage.runs.folders import EVIDENCE, REQUESTS, RUN, SNAPSHOTS, VALIDATIONS, RunFolder, finished_folders
+from storage.runs.records import RecordError, RunRecord
 from storage.store import Store
 from storage.tables import read_table
 
-LEDGER = "ledger.jsonl"
-_JOURNALS = {"validation": "validation.jsonl", "gateway": "gateway.jsonl"}
-_MADE_LATER = ("run.json", LEDGER, "snapshots.json")
-"""In a run's folder, but no evidence: grading makes them anew at any time, or they hold the seal."""
+_JOURNALS = {"validation": VALIDATIONS, "gateway": REQUESTS}
+_MADE_LATER = (RUN, EVIDENCE, SNAPSHOTS)
+"""In a run's folder, but not covered by the evidence: grading writes them again, or they hold the seal."""
 _CHUNK = 1024**2
+_COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version"}
+"""Fields in which a regraded copy may differ from its run."""
 
 
-def seal(store: Store, url: str, record: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
-    """Write the ledger of a run that is about to be recorded; returns the fields that its record gets.
+def seal(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], key: str | None) -> RunRecord:
+    """Write the evidence of a run that is about to be recorded; returns its record with the seal.
 
     Args:
-        store: where the run lies.
-        url: of its folder.
-        record: all that is to be in its record besides.
-        files: every file in its folder by path, as it lies on this machine.
+        folder: of the run.
+        record: everything that the record states, without the seal.
+        files: every file in the folder by path, as it lies on this machine.
+        key: to sign with; None or empty: no signature.
     """
     hashes = {name: _hashed(path) for name, path in files.items()}
     calls = {kind: list(parse(files[name].read_bytes())) if name in files else [] for kind, name in _JOURNALS.items()}
-    entries = chain(evidence(record, hashes, calls["validation"], calls["gateway"]))
-    store.write(f"{url}/{LEDGER}", to_bytes(entries))
+    entries = chain(evidence(record.to_json(), hashes, calls["validation"], calls["gateway"]))
+    folder.store.write(f"{folder.url}/{EVIDENCE}", to_bytes(entries))
     head = head_of(entries)
-    fields: dict[str, Any] = {"ledger_head": head, "ledger_entries": len(entries)}
-    key = get_settings().ledger_key.get_secret_value()
-    return {**fields, "ledger_signature": sign(head, key)} if key else fields
+    sealed = record.replace(ledger_head=head, ledger_entries=len(entries))
+    return sealed.replace(ledger_signature=sign(head, key)) if key else sealed
 
 
-def verify_run(store: Store, url: str, listed_head: str | None = None) -> list[Problem]:
-    """Recompute a run's ledger and compare it with what the store holds; nothing if all agrees.
+def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = None) -> list[Problem]:
+    """Recompute a run's evidence and compare it with what the store holds; an empty list if all agrees.
 
     Args:
-        store: where the run lies.
-        url: of its folder.
-        listed_head: the head that `tables/runs` has; None where the table does not know the run.
+        folder: of the run.
+        key: to check signatures with; None or empty: they are not checked.
+        listed_head: the head in `tables/runs`; None where the table does not know the run.
     """
-    record, problems = _record(store, url)
+    store, url = folder.store, folder.url
+    record, problems = _record(folder)
     if record.get("submission_from"):
-        return problems + _verify_copy(store, record)
+        return problems + _verify_copy(store, record, key)
     if not record:
         return problems
-    if not store.exists(f"{url}/{LEDGER}"):
-        missing = "is missing" if record.get("ledger_head") else "is missing: recorded before there were ledgers?"
+    if not store.exists(f"{url}/{EVIDENCE}"):
+        missing = "is missing" if record.get("ledger_head") else "is missing: the run was recorded by an older version?"
         return [*problems, Problem("ledger", missing)]
     head = record.get("ledger_head")
-    entries, broken = check_chain(_read(store, f"{url}/{LEDGER}"), head or "", record.get("ledger_entries"))
-    problems += broken + _signature(record)
+    entries, broken = check_chain(_read(store, f"{url}/{EVIDENCE}"), head or "", record.get("ledger_entries"))
+    problems += broken + _signature(record, key)
     if listed_head is not None and listed_head != head:
-        problems.append(Problem("tables/runs", f"has the head {listed_head[:12]}, run.json {str(head)[:12]}"))
+        problems.append(Problem("tables/runs", f"has the head {listed_head[:12]}, {RUN} {str(head)[:12]}"))
     found = {store.relative(each).removeprefix(store.relative(url) + "/"): each for each in _files(store, url)}
     digests = {
         path: _digest(store, each)
@@ -74,57 +76,71 @@ def verify_run(store: Store, url: str, listed_head: str | None = None) -> list[P
     return problems + compare(entries, record, digests, journals)
 
 
-def verify_group(store: Store, run_group: str) -> dict[str, list[Problem]]:
+def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, list[Problem]]:
     """What disagrees, by run (`COMPETITION/SEED`); a run without problems has an empty list.
 
-    A run that the table knows and the store no longer has is a problem too.
+    A run that the table knows and the store no longer has is a problem too. `key` as in `verify_run`.
     """
     table = read_table(store, "runs", [run_group])
     listed = {}
-    if len(table) and "ledger_head" in table:
+    if len(table):
         rows = table[table["ledger_head"].notna()].to_dict("records")
         listed = {f"{row['competition_id']}/{row['seed']}": str(row["ledger_head"]) for row in rows}
-    urls = [url.removesuffix("/run.json") for url in store.glob(f"runs/{run_group}/*/*/run.json")]
-    names = {"/".join(url.rsplit("/", 2)[1:]): url for url in urls}
-    results = {name: verify_run(store, url, listed.get(name)) for name, url in names.items()}
-    gone = {name: [Problem("run", "is in tables/runs, but not in the store")] for name in listed if name not in names}
+    folders = {f"{each.competition_id}/{each.seed}": each for each in finished_folders(store, run_group)}
+    results = {name: verify_run(folder, key, listed.get(name)) for name, folder in folders.items()}
+    gone = {name: [Problem("run", "is in tables/runs, but not in the store")] for name in listed if name not in folders}
     return results | gone
 
 
-def _record(store: Store, url: str) -> tuple[dict[str, Any], list[Problem]]:
-    """run.json, empty if it cannot be read, and whether it is as it was written."""
-    if not store.exists(f"{url}/run.json"):
-        return {}, [Problem("run.json", "is missing")]
-    content = _read(store, f"{url}/run.json")
+def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
+    """The content of the run's record, empty if it cannot be read, and whether it is as it was written.
+
+    Not as a `RunRecord`: the hash is over what the file says, in whatever version.
+    """
+    store = folder.store
+    if not folder.finished():
+        return {}, [Problem(RUN, "is missing")]
+    content = _read(store, folder.run_url)
     try:
         record = json.loads(content)
     except ValueError:
         record = None
     if not isinstance(record, dict):
-        return {}, [Problem("run.json", "was changed: it is no JSON object")]
+        return {}, [Problem(RUN, "was changed: it is no JSON object")]
     as_written = store.json_bytes(record) == content
-    return record, [] if as_written else [Problem("run.json", "was changed: it is not laid out as it was written")]
+    return record, [] if as_written else [Problem(RUN, "was changed: it is not laid out as it was written")]
 
 
-def _verify_copy(store: Store, record: dict[str, Any]) -> list[Problem]:
-    """A regraded run: its evidence lies with the run itself, from which it must not differ."""
+def _verify_copy(store: Store, record: dict[str, Any], key: str | None) -> list[Problem]:
+    """A regraded run: its evidence is that of the run itself, from which it must not differ."""
     source = str(record["submission_from"])
-    original, problems = _record(store, source)
+    folder = RunFolder.at(store, source)
+    if folder is None:
+        return [Problem(RUN, f"names {source} as the run it is a copy of, which is no run of this store")]
+    original, problems = _record(folder)
     if original and not original.get("submission_from"):
-        problems = verify_run(store, source)
-        problems += (
-            Problem("run.json", f"{name} is {record.get(name)!r}, the run itself has {original.get(name)!r}")
-            for name in sorted({*record, *original} - {"run_group", "edition", "submission_from"})
-            if record.get(name) != original.get(name)
-        )
+        problems = verify_run(folder, key)
+        problems += _differences(record, original)
     elif original:
-        problems.append(Problem("run.json", "is a copy too"))
+        problems.append(Problem(RUN, "is a copy too"))
     return [Problem(f"{store.relative(source)}: {each.where}", each.what) for each in problems]
 
 
-def _signature(record: Mapping[str, Any]) -> list[Problem]:
-    key = get_settings().ledger_key.get_secret_value()
-    signature = record.get(SEAL[2])
+def _differences(copy: dict[str, Any], original: dict[str, Any]) -> list[Problem]:
+    """Fields in which a copy differs, compared as records: the copy may be of a newer version than its run."""
+    try:
+        new, old = (RunRecord.from_json(each, RUN).model_dump() for each in (copy, original))
+    except RecordError as error:
+        return [Problem(RUN, str(error))]
+    return [
+        Problem(RUN, f"{name} is {new.get(name)!r}, the run itself has {old.get(name)!r}")
+        for name in sorted({*new, *old} - _COPY_DIFFERS)
+        if new.get(name) != old.get(name)
+    ]
+
+
+def _signature(record: Mapping[str, Any], key: str | None) -> list[Problem]:
+    signature = record.get("ledger_signature")
     if not key:
         return []
     if not signature:

@@ -1,0 +1,96 @@
+"""A grade and the end of a run in words: for listings, the terminal, reports and the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Kind = Literal["gold", "silver", "bronze", "above", "below", "invalid", "missing", "failed", "ungraded"]
+"""What a run has come to, from best to worst; the order in which a column of the page's matrix sorts."""
+
+MEDALS: tuple[Kind, ...] = ("gold", "silver", "bronze")
+KIND_WORDS: dict[Kind, str] = {
+    "gold": "gold medal",
+    "silver": "silver medal",
+    "bronze": "bronze medal",
+    "above": "above median",
+    "below": "not above median",
+    "invalid": "invalid submission",
+    "missing": "no submission",
+    "failed": "grading failed",
+    "ungraded": "not graded",
+}
+KIND_GLYPHS: dict[Kind, str] = {
+    "gold": "G",
+    "silver": "S",
+    "bronze": "B",
+    "above": "+",
+    "below": "\N{MINUS SIGN}",
+    "invalid": "\N{MULTIPLICATION SIGN}",
+    "missing": "\N{EMPTY SET}",
+    "failed": "!",
+    "ungraded": "?",
+}
+ENDING_WORDS = {
+    "timeout": "time limit reached",
+    "memory": "out of memory",
+    "disk": "disk limit reached",
+    "processes": "too many processes",
+    "crashed": "agent crashed",
+    "failed": "run failed",
+}
+_SHORT: dict[Kind, str] = {"above": "above median", "below": "-"}
+
+
+def ending(status: str | None) -> str | None:
+    """How a run ended, from its status; None where that is unknown.
+
+    >>> ending("timeout"), ending("completed"), ending(None)
+    ('time limit reached', 'completed', None)
+    """
+    return None if status is None else ENDING_WORDS.get(status, status)
+
+
+def kind_of(grade: Mapping[str, Any]) -> Kind:
+    """The kind of a row of tables/grades; "ungraded" for a run without an outcome.
+
+    >>> kind_of({"outcome": "valid", "silver_medal": True, "above_median": True}), kind_of({"outcome": None})
+    ('silver', 'ungraded')
+    """
+    outcome = grade.get("outcome")
+    if outcome is None:
+        return "ungraded"
+    if outcome != "valid":
+        return outcome if outcome in ("invalid", "missing", "failed") else "ungraded"
+    return next((m for m in MEDALS if grade.get(f"{m}_medal")), "above" if grade.get("above_median") else "below")
+
+
+def score_and_medal(grade: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Two cells of a listing: the score, or the outcome where there is none; and the medal.
+
+    >>> score_and_medal({"outcome": "valid", "score": 0.5, "above_median": True}), score_and_medal(None)
+    (('0.5', 'above median'), ('not graded', '-'))
+    """
+    if grade is None:
+        return "not graded", "-"
+    if grade["outcome"] != "valid":
+        return str(grade["outcome"]), "-"
+    kind = kind_of(grade)
+    return f"{math.nan if grade['score'] is None else grade['score']:g}", _SHORT.get(kind, kind)
+
+
+def in_words(grade: Mapping[str, Any] | None) -> str:
+    """One phrase: the score with its medal, or the outcome with its cause.
+
+    >>> in_words({"outcome": "valid", "score": 0.5, "gold_medal": True})
+    '0.5 gold'
+    >>> in_words({"outcome": "missing", "message": "the agent left no submission"})
+    'missing (the agent left no submission)'
+    """
+    if grade is None:
+        return "not graded"
+    if grade["outcome"] != "valid":
+        return f"{grade['outcome']} ({grade['message']})"
+    kind = kind_of(grade)
+    return f"{grade['score']} {kind if kind in MEDALS else 'no medal'}"

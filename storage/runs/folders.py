@@ -1,0 +1,166 @@
+"""Folders of runs, runs/<run_group>/<competition>/<seed>: where the records lie, their readers and their writers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import UserError
+from common.jsonlines import parse
+from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord, UsageRecord
+from storage.store import Store
+
+RUN = "run.json"
+GRADE = "grade.json"
+SNAPSHOTS = "snapshots.json"
+EVIDENCE = "ledger.jsonl"
+VALIDATIONS = "validation.jsonl"
+REQUESTS = "gateway.jsonl"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of a run, whether it exists or not. `run.json` is written last: without it the run does not count."""
+
+    store: Store
+    run_group: str
+    competition_id: str
+    seed: int
+
+    @classmethod
+    def at(cls, store: Store, url: str) -> RunFolder | None:
+        """The folder with that URL; None if it cannot be a run's."""
+        parts = store.relative(url).split("/")
+        if len(parts) != 4 or parts[0] != "runs" or not parts[3].isdecimal():
+            return None
+        return cls(store, parts[1], parts[2], int(parts[3]))
+
+    @property
+    def name(self) -> str:
+        """GROUP/COMPETITION/SEED."""
+        return f"{self.run_group}/{self.competition_id}/{self.seed}"
+
+    @property
+    def url(self) -> str:
+        """URL of the folder."""
+        return self.store.run(self.run_group, self.competition_id, self.seed)
+
+    @property
+    def run_url(self) -> str:
+        """URL of the run's record."""
+        return f"{self.url}/{RUN}"
+
+    def grade_url(self, edition: str | None = None) -> str:
+        """URL of a grade: of the run's own edition, or of another one."""
+        return f"{self.url}/{GRADE if edition is None else GRADE.replace('.json', f'-{edition}.json')}"
+
+    def finished(self) -> bool:
+        """Whether the run has a record."""
+        return self.store.exists(self.run_url)
+
+    def read_run(self) -> RunRecord | None:
+        """The run's record; None if the run is not finished. Raises `RecordError` for a file that is no record."""
+        content = self.store.read_json(self.run_url)
+        return None if content is None else RunRecord.from_json(content, self.store.relative(self.run_url))
+
+    def write_run(self, record: RunRecord) -> None:
+        """Write the run's record, which makes it a finished run."""
+        self.store.write_json(self.run_url, record.to_json())
+
+    def read_grade(self, edition: str | None = None) -> GradeRecord | None:
+        """The grade in the run's own edition, or in another one; None if there is none."""
+        return self._grade(self.grade_url(edition))
+
+    def read_grades(self) -> list[GradeRecord]:
+        """The grades in all editions."""
+        urls = self.store.glob(f"{self.store.relative(self.url)}/grade*.json")
+        return [grade for grade in map(self._grade, urls) if grade is not None]
+
+    def write_grade(self, record: GradeRecord, edition: str | None = None) -> None:
+        """Write a grade: in the run's own edition, or in another one."""
+        self.store.write_json(self.grade_url(edition), record.to_json())
+
+    def read_snapshots(self) -> list[SnapshotRecord]:
+        """The graded versions of the submission by time; none if none were kept."""
+        url = f"{self.url}/{SNAPSHOTS}"
+        rows: list[Any] = self.store.read_json(url) or []
+        return [SnapshotRecord.from_json(row, self.store.relative(url)) for row in rows]
+
+    def write_snapshots(self, records: Iterable[SnapshotRecord]) -> None:
+        """Write the graded versions; nothing if there are none."""
+        rows = [record.to_json() for record in records]
+        if rows:
+            self.store.write_json(f"{self.url}/{SNAPSHOTS}", rows)
+
+    def snapshot_files(self) -> list[tuple[float, str]]:
+        """Seconds since the start of the run and URL of each kept version of the submission, by time."""
+        urls = self.store.glob(f"{self.store.relative(self.url)}/snapshots/*.csv")
+        return sorted((float(url.rsplit("/", 1)[1].removesuffix(".csv")), url) for url in urls)
+
+    def read_usage(self) -> Iterator[UsageRecord]:
+        """Requests of the run that reached a provider or tried to; refused ones are in the journal only."""
+        run, path = self.read_run(), self.store.top.path(self.store.relative(f"{self.url}/{REQUESTS}"))
+        if run is None:
+            return
+        try:
+            content = self.store.top.fs.cat_file(path)
+        except FileNotFoundError:
+            return
+        yield from (UsageRecord.of(run, call) for call in parse(content) if call.get("status") != "refused")
+
+    def _grade(self, url: str) -> GradeRecord | None:
+        content = self.store.read_json(url)
+        return None if content is None else GradeRecord.from_json(content, self.store.relative(url))
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A finished run: its folder and its record."""
+
+    folder: RunFolder
+    record: RunRecord
+
+    @property
+    def name(self) -> str:
+        """GROUP/COMPETITION/SEED."""
+        return self.record.name
+
+    @property
+    def source(self) -> str:
+        """URL of the folder with its files: a regraded copy has none of its own."""
+        return self.record.submission_from or self.folder.url
+
+
+def finished_folders(store: Store, run_group: str = "*", competition_id: str = "*") -> list[RunFolder]:
+    """Folders of finished runs: of a group, of a competition in all groups, or all; sorted by name."""
+    return _folders(store, f"runs/{run_group}/{competition_id}/*/{RUN}")
+
+
+def stored_runs(store: Store, run_group: str = "*", competition_id: str = "*") -> list[StoredRun]:
+    """The finished runs in `finished_folders`, with their records."""
+    found = ((folder, folder.read_run()) for folder in finished_folders(store, run_group, competition_id))
+    return [StoredRun(folder, record) for folder, record in found if record is not None]
+
+
+def runs_of(store: Store, run_group: str) -> list[StoredRun]:
+    """As `stored_runs` of one group. Raises `UserError` if there is none."""
+    found = stored_runs(store, run_group)
+    if not found:
+        raise UserError(f"no finished runs of group {run_group!r} in {store.root}; `mlebench ls` names the groups")
+    return found
+
+
+def graded_folders(store: Store, run_group: str) -> list[RunFolder]:
+    """Folders of a group that hold a grade; those of imported reports hold nothing else."""
+    return _folders(store, f"runs/{run_group}/*/*/grade*.json")
+
+
+def group_exists(store: Store, run_group: str) -> bool:
+    """Whether any run of the group has a record or a grade."""
+    return bool(store.glob(f"runs/{run_group}/*/*/*.json"))
+
+
+def _folders(store: Store, pattern: str) -> list[RunFolder]:
+    urls = dict.fromkeys(url.rsplit("/", 1)[0] for url in store.glob(pattern))
+    return [folder for folder in (RunFolder.at(store, url) for url in urls) if folder is not None]

@@ -1,0 +1,213 @@
+"""Typed records of runs, grades, snapshots, usage and examinations.
+
+What a field means is in `storage.schemas`: a field of a record that has a column has the column's name. JSON files hold
+the fields that were set, so a condition that does not apply to a run is not in its file. Files without a
+`schema_version` are older (version 0); they have the same names, may lack fields, and are read as current records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from common.errors import UserError, one_line
+from competitions.editions import Edition
+from storage.schemas import SCHEMA_VERSION, TABLES, Table
+
+
+class RecordError(UserError):
+    """A file of the store is not the record that it should be."""
+
+
+class Record(BaseModel):
+    """What all records have in common: a version, a JSON form, and a row of a table."""
+
+    # Fields that this version does not know are kept, so that reading and writing a record loses nothing.
+    model_config = ConfigDict(frozen=True, extra="allow")
+    table: ClassVar[Table]
+
+    schema_version: int = SCHEMA_VERSION
+
+    @classmethod
+    def from_json(cls, content: Any, where: str = "record") -> Self:
+        """A record from its JSON form, upgraded if it is of an older version.
+
+        Raises `RecordError`, naming `where`, if it is of a newer version or is no such record.
+        """
+        if not isinstance(content, dict):
+            raise RecordError(f"{where} is not a JSON object")
+        version = content.get("schema_version", 0)
+        if not isinstance(version, int) or version > SCHEMA_VERSION:
+            raise RecordError(
+                f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}"
+            )
+        try:
+            return cls.model_validate({**content, "schema_version": SCHEMA_VERSION})
+        except ValidationError as error:
+            raise RecordError(f"{where} is not a valid record: {one_line(error)}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that were set, times as ISO 8601 text. NaN stays a float."""
+        fields = {"schema_version": self.schema_version, **self.model_dump(exclude_unset=True)}
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
+
+    def to_row(self) -> dict[str, Any]:
+        """The row of the record's table, with `run_group`."""
+        return {name: getattr(self, name) for name in ("run_group", *TABLES[self.table].names)}
+
+    def replace(self, **fields: Any) -> Self:
+        """The record with some fields changed."""
+        return self.model_copy(update=fields)
+
+
+class RunRecord(Record):
+    """How a run was made and how it ended: `run.json`. A regraded copy names in `submission_from` the run it is of."""
+
+    table: ClassVar[Table] = "runs"
+
+    key: str = ""
+    """Content key of the run: agent, limits, seed, data and what the agent may reach."""
+    run_group: str
+    run_id: str
+    competition_id: str
+    seed: int
+    agent: str
+    edition: Edition
+    backend: str | None = None
+    status: str | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    duration_seconds: float | None = None
+    submission_exists: bool = False
+    time_limit_seconds: float | None = None
+    code_fingerprint: str | None = None
+    network: str | None = None
+    runtime: str | None = None
+    obfuscated: bool | None = None
+    image: str | None = None
+    image_digest: str | None = None
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    gpus: int | None = None
+    validation_calls: int | None = None
+    gateway_requests: int | None = None
+    gateway_tokens: int | None = None
+    gateway_cost_usd: float | None = None
+    hardware: str | None = None
+    package_version: str | None = None
+    git_commit: str | None = None
+    ledger_head: str | None = None
+    ledger_entries: int | None = None
+    ledger_signature: str | None = None
+    submission_from: str | None = None
+
+    @property
+    def name(self) -> str:
+        """GROUP/COMPETITION/SEED."""
+        return f"{self.run_group}/{self.competition_id}/{self.seed}"
+
+    @property
+    def who(self) -> dict[str, Any]:
+        """The columns that name a run in a table."""
+        return {name: getattr(self, name) for name in ("run_group", "run_id", "competition_id", "seed", "agent")}
+
+
+class GradeRecord(Record):
+    """A run's grade: `grade.json`, and `grade-<edition>.json` for another edition than the run's own."""
+
+    table: ClassVar[Table] = "grades"
+
+    key: str = ""
+    """Content key of the grade: the run, the grader's code, the edition, and a fetched leaderboard."""
+    detail: str | None = None
+    """Traceback of a grader that failed."""
+    outcome: str
+    message: str | None = None
+    run_group: str
+    run_id: str
+    seed: int | None = None
+    agent: str
+    edition: Edition
+    complexity: str
+    category: str
+    competition_id: str
+    score: float | None = None
+    gold_threshold: float | None = None
+    silver_threshold: float | None = None
+    bronze_threshold: float | None = None
+    median_threshold: float | None = None
+    any_medal: bool
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: datetime
+    submission_path: str | None = None
+    leaderboard: str | None = None
+
+
+class SnapshotRecord(Record):
+    """A graded version of a submission; `snapshots.json` is a list of them."""
+
+    table: ClassVar[Table] = "snapshots"
+
+    run_group: str
+    run_id: str
+    competition_id: str
+    seed: int
+    agent: str
+    at_seconds: float
+    score: float | None
+    valid_submission: bool
+    any_medal: bool
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+
+
+class UsageRecord(Record):
+    """A request to a language model, from the gateway's journal in the run's folder."""
+
+    table: ClassVar[Table] = "usage"
+
+    run_group: str
+    run_id: str
+    competition_id: str
+    seed: int
+    model: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    latency_seconds: float | None
+    started_at: datetime
+    status: str
+    estimated: bool | None = None
+
+    @classmethod
+    def of(cls, run: RunRecord, call: Mapping[str, Any]) -> UsageRecord:
+        """The record of one line of a run's journal."""
+        columns = {name: call[name] for name in TABLES[cls.table].names if name in call}
+        return cls.from_json({**columns, **{n: v for n, v in run.who.items() if n != "agent"}}, f"{run.name}: request")
+
+
+class ExaminationRecord(Record):
+    """An integrity check of a run group, also if nothing was found."""
+
+    table: ClassVar[Table] = "examinations"
+
+    run_group: str
+    stage: str
+    runs: int
+    flagged: int
+    by: str
+    at: datetime

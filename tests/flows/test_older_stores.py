@@ -1,0 +1,73 @@
+"""Commands on a store that an older version wrote: they say the same, and bring its tables up to date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from flows.cli import main
+from storage.store import Store
+from storage.tables import write_table
+from tests.storage.runs.older import GROUPS, version_0
+
+
+@pytest.fixture
+def old_store(tmp_path: Path) -> Store:
+    return version_0(tmp_path / "store")
+
+
+def mlebench(store: Store, *arguments: object) -> int:
+    return main([*map(str, arguments), "--store", store.root])
+
+
+def test_groups_and_runs_are_listed(old_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mlebench(old_store, "ls") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [group for group in GROUPS if group != "old-import"]
+    assert "2026-11-22 02:09" in lines[2]
+    assert mlebench(old_store, "ls", "old-docker") == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["old-docker/digits/0", "completed", "0", "0.075", "-"]
+
+
+def test_a_run_is_shown(old_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mlebench(old_store, "show", "old-docker/digits/0") == 0
+    shown = capsys.readouterr().out
+    for line in ("agent               dummy", "network             gateway", "score               0.075"):
+        assert line in shown
+
+
+@pytest.mark.parametrize("group", ["old-process", "old-docker", "old-copy", "old-services"])
+def test_its_evidence_verifies(old_store: Store, group: str) -> None:
+    assert mlebench(old_store, "verify", group) == 0
+
+
+def test_a_report_brings_the_tables_of_its_groups_up_to_date(old_store: Store) -> None:
+    graded = [group for group in GROUPS if group != "old-services"]
+    write_table(old_store, "grades", "new", [{"competition_id": "digits", "message": "no submission"}])
+    assert mlebench(old_store, "report", *graded) == 0
+    grades = pd.read_parquet(f"{old_store.local()}/tables/grades")
+    assert set(grades["run_group"]) == {*graded, "new"}
+    assert grades["created_at"].notna().sum() == len(graded)
+    page = old_store.local("reports", "+".join(graded), "report.html")
+    assert page is not None
+    assert "2026-11-22 02:09 UTC" in page.read_text()
+
+
+def test_exports_and_submissions_are_as_they_were(old_store: Store, tmp_path: Path) -> None:
+    assert mlebench(old_store, "export", "old-process", "--output-dir", tmp_path) == 0
+    (path,) = tmp_path.glob("*_grading_report.json")
+    (report,) = json.loads(path.read_text())["competition_reports"]
+    record = old_store.read_json(old_store.run("old-process", "digits", 0) + "/grade.json")
+    record["submission_path"] = record["submission_path"].replace(old_store.root, "file:///srv/mlebench")
+    assert report == {name: record[name] for name in report}
+    assert mlebench(old_store, "make-submission", "old-copy", "--output", tmp_path / "lines.jsonl") == 0
+    (line,) = map(json.loads, (tmp_path / "lines.jsonl").read_text().splitlines())
+    assert Path(line["submission_path"]).is_file()
+
+
+def test_groups_are_compared(old_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mlebench(old_store, "compare", "old-process", "old-docker") == 0
+    assert "1 same" in capsys.readouterr().out

@@ -1,0 +1,59 @@
+"""Evidence of recorded runs: sealed, verified, and of older versions too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.runs.evidence.seal import seal, verify_group, verify_run
+from storage.runs.folders import RunFolder
+from storage.runs.records import RunRecord
+from storage.store import Store
+
+GROUPS = ("old-process", "old-docker", "old-copy", "old-services")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A run with one file, sealed with the key "k"."""
+    folder = RunFolder(Store(str(tmp_path / "store")), "g", "x", 0)
+    (tmp_path / "main.py").write_text("x = 1\n")
+    folder.store.put(f"{folder.url}/code/main.py", tmp_path / "main.py")
+    record = RunRecord(run_group="g", run_id="g-x-0", competition_id="x", seed=0, agent="a", edition="v1")
+    folder.write_run(seal(folder, record, {"code/main.py": tmp_path / "main.py"}, "k"))
+    return folder
+
+
+@pytest.mark.parametrize(("key", "problems"), [("k", []), (None, []), ("", []), ("other", ["signature"])])
+def test_a_signature_is_checked_with_the_key_that_is_given(folder: RunFolder, key: str | None, problems) -> None:
+    assert [each.where for each in verify_run(folder, key)] == problems
+
+
+def test_without_a_key_a_run_is_sealed_and_not_signed(folder: RunFolder) -> None:
+    run = folder.read_run()
+    assert run is not None
+    assert seal(folder, run.replace(ledger_signature=None), {}, None).ledger_signature is None
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_runs_of_version_0_verify(old_store: Store, group: str) -> None:
+    assert list(verify_group(old_store, group, None).values()) == [[]]
+
+
+def test_a_copy_of_the_current_version_agrees_with_its_run_of_version_0(old_store: Store) -> None:
+    folder = RunFolder(old_store, "old-copy", "digits", 0)
+    copy = folder.read_run()
+    assert copy is not None
+    folder.write_run(copy)
+    assert verify_run(folder, None) == []
+    folder.write_run(copy.replace(agent="another"))
+    assert [each.what for each in verify_run(folder, None)] == ["agent is 'another', the run itself has 'dummy'"]
+
+
+def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(old_store: Store) -> None:
+    folder = RunFolder(old_store, "old-copy", "digits", 0)
+    copy = folder.read_run()
+    assert copy is not None
+    folder.write_run(copy.replace(submission_from="file:///elsewhere/runs/a/b/0"))
+    assert "no run of this store" in str(verify_run(folder, None)[0])

@@ -1,0 +1,143 @@
+"""Records: what is written is what is read, older files are upgraded, and each field has its column."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from grading.report import CompetitionReport, GradedSubmission
+from storage.runs.folders import RunFolder, finished_folders, graded_folders, stored_runs
+from storage.runs.records import (
+    ExaminationRecord,
+    GradeRecord,
+    Record,
+    RecordError,
+    RunRecord,
+    SnapshotRecord,
+    UsageRecord,
+)
+from storage.schemas import SCHEMA_VERSION, TABLES
+from storage.store import Store
+
+RECORDS: list[type[Record]] = [RunRecord, GradeRecord, SnapshotRecord, UsageRecord, ExaminationRecord]
+RUN: dict[str, Any] = {"run_group": "g", "run_id": "g-x-0", "competition_id": "x", "seed": 0, "agent": "a"}
+RUN |= {"edition": "v1", "key": "k"}
+NO_COLUMN = {"schema_version", "run_group", "key", "detail"}
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_each_field_has_a_column_and_each_column_a_field(record: type[Record]) -> None:
+    assert set(record.model_fields) - NO_COLUMN == set(TABLES[record.table].names)
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_types_of_fields_are_those_of_the_columns(record: type[Record]) -> None:
+    types = {"string": str, "int64": int, "float64": float, "bool": bool, "timestamp": datetime}
+    for column in TABLES[record.table]:
+        annotation = record.model_fields[column.name].annotation
+        if column.name != "edition":
+            assert annotation in (types[column.type], types[column.type] | None), column.name
+
+
+def test_a_grade_record_has_every_field_of_a_graded_submission() -> None:
+    own = {name for name in GradedSubmission.__dataclass_fields__ if name != "report"}
+    assert own | set(CompetitionReport.model_fields) <= set(GradeRecord.model_fields)
+
+
+class TestJson:
+    def test_what_was_written_is_read(self) -> None:
+        start = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+        record = RunRecord(**RUN, started_at=start, network="none", message=None)
+        content = json.loads(json.dumps(record.to_json()))
+        assert content["schema_version"] == SCHEMA_VERSION
+        assert content["started_at"] == "2026-01-02T03:04:05.678901+00:00"
+        assert RunRecord.from_json(content) == record
+
+    def test_only_what_applies_to_a_run_is_in_its_file(self) -> None:
+        content = RunRecord(**RUN, message=None).to_json()
+        assert set(content) == {"schema_version", *RUN, "message"}
+
+    def test_a_score_of_nan_is_kept(self, tmp_path) -> None:
+        store = Store(str(tmp_path))
+        folder = RunFolder(store, "g", "x", 0)
+        grade = _grade(score=math.nan)
+        folder.write_grade(grade)
+        read = folder.read_grade()
+        assert read is not None
+        assert read.score is not None
+        assert math.isnan(read.score)
+
+    def test_fields_that_are_not_known_are_kept(self) -> None:
+        content = {**RUN, "another": {"a": 1}}
+        record = RunRecord.from_json(content).replace(run_group="h")
+        assert record.to_json() == {**content, "run_group": "h", "schema_version": SCHEMA_VERSION}
+        assert "another" not in record.to_row()
+
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            ({**RUN, "schema_version": SCHEMA_VERSION + 1}, "this version of mlebench reads up to"),
+            ({**RUN, "seed": "first"}, "seed"),
+            ({"run_group": "g"}, "competition_id"),
+            ([], "is not a JSON object"),
+        ],
+    )
+    def test_what_is_no_record_is_an_error_with_the_place(self, content: Any, says: str) -> None:
+        with pytest.raises(RecordError, match=rf"runs/g/x/0/run\.json.*{says}"):
+            RunRecord.from_json(content, "runs/g/x/0/run.json")
+
+    def test_records_cannot_be_changed(self) -> None:
+        with pytest.raises(ValueError, match="frozen"):
+            RunRecord(**RUN).seed = 1  # type: ignore[misc]
+
+    def test_times_of_other_zones_are_the_same_moments(self) -> None:
+        east = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+        record = RunRecord(**RUN, started_at=east)
+        assert RunRecord.from_json(record.to_json()).started_at == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class TestVersion0:
+    def test_runs_are_read_with_all_they_say(self, old_store: Store) -> None:
+        runs = {run.record.run_group: run.record for run in stored_runs(old_store)}
+        assert set(runs) == {"old-copy", "old-docker", "old-process", "old-services"}
+        assert {record.schema_version for record in runs.values()} == {SCHEMA_VERSION}
+        assert (runs["old-docker"].network, runs["old-docker"].obfuscated) == ("gateway", True)
+        assert (runs["old-process"].network, runs["old-process"].gpus) == (None, None)
+        assert runs["old-services"].gateway_tokens == 2100
+        started = runs["old-process"].started_at
+        assert started is not None
+        assert started.tzinfo is not None
+        assert str(runs["old-copy"].submission_from).endswith("runs/old-process/digits/0")
+
+    def test_rewriting_a_file_changes_nothing_but_the_version(self, old_store: Store) -> None:
+        for folder in finished_folders(old_store):
+            before = old_store.read_json(folder.run_url)
+            record = folder.read_run()
+            assert record is not None
+            folder.write_run(record)
+            assert old_store.read_json(folder.run_url) == {**before, "schema_version": SCHEMA_VERSION}
+        for folder in graded_folders(old_store, "*"):
+            before = old_store.read_json(folder.grade_url())
+            grade = folder.read_grade()
+            assert grade is not None
+            folder.write_grade(grade)
+            assert old_store.read_json(folder.grade_url()) == {**before, "schema_version": SCHEMA_VERSION}
+
+    def test_snapshots_and_requests_are_read(self, old_store: Store) -> None:
+        (snapshot,) = RunFolder(old_store, "old-docker", "digits", 0).read_snapshots()
+        assert (snapshot.at_seconds, snapshot.score) == (0.0, 0.075)
+        usage = list(RunFolder(old_store, "old-services", "diabetes", 0).read_usage())
+        assert [request.model for request in usage] == ["gpt-4o", "claude-3-5-sonnet"]
+        assert {request.run_id for request in usage} == {"old-services-diabetes-0"}
+        assert all(request.started_at.tzinfo for request in usage)
+
+
+def _grade(**fields: Any) -> GradeRecord:
+    flags = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "submission_exists")
+    values: dict[str, Any] = dict.fromkeys((*flags, "valid_submission", "is_lower_better"), False)
+    values |= {**RUN, "outcome": "valid", "complexity": "low", "category": "Tabular", "created_at": datetime.now(UTC)}
+    return GradeRecord(**{**values, **fields})

@@ -1,0 +1,171 @@
+"""Tables: the files of all run groups agree, whatever their values, and are read together; older files too."""
+
+from __future__ import annotations
+
+import io
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from storage.runs.folders import RunFolder, finished_folders, graded_folders
+from storage.schemas import TABLES, arrow_schema
+from storage.store import Store
+from storage.tables import TableError, read_table, upgrade_tables, write_frame, write_table
+from tests.storage.runs.older import GROUPS, version_0
+
+PROCESS = {"run_id": "one", "competition_id": "x", "seed": 0, "agent": "a", "exit_code": 0, "gpus": None}
+DOCKER = {
+    **PROCESS,
+    "run_id": "two",
+    "network": "none",
+    "image": "base",
+    "obfuscated": True,
+    "exit_code": None,
+    "gpus": 1,
+}
+GRADE = {"run_id": "one", "competition_id": "x", "score": 0.5, "any_medal": True, "seed": 0, "message": None}
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def old_store(tmp_path: Path) -> Store:
+    return version_0(tmp_path / "store")
+
+
+def schemas(store: Store, table: str) -> list[pa.Schema]:
+    return [
+        pq.read_schema(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+        for url in store.glob(f"tables/{table}/*/*.parquet")
+    ]
+
+
+def both_ways(store: Store, table) -> pd.DataFrame:
+    """The table by one call of pandas; `read_table` gives the same."""
+    frame = pd.read_parquet(f"{store.local()}/tables/{table}")
+    own = read_table(store, table)
+    pd.testing.assert_frame_equal(own, frame.assign(run_group=frame["run_group"].astype(str).astype(object)))
+    assert tuple(own.columns) == (*TABLES[table].names, "run_group")
+    return own.set_index("run_group")
+
+
+def _objects(frame: pd.DataFrame) -> pd.DataFrame:
+    """Values whatever the type of their column, with None for whatever is missing."""
+    return frame.astype(object).where(frame.notna(), None)
+
+
+class TestGroupsAgree:
+    def test_with_and_without_messages_seeds_and_scores(self, store: Store) -> None:
+        write_table(store, "grades", "a", [{**GRADE, "created_at": NOW}])
+        write_table(store, "grades", "b", [{**GRADE, "message": "no such column", "score": None, "seed": None}])
+        write_table(store, "grades", "c", [{"competition_id": "x"}])
+        table = both_ways(store, "grades")
+        assert table["message"].to_dict() == {"a": None, "b": "no such column", "c": None}
+        assert table["score"].fillna(-1).to_dict() == {"a": 0.5, "b": -1, "c": -1}
+        assert table["seed"].fillna(-1).to_dict() == {"a": 0, "b": -1, "c": -1}
+        assert table["created_at"]["a"] == NOW
+        assert table["created_at"].isna().to_dict() == {"a": False, "b": True, "c": True}
+
+    def test_processes_and_containers(self, store: Store) -> None:
+        write_table(store, "runs", "a", [PROCESS])
+        write_table(store, "runs", "b", [DOCKER])
+        table = both_ways(store, "runs")
+        assert table["network"].to_dict() == {"a": None, "b": "none"}
+        assert table["obfuscated"].to_dict() == {"a": None, "b": True}
+        assert table["gpus"].fillna(-1).to_dict() == {"a": -1, "b": 1}
+
+    @pytest.mark.parametrize("table", TABLES)
+    def test_of_every_table_also_where_all_values_are_missing(self, store: Store, table) -> None:
+        values = {"string": "x", "int64": 1, "float64": 0.5, "bool": True, "timestamp": NOW}
+        write_table(store, table, "full", [{column.name: values[column.type] for column in TABLES[table]}])
+        write_table(store, table, "empty", [dict.fromkeys(TABLES[table].names)])
+        write_frame(store, table, "frame", pd.DataFrame([{TABLES[table].names[0]: None}]))
+        table_of_all = both_ways(store, table)
+        assert table_of_all.loc["full"].to_dict() == {column.name: values[column.type] for column in TABLES[table]}
+        assert table_of_all.loc[["empty", "frame"]].isna().all(axis=None)
+        for schema in schemas(store, table):
+            assert schema.equals(arrow_schema(table), check_metadata=True)
+            assert not any(pa.types.is_null(field.type) for field in schema)
+
+    def test_nan_is_null_as_pandas_has_it(self, store: Store) -> None:
+        write_table(store, "grades", "a", [{**GRADE, "score": math.nan}])
+        assert read_table(store, "grades")["score"].isna().tolist() == [True]
+
+    def test_a_group_without_rows_leaves_no_file(self, store: Store) -> None:
+        write_table(store, "grades", "a", [GRADE])
+        write_table(store, "grades", "a", [])
+        assert store.glob("tables/grades/*/*") == []
+        assert read_table(store, "grades").empty
+
+
+class TestWhatDoesNotFitIsRefused:
+    def test_an_unknown_column_with_the_nearest_name(self, store: Store) -> None:
+        with pytest.raises(TableError, match=r"table grades has no column scores\. Did you mean score"):
+            write_table(store, "grades", "a", [{**GRADE, "scores": 1.0}])
+        assert store.glob("tables/*/*/*") == []
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [("seed", 0.5), ("seed", "first"), ("message", 1), ("score", "high"), ("created_at", "yesterday")],
+    )
+    def test_a_value_of_another_type(self, store: Store, column: str, value: object) -> None:
+        with pytest.raises(TableError, match=f"column {column}"):
+            write_table(store, "grades", "a", [GRADE, {**GRADE, column: value}])
+
+
+class TestVersion0:
+    def test_old_and_new_groups_are_read_together(self, old_store: Store) -> None:
+        write_table(old_store, "grades", "new", [{**GRADE, "created_at": NOW, "message": "m"}])
+        write_table(old_store, "runs", "new", [{**DOCKER, "started_at": NOW}])
+        grades, runs = read_table(old_store, "grades"), read_table(old_store, "runs")
+        assert set(grades["run_group"]) == {"new", *GROUPS} - {"old-services"}
+        assert set(runs["run_group"]) == {"new", *GROUPS} - {"old-import"}
+        assert str(grades["created_at"].dtype) == "datetime64[us, UTC]"
+        assert grades["created_at"].notna().all()
+        assert runs.set_index("run_group")["network"]["old-docker"] == "gateway"
+
+    @pytest.mark.parametrize("table", TABLES)
+    def test_no_value_is_lost(self, old_store: Store, table) -> None:
+        for url in old_store.glob(f"tables/{table}/*/*.parquet"):
+            old = pd.read_parquet(io.BytesIO(old_store.top.fs.cat_file(old_store.top.path(old_store.relative(url)))))
+            group = url.split("run_group=")[1].split("/")[0]
+            new = read_table(old_store, table, [group])
+            if table == "examinations":  # several parts
+                new = new[new["stage"].isin(old["stage"])].reset_index(drop=True)
+            times = [column.name for column in TABLES[table] if column.type == "timestamp" and column.name in old]
+            old = old.assign(**{name: pd.to_datetime(old[name], format="ISO8601") for name in times})
+            pd.testing.assert_frame_equal(_objects(new[old.columns]), _objects(old))
+
+    def test_upgraded_files_are_read_by_one_call_of_pandas(self, old_store: Store) -> None:
+        write_table(old_store, "runs", "new", [{**PROCESS, "started_at": NOW}])
+        before = {table: read_table(old_store, table) for table in TABLES}
+        assert all(upgrade_tables(old_store, group) for group in GROUPS)
+        assert not any(upgrade_tables(old_store, group) for group in GROUPS)
+        upgrade_tables(old_store, "old-process..old-docker")
+        for table, frame in before.items():
+            if len(frame):
+                pd.testing.assert_frame_equal(both_ways(old_store, table).reset_index()[frame.columns], frame)
+
+    def test_tables_made_from_old_records_say_what_the_old_tables_said(self, old_store: Store) -> None:
+        before = {table: read_table(old_store, table) for table in ("runs", "grades", "snapshots", "usage")}
+        for group in GROUPS:
+            graded = graded_folders(old_store, group)
+            finished = finished_folders(old_store, group)
+            write_table(old_store, "runs", group, [r.to_row() for f in finished if (r := f.read_run())])
+            write_table(old_store, "grades", group, [g.to_row() for f in graded for g in f.read_grades()])
+            write_table(old_store, "snapshots", group, [s.to_row() for f in graded for s in f.read_snapshots()])
+            write_table(old_store, "usage", group, [u.to_row() for f in finished for u in f.read_usage()])
+        for table, frame in before.items():
+            urls = [name for name in ("submission_path", "submission_from") if name in frame]  # it was moved since
+            now = read_table(old_store, table)  # type: ignore[arg-type]
+            pd.testing.assert_frame_equal(now.drop(columns=urls), frame.drop(columns=urls))
+        assert RunFolder(old_store, "old-import", "digits", 0).read_run() is None
