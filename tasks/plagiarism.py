@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
-from sandbox.agent import load_agent
+from sandbox.definitions import load_agent
 from storage.runs.texts import StoredRun, code_of, note_examination, runs_of, stored_runs
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store

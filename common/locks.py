@@ -1,0 +1,48 @@
+"""File locks (flock): they hold between processes, and the kernel releases them when their holder dies."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def acquire(path: Path, *, shared: bool = False, wait: bool = False) -> int | None:
+    """Lock a file, which is created if it is missing.
+
+    Args:
+        path: the file; only its lock is used, never its content.
+        shared: let other shared locks in, and keep out exclusive ones only.
+        wait: wait until the lock is free, rather than return None.
+
+    Returns:
+        An open descriptor. The lock lasts until it and every copy that a child process inherited are closed. None if
+        another process has the lock.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, mode if wait else mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, shared: bool = False, wait: bool = False) -> Iterator[int | None]:
+    """Hold the lock of `acquire` during the block; the value is the descriptor, or None if another process has it."""
+    descriptor = acquire(path, shared=shared, wait=wait)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
