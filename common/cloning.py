@@ -1,27 +1,61 @@
-"""The same bytes under another name without writing them again: a hard link, or blocks shared with the original."""
+"""Give a file's content a second name without writing it again: as a hard link, or a clone that shares its blocks."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import sys
 from collections.abc import Callable
 
-_CLONE = 0x40049409  # FICLONE: on XFS, Btrfs and others
+_FICLONE = 0x40049409
+"""The Linux ioctl that lets a file share the blocks of another one, copied on write (XFS, Btrfs and others)."""
 
 
-def give_name(source: str, path: str, draft: Callable[[], str]) -> bool:
-    """Have `path` hold the bytes of the local file `source`, replacing what is there; False where only copying helps.
+def link_or_clone(source: str, path: str, draft: Callable[[], str]) -> bool:
+    """Make `path` a hard link to, or else a clone of, the local file `source`; an existing file is replaced.
 
-    `draft` makes another name, of a file that does not exist, on the same file system.
+    Cloning is tried where the file system refuses the link: another mount of it, a file that has the maximum number of
+    links, or a file of another user.
 
-    A hard link if the file system allows it; else (another mount of it, a file with all links it can have, a file of
-    another user) a clone that shares the blocks.
+    Args:
+        source: the file to share.
+        path: the new name, on the same file system.
+        draft: returns a name that does not exist yet, on the same file system; the clone is made there first.
+
+    Returns:
+        Whether it worked. If not, the caller has to copy the bytes.
     """
-    return _linked(source, path) or _cloned(source, path, draft())
+    if _link(source, path):
+        return True
+    temporary = draft()
+    if not clone(source, temporary):
+        return False
+    try:
+        os.replace(temporary, path)  # noqa: PTH105
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        return False
+    return True
 
 
-def _linked(source: str, path: str) -> bool:
+def clone(source: str, target: str) -> bool:
+    """Create `target` as a clone of `source`; returns False, and leaves no file, where the system cannot clone."""
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    try:
+        with open(source, "rb") as original, open(target, "wb") as copy:  # noqa: PTH123
+            fcntl.ioctl(copy.fileno(), _FICLONE, original.fileno())
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(target)  # noqa: PTH108
+        return False
+    return True
+
+
+def _link(source: str, path: str) -> bool:
     try:
         try:
             os.link(source, path)
@@ -29,17 +63,5 @@ def _linked(source: str, path: str) -> bool:
             os.unlink(path)  # noqa: PTH108
             os.link(source, path)
     except OSError:
-        return False
-    return True
-
-
-def _cloned(source: str, path: str, draft: str) -> bool:
-    try:
-        with open(source, "rb") as original, open(draft, "wb") as copy:  # noqa: PTH123
-            fcntl.ioctl(copy.fileno(), _CLONE, original.fileno())
-        os.replace(draft, path)  # noqa: PTH105
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)  # noqa: PTH108
         return False
     return True

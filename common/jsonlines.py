@@ -1,4 +1,4 @@
-"""What the services of a run record: one JSON object a line, written as it happens."""
+"""JSON lines logs: one JSON object a line, appended as it happens."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 
-class Journal:
-    """A JSON lines file of bounded size that survives a kill at any moment. Safe for several threads."""
+class JsonLinesLog:
+    """An append-only JSON lines file of bounded size that survives a kill at any moment. Safe for several threads."""
 
-    def __init__(self, path: Path, most_bytes: int) -> None:
-        """Go on with the file, or begin it at the first record.
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        """Continue an existing file, or create it with the first record.
 
         Args:
             path: the file; its folder exists.
-            most_bytes: size from which on nothing is written any more but one line that says so.
+            max_bytes: size limit. A note takes the place of the first record that does not fit; later ones are dropped.
         """
         self.path = path
-        self._most = most_bytes
+        self._max = max_bytes
         self._lock = threading.Lock()
         self._size = path.stat().st_size if path.exists() else 0
         self._torn = self._size > 0 and _last_byte(path) != b"\n"
@@ -29,12 +29,12 @@ class Journal:
     def append(self, record: dict[str, Any]) -> None:
         """Write one line; it is in the file when this returns."""
         with self._lock:
-            if self._size > self._most:
+            if self._size > self._max:
                 return
             line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-            if self._size + len(line) > self._most:
-                line = b'{"note": "the journal is full; later records are left out"}\n'
-                self._size = self._most
+            if self._size + len(line) > self._max:
+                line = b'{"note": "this log is full; later records are left out"}\n'
+                self._size = self._max
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(descriptor, b"\n" + line if self._torn else line)
@@ -49,7 +49,7 @@ class Journal:
 
 
 def parse(content: bytes) -> Iterator[dict[str, Any]]:
-    """The records in a journal's content; a line that a kill cut short and the note on fullness are left out."""
+    """The records in a log's content, without lines that a kill cut short and the note that the log is full."""
     for line in content.splitlines():
         try:
             record = json.loads(line)

@@ -1,10 +1,14 @@
-"""Amounts for people."""
+"""Durations and sizes in words, for messages."""
 
 from __future__ import annotations
 
 
 def duration(seconds: float) -> str:
-    """A time span for people: ``24 hours``, ``90 minutes``, ``1.5 seconds``."""
+    """A time span.
+
+    >>> duration(24 * 3600), duration(5400), duration(1.5)
+    ('24 hours', '1.5 hours', '1.5 seconds')
+    """
     for unit, length in (("hours", 3600), ("minutes", 60)):
         if seconds >= length * 1.5 or seconds == length:
             return f"{seconds / length:g} {unit if seconds != length else unit[:-1]}"
@@ -12,7 +16,11 @@ def duration(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people: ``2 GiB``."""
+    """A number of bytes.
+
+    >>> size(2 * 1024**3), size(100_000)
+    ('2 GiB', '97.66 KiB')
+    """
     value, unit = float(count), "bytes"
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":

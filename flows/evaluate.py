@@ -11,7 +11,7 @@ from flows.integrity import integrity
 from flows.naming import run_name
 from flows.outcome import Outcome, finish, outcome_of
 from flows.story import show_group
-from sandbox.agent import load_agent
+from sandbox.definitions import load_agent
 from sandbox.isolation import PROCESSES, Isolation
 from storage.runs.folders import finished_folders
 from storage.store import check_run_group

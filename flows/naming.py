@@ -11,7 +11,7 @@ from prefect import runtime
 from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
-from sandbox.agent import load_agent
+from sandbox.definitions import load_agent
 
 
 def parameters() -> dict[str, Any]:

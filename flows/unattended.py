@@ -21,7 +21,7 @@ from flows.outcome import Outcome, finish, outcome_of
 from flows.prepare import prepare
 from flows.story import show_group
 from grading.medals import Leaderboard
-from sandbox.agent import load_agent
+from sandbox.definitions import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
 from storage.runs.folders import stored_runs
 from storage.store import Store, check_run_group

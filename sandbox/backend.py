@@ -1,8 +1,8 @@
-"""The interface of a backend: what runs an agent, knowing nothing of how the run is judged.
+"""The interface of a backend, which runs agents and knows nothing of how a run is graded.
 
-Runs are supervised, not owned. ``start`` only makes sure that the run exists, so an orchestrator that was killed calls
-``start`` again with the same run id and work directory, and gets the run that is still going, or the result that waits
-for it:
+Runs are supervised, not owned: they outlive the process that started them. ``start`` makes sure that the run exists, so
+an orchestrator that was killed calls ``start`` again with the same run id and work directory, and gets the run that is
+still going, or its result:
 
     backend = ProcessBackend()
     handle = backend.start(spec)
@@ -23,22 +23,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from sandbox.agent import Agent
+from sandbox.definitions import Agent
 from sandbox.limits import Limits
 
 Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed", "cancelled"]
-"""How a run ended: by itself with exit code 0; at one of its limits; by itself otherwise; or stopped by the user."""
+"""How a run ended: completed (exit code 0), at a limit, crashed (any other exit code), or stopped by the user."""
 
 Attachment = Literal["new", "running", "finished"]
-"""What ``start`` found: nothing, the run still going, or its result."""
+"""What ``start`` found: no earlier run, the run still going, or its result."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a run may ask of the services beside it, to be told to the agent; ``None`` means no limit."""
+    """Limits on the use of a run's services, as the agent is told them; ``None`` means no limit."""
 
     language_models: bool = False
-    """Whether there is a gateway; the next three are its."""
+    """Whether the run has an LLM gateway; the next three fields limit its use."""
     llm_requests: int | None = None
     llm_tokens: int | None = None
     llm_dollars: float | None = None
@@ -47,90 +47,108 @@ class Allowance:
 
 
 @dataclass(frozen=True)
+class ServiceAddresses:
+    """Where the services of a run listen, and the URLs that the agent gets."""
+
+    sockets: Path | None = None
+    """Folder for the Unix sockets ``validation.sock`` and ``gateway.sock``, which the backend forwards into the agent's
+    network. ``None``: the services listen on ports of 127.0.0.1, and the URLs follow from these."""
+    validation_url: str = ""
+    gateway_url: str = ""
+
+
+@dataclass(frozen=True)
 class RunSpec:
-    """All a backend needs to run an agent once."""
+    """Everything a backend needs to run an agent once."""
 
     run_id: str
-    """Names the run everywhere; the same id and work directory mean the same run."""
+    """Identifies the run, together with the work directory."""
     competition_id: str
     seed: int
     agent: Agent
     data: Path
-    """The competition's public directory on this machine (with description.md and the sample submission). Never written
-    to."""
+    """The competition's public directory on this machine, with description.md and the sample submission. Read-only."""
     workdir: Path
-    """Belongs to this run alone; created if missing. Must not lie in the prepared dataset."""
+    """Directory of this run alone; created if missing. Must not lie inside the prepared dataset."""
     limits: Limits
-    """Limits of this run: the agent's own, ``agent.limits.override(...)`` by the operator's settings."""
+    """The agent's own limits with the operator's settings applied: ``agent.limits.override(...)``."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Further environment variables for the agent; nothing is inherited from the orchestrator."""
+    """Additional environment variables for the agent, which inherits nothing from the orchestrator."""
     sample_submission: str | None = None
     """Path of the sample submission relative to ``data``, where known; the agent sees it as SAMPLE_SUBMISSION."""
     validation_url: str | None = None
     """Base URL of the validation service as the agent reaches it; gives the agent ``validate_submission.sh``."""
     description: str | None = None
-    """What the agent reads in place of ``data/description.md``; it is then not told the competition's id either."""
+    """Replaces the text of ``data/description.md``. The agent is then not told the competition's id either."""
     allowance: Allowance = Allowance()
-    """What it may ask of the validation service and of language models."""
+    """Limits on the validation service and on language models."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What else to find the run by, such as its group and store; containers carry it."""
+    """Additional labels for the run's containers, such as its group and store."""
 
 
 @dataclass(frozen=True)
 class RunHandle:
-    """A run that ``start`` began or found; cheap to keep, refers to no open resource."""
+    """A run that ``start`` began or found. Holds no open resource."""
 
     run_id: str
     workdir: Path
     backend: str
     """Name of the backend, for ``tables/runs``."""
     reference: str
-    """What the backend finds the run by: process id and start time, container id."""
+    """For people: the supervisor's process id, or the container id."""
     attachment: Attachment
     log: Path
-    """The agent's output while it runs (grows; capped)."""
+    """The agent's output; grows, up to a size limit, while the agent runs."""
     log_offset: int = 0
-    """Size of the log at ``start``: an orchestrator that came back reports what is new only."""
+    """Size of the log at ``start``, so that an orchestrator that was restarted reports only new lines."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended and what it left. The paths stay until ``discard``; what they hold is regular files only."""
+    """How a run ended and the files it left. The paths stay until ``discard`` and hold only regular files."""
 
     status: Status
     message: str | None
-    """One line for people: why it ended early, or why there is no submission. ``None`` when all went well."""
+    """One line: why the run ended early, or why there is no submission. ``None`` if nothing went wrong."""
     exit_code: int | None
-    """Of the start script; negative is the signal that ended it; ``None`` where it never ended by itself."""
+    """Exit code of the start script, or minus the signal that killed it; ``None`` if the run was ended from outside."""
     started_at: datetime
-    """UTC, as ``finished_at``."""
+    """UTC, like ``finished_at``."""
     finished_at: datetime
     duration_seconds: float
     submission: Path | None
-    """The submission, a regular file within the size limit; ``None`` when there is none."""
+    """The submission, a regular file within the size limit, if there is one."""
     logs: Path
-    """Directory with ``agent.log`` (the agent's output) and what the agent wrote to its logs folder."""
+    """Directory with ``agent.log`` (the agent's output) and the files of the agent's logs folder."""
     code: Path
-    """Directory with what the agent wrote to its code folder."""
+    """Directory with the files of the agent's code folder."""
     snapshots: Path | None = None
-    """Directory with earlier submissions, ``SECONDS.csv`` by time since the start; ``None`` where none are kept."""
+    """Directory with earlier submissions, named ``SECONDS.csv`` by the time since the start, if any are kept."""
     image: str | None = None
-    """Id of the image it ran in; ``None`` outside containers."""
+    """Id of the container image; ``None`` for runs outside containers."""
 
 
 class Backend(Protocol):
-    """Runs agents. Methods may be called from several threads, each with runs of its own."""
+    """Runs agents. Methods may be called from several threads, as long as no two threads use the same run."""
 
     name: str
 
-    def start(self, spec: RunSpec) -> RunHandle:
-        """Make sure that the run exists: attach to it if it is going or has finished, else begin it in a clean world.
+    def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
+        """Where to open the services of a run, before the run is started.
 
-        A run that was cancelled begins anew; so does one whose supervisor died without an outcome.
+        Raises:
+            BackendError: another process is waiting for the run, and serves it.
+        """
+        ...
+
+    def start(self, spec: RunSpec) -> RunHandle:
+        """Make sure that the run exists: attach to it if it is going or has finished, else start it from scratch.
+
+        A run that was cancelled is started again, and so is one whose supervisor died without writing an outcome.
 
         Raises:
             UntrustedAgentRefused: the backend does not isolate and the agent is not trusted.
-            BackendError: the run cannot be started; one line says why.
+            BackendError: the run cannot be started; the message is one line.
         """
         ...
 
@@ -139,21 +157,21 @@ class Backend(Protocol):
 
         Args:
             handle: from ``start``.
-            on_log: called in this thread with every line of the agent's output (without the newline) as it comes.
+            on_log: called in this thread with every new line of the agent's output, without its newline.
 
         Raises:
-            RunLost: the supervisor is gone without an outcome; ``start`` begins the run anew.
+            RunLost: the supervisor or container is gone and left no outcome; ``start`` starts the run again.
         """
         ...
 
     def stop(self, handle: RunHandle) -> None:
-        """End the run and everything it started; a ``wait`` in another thread then returns status "cancelled"."""
+        """End the run and all its processes; a ``wait`` in another thread then returns the status "cancelled"."""
         ...
 
     def discard(self, handle: RunHandle) -> None:
-        """Remove all the run left on this machine, once its result is stored. Stops it if need be."""
+        """Remove everything of the run from this machine, once its result is stored. Stops it if necessary."""
         ...
 
     def close(self) -> None:
-        """Stop every run this backend started or attached to and did not see the end of."""
+        """Stop every run that this backend started or attached to and that has not ended yet."""
         ...

@@ -1,4 +1,15 @@
-"""What can go wrong in the sandbox for reasons a person can mend; every message is one line that says what to do."""
+"""The errors of the sandbox. Each message is one line that says what to do.
+
+SandboxError
+AgentError                    an agent's folder is not usable
+UnknownAgent
+BackendError                  a backend cannot do what was asked
+UntrustedAgentRefused
+PrivilegedAgentRefused
+RunLost
+BuildError
+EngineUnreachable         (sandbox.docker.engine)
+"""
 
 from __future__ import annotations
 
@@ -6,7 +17,7 @@ from common.errors import UserError
 
 
 class SandboxError(UserError):
-    """Base of the errors below: show its message, no traceback."""
+    """Base class: the message is shown without a traceback."""
 
 
 class AgentError(SandboxError):
@@ -18,19 +29,19 @@ class UnknownAgent(AgentError):
 
 
 class BackendError(SandboxError):
-    """The backend cannot do what was asked (work directory unusable, run busy elsewhere, ...)."""
+    """The backend cannot do what was asked: the work directory is unusable, another process has the run, ..."""
 
 
 class UntrustedAgentRefused(BackendError):
-    """The process backend does not isolate, so it takes agents marked as trusted only."""
+    """The process backend does not isolate, so it only runs agents that are marked as trusted."""
 
 
 class RunLost(BackendError):
-    """Whatever supervised the run is gone and left no outcome; starting the same run again begins it anew."""
+    """The run's supervisor or container is gone and left no outcome. Starting the run again runs it from scratch."""
 
 
 class PrivilegedAgentRefused(BackendError):
-    """The agent wants a container that does not isolate, and the operator has not accepted that."""
+    """The agent asks for a privileged container, which does not isolate, and the operator has not allowed it."""
 
 
 class BuildError(BackendError):

@@ -1,4 +1,4 @@
-"""What the operator lets agents do: where they run, and what they reach."""
+"""The operator's choice of isolation: where agents run, and what they can reach."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ Network = Literal["none", "gateway", "allowlist", "open"]
 
 @dataclass(frozen=True)
 class Isolation:
-    """The operator's choice, the same for all runs of a group."""
+    """How the runs of a group are isolated."""
 
     backend: BackendName = "process"
     network: Network = "gateway"
-    """Containers only: see `sandbox.docker.network.Policy`."""
+    """What containers can reach. none: only the validation service. gateway: the LLM gateway, too. allowlist: also the
+    hosts in the operator's settings, through a proxy. open: the internet, and whatever this machine serves to its
+    networks."""
     runtime: str | None = None
-    """Of the container engine; its default if None."""
+    """The container engine's runtime, such as runsc; None for its default."""
     allow_untrusted: bool = False
     """Run untrusted agents without isolation (process backend)."""
     allow_privileged: bool = False
-    """Run agents that want a privileged container, which does not isolate."""
+    """Run agents that ask for a privileged container, which does not isolate."""
 
     def conditions(self) -> dict[str, Any]:
-        """What of it can change a result, for the run's record; nothing where nothing is isolated."""
+        """The part that can change a result, for the run's record; empty for the process backend."""
         return {"network": self.network, "runtime": self.runtime or "default"} if self.backend == "docker" else {}
 
 

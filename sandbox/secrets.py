@@ -1,4 +1,4 @@
-"""``${{ secrets.NAME }}`` in an agent's environment: the operator's, and only by the operator's word."""
+"""``${{ secrets.NAME }}`` in an agent's environment: replaced by secrets that the operator has released to agents."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def resolve(
     operator: Mapping[str, str],
     provided: Collection[str] = (),
 ) -> dict[str, str]:
-    """An agent's environment with its secrets filled in.
+    """Replace the references to secrets in an agent's environment.
 
     Args:
-        agent: its name, for messages.
-        env: as in ``agent.yaml``.
-        allowed: names of secrets that agents may have.
+        agent: name of the agent, for messages.
+        env: the field ``env`` of ``agent.yaml``.
+        allowed: names of the secrets that agents may have.
         operator: the operator's environment.
-        provided: variables that the services of the run set, such as OPENAI_API_KEY with a token of the gateway; those
-            of the agent are left out unread, so a real key never enters the sandbox.
+        provided: variables that the run's services set, such as OPENAI_API_KEY with a token of the gateway. They are
+            left out without resolving them, so a real key never enters the sandbox.
 
     Raises:
-        AgentError: a secret that is not allowed or not set, or a reference to anything else.
+        AgentError: a secret is not allowed or not set, or a reference is to anything but a secret.
     """
     resolved = {}
     for name, text in env.items():

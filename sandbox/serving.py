@@ -1,7 +1,7 @@
-"""HTTP servers inside this process: one event loop in a thread of its own, as many servers as there are runs.
+"""HTTP servers in a thread of this process, one thread for the services of a run.
 
-Whoever speaks to them is an agent that may mean harm, so each server takes a bounded number of connections, and a
-connection has to come to the point.
+Their clients are agents, which may be malicious: each server accepts a bounded number of connections, and closes those
+that send no request in time.
 """
 
 from __future__ import annotations
@@ -12,95 +12,118 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS = 64
-"""At one time, of one server; more are cut off, so that no agent can use up this process's file descriptors."""
+"""Simultaneous connections of one server. Further ones are closed, so no agent can exhaust this process's file
+descriptors."""
 HEADER_SECONDS = 20.0
-"""For the headers of a connection's first request."""
+"""Time for the headers of a connection's first request."""
 KEEP_ALIVE_SECONDS = 60
 CLOSE_SECONDS = 2
 PORT_SECONDS = 5.0
-"""How long the port of an earlier server is waited for."""
+"""How long to wait for the port of an earlier server to become free."""
 
 Result = TypeVar("Result")
 
 
 class _BoundedProtocol(H11Protocol):
-    """Limits what a client can hold open without asking anything."""
+    """Limits the connections that a client can hold open without sending a request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
             transport.abort()
             return
-        self.loop.call_later(HEADER_SECONDS, self._come_to_the_point)
+        self.loop.call_later(HEADER_SECONDS, self._abort_if_idle)
 
-    def _come_to_the_point(self) -> None:
+    def _abort_if_idle(self) -> None:
         if self.cycle is None:
             self.transport.abort()
 
 
-class Served:
-    """A server at work."""
+class ServerThread:
+    """An event loop in a daemon thread, and the HTTP servers in it; stopped at the end of a ``with`` block."""
 
-    def __init__(self, server: uvicorn.Server, done: asyncio.Future[None]) -> None:
-        self._server = server
-        self._done = done
+    def __init__(self, name: str = "services") -> None:
+        self._loop = asyncio.new_event_loop()
+        self._servers: list[tuple[uvicorn.Server, asyncio.Future[None]]] = []
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
 
-    async def stop(self) -> None:
-        """Take no more requests, give those under way a moment, and close the port."""
-        self._server.should_exit = True
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._done
+    def __enter__(self) -> Self:
+        return self
 
-
-async def stop_all(servers: Iterable[Served]) -> None:
-    """Stop several servers at once."""
-    await asyncio.gather(*(server.stop() for server in servers))
-
-
-class _Loop:
-    """The event loop of all servers of this process, in a daemon thread."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="sandbox-services", daemon=True).start()
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the loop and wait for its end."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        """Run a coroutine in the event loop, from any other thread, and wait for its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
+    def serve(self, app: Starlette, listener: socket.socket) -> None:
+        """Start an HTTP server on a socket of `listen_tcp` or `listen_unix`."""
+        config = uvicorn.Config(
+            app,
+            http=_BoundedProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=CLOSE_SECONDS,
+        )
+        server = uvicorn.Server(config)
 
-_loop: _Loop | None = None
-_lock = threading.Lock()
+        async def start() -> asyncio.Future[None]:
+            return asyncio.ensure_future(server.serve(sockets=[listener]))
 
+        self._servers.append((server, self.run(start())))
 
-def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in the event loop of the services, from any other thread, and wait for its end."""
-    global _loop
-    with _lock:
-        if _loop is None:
-            _loop = _Loop()
-    return _loop.run(work)
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Stop the servers, which give requests under way a moment to finish, then end the thread.
+
+        Args:
+            last: run in the event loop once the servers have stopped.
+        """
+        if self._loop.is_closed():
+            return
+        self.run(self._shut_down(last))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _shut_down(self, last: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+        for server, _ in self._servers:
+            server.should_exit = True
+        await asyncio.gather(*(done for _, done in self._servers), return_exceptions=True)
+        if last is not None:
+            await last()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Run blocking work in a thread of its own and wait for its end.
+    """Run blocking work in a new thread and wait for its result.
 
-    Unlike work in the loop's pool, it waits for no other run's, and the end of Python does not wait for it.
+    Unlike in the loop's thread pool, the work never waits for other work, and Python can exit before it has finished.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
-    def tell(result: Result | None, error: BaseException | None) -> None:
-        if future.done():  # nobody waits any more
+    def resolve(result: Result | None, error: BaseException | None) -> None:
+        if future.done():  # the waiting task was cancelled
             return
         if error is not None:
             future.set_exception(error)
@@ -113,37 +136,15 @@ async def in_thread(work: Callable[[], Result]) -> Result:
             result = work()
         except BaseException as problem:
             error = problem
-        loop.call_soon_threadsafe(tell, result, error)
+        with contextlib.suppress(RuntimeError):  # the loop has been closed
+            loop.call_soon_threadsafe(resolve, result, error)
 
     threading.Thread(target=carry_out, name="sandbox-service-work", daemon=True).start()
     return await future
 
 
-def serve(app: Starlette, listener: socket.socket) -> Served:
-    """Start answering on a socket that `listen_tcp` or `listen_unix` opened."""
-    config = uvicorn.Config(
-        app,
-        http=_BoundedProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=CLOSE_SECONDS,
-    )
-    server = uvicorn.Server(config)
-
-    async def begin() -> asyncio.Future[None]:
-        return asyncio.ensure_future(server.serve(sockets=[listener]))
-
-    return Served(server, run(begin()))
-
-
 def listen_tcp(host: str, port: int | None) -> socket.socket:
-    """A listening socket: on `port` if it becomes free within a few seconds, else on any.
+    """A listening socket: on `port` if it becomes free within a few seconds, else on any free port.
 
     Raises:
         OSError: the address cannot be bound.
@@ -163,12 +164,12 @@ def listen_tcp(host: str, port: int | None) -> socket.socket:
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """A listening Unix socket that every user may connect to: who can, is decided by the folder it lies in.
+    """A listening Unix socket that every user may connect to; the permissions of its folder decide who can.
 
     Raises:
-        OSError: it cannot be made there; a path may have 107 bytes.
+        OSError: the socket cannot be created; its path may have 107 bytes.
     """
-    path.unlink(missing_ok=True)  # of a process that was killed
+    path.unlink(missing_ok=True)  # a process that was killed may have left one
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(os.fspath(path))

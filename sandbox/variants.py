@@ -5,8 +5,8 @@
       dev: {kwargs: {steps: 8}, limits: {time_limit_seconds: 600}}
       dev-large: {extends: dev, kwargs: {model: large}}
 
-A variant is what stands at the top with its own fields laid over it, mapping by mapping. Chosen as ``aide/dev`` or
-``aide@dev``.
+A variant consists of the fields at the top level, overridden by its own; mappings are merged recursively. It is chosen
+as ``aide/dev`` or ``aide@dev``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ EXTENDS = "extends"
 
 
 def split(name: str) -> tuple[str, str | None]:
-    """``aide@dev`` as agent and variant; a name without @ has none. Names with / are split where agents are known."""
+    """Split ``aide@dev`` into agent and variant.
+
+    Names with / may be paths; `sandbox.definitions.load_agent` splits them, because it knows which agents exist.
+
+    >>> split("aide@dev"), split("aide")
+    (('aide', 'dev'), ('aide', None))
+    """
     agent, at, variant = name.rpartition("@")
     return (agent, variant) if at and agent else (name, None)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import IO, Any, NamedTuple
 
-from common.cloning import give_name
+from common.cloning import link_or_clone
 from common.errors import UserError
 
 BLOCK = 1 << 20
@@ -163,7 +163,7 @@ class Destination:
             return None
         path = self.path(name)
         self.make_folder(path)
-        if not give_name(source, path, lambda: self.draft(path)):
+        if not link_or_clone(source, path, lambda: self.draft(path)):
             return None
         block = _block()
         descriptor = os.open(source, os.O_RDONLY)

@@ -15,8 +15,8 @@ from common.progress import tell
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
-from sandbox.agent import load_agent
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
+from sandbox.definitions import load_agent
 from sandbox.errors import RunLost
 from sandbox.isolation import PROCESSES, Isolation
 from sandbox.limits import Limits
@@ -223,5 +223,5 @@ def _run(
 def _start(runner: Backend, spec: RunSpec, services: RunServices) -> RunHandle:
     handle = runner.start(spec)
     if handle.attachment == "new":
-        services.begin_anew()
+        services.reset_limits()
     return handle

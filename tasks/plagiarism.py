@@ -13,7 +13,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
-from sandbox.agent import load_agent
+from sandbox.definitions import load_agent
 from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of, stored_runs
 from storage.runs.records import ExaminationRecord

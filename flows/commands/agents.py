@@ -10,7 +10,7 @@ import click
 def command(name: str | None) -> None:
     """The agents that can be run, with their variants; with NAME (or NAME@VARIANT), all about one."""
     from common.settings import get_settings
-    from sandbox.agent import list_agents, load_agent, variants_of
+    from sandbox.definitions import list_agents, load_agent, variants_of
 
     folders = get_settings().agent_dirs
     if name is None:

@@ -23,7 +23,7 @@ def command(agent: str, base: str | None, packages: str, arguments: tuple[str, .
     The builder's pip configuration is used, and does not become part of the image.
     """
     from common.settings import get_settings
-    from sandbox.agent import load_agent
+    from sandbox.definitions import load_agent
     from sandbox.docker.build import build_agent, build_base
 
     pairs = dict(each.partition("=")[::2] for each in arguments)

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
+from common.processes import start_time
 from flows.commands.ls import readable
 from flows.commands.options import open_store, store_option
 from flows.commands.show import run_folder
-from sandbox.process import processes
 from sandbox.supervision import control
 from sandbox.supervision.follow import Follower
 from storage.store import Store
@@ -56,11 +56,11 @@ def live_run(scratch: Path, run_id: str) -> control.Layout | None:
 
 
 def _ended(layout: control.Layout) -> bool:
-    """Whether nothing more will be logged: the outcome is written, all is collected, or the supervisor has died."""
+    """Whether nothing more will be logged: the outcome is written, the run is gone, or its supervisor has died."""
     if layout.outcome.exists() or not layout.control.exists():
         return True
     supervisor = control.read(layout.supervisor, control.Supervisor)
-    return supervisor is not None and processes.born(supervisor.pid) != supervisor.born
+    return supervisor is not None and start_time(supervisor.pid) != supervisor.start_time
 
 
 def _print_live(layout: control.Layout, follow: bool) -> None:

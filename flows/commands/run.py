@@ -80,7 +80,7 @@ def command(
     What is prepared, run or graded already is reused.
     """
     from common.settings import get_settings
-    from sandbox.agent import load_agent
+    from sandbox.definitions import load_agent
     from sandbox.isolation import Isolation
     from storage.store import check_run_group
 
@@ -97,7 +97,7 @@ def command(
             _ = registry.get(name).obfuscated_description  # now rather than after hours of preparing
     isolation = Isolation(backend, network, runtime, allow_untrusted, allow_privileged)
     if backend == "docker":
-        from sandbox.docker.check import check
+        from sandbox.docker.preflight import check
 
         check(chosen, isolation, get_settings().allowed_hosts)
     place = open_store(store, data_dir)

@@ -1,4 +1,4 @@
-"""Agents in Docker containers, one a run; see ``sandbox.docker.backend``. Importing this costs nothing."""
+"""Agents in Docker containers, one container per run; see ``sandbox.docker.backend``. Cheap to import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def orphans() -> list[Orphan]:
-    """Runs in containers that no orchestrator waits for or has to come back for.
+    """Runs in containers that no orchestrator waits for; see `sandbox.docker.abandoned.orphans`.
 
     Raises:
         BackendError: no engine answers.
@@ -20,9 +20,10 @@ def orphans() -> list[Orphan]:
 
 
 def end_orphans() -> list[Orphan]:
-    """End them, collecting what they left for the same run's next start, and remove their containers and networks.
+    """End orphaned runs, harvest their files, and remove their containers and networks; returns the runs.
 
-    Returns those. Raises `BackendError` where no engine answers.
+    Raises:
+        BackendError: no engine answers.
     """
     from sandbox.docker import abandoned, engine
 

@@ -1,4 +1,4 @@
-"""Runs that no orchestrator of this machine waits for, and that none has to come back for."""
+"""Orphaned runs: containers that no orchestrator of this machine waits for, or has a reason to come back for."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.docker.engine import AGENT, ROLE, RUN, WORKDIR, in_words
+from sandbox.docker.engine import AGENT, ROLE, RUN, WORKDIR, engine_errors
 from sandbox.docker.network import remove, socket_folder
-from sandbox.docker.results import finish, undo_collection
-from sandbox.docker.runs import free
-from sandbox.docker.watch import Watch, moment
+from sandbox.docker.runs import unclaimed
+from sandbox.docker.watch import Watch, parse_time
 from sandbox.errors import BackendError
 from sandbox.limits import Limits
 from sandbox.supervision import control
+from sandbox.supervision.endings import conclude
+from sandbox.supervision.harvest import undo_harvest
 from sandbox.world.files import remove_tree
 
 if TYPE_CHECKING:
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Orphan:
-    """Containers and a network of a run that no orchestrator waits for."""
+    """A run with containers or a network that no orchestrator waits for."""
 
     run_id: str
     workdir: Path
     status: str
-    """Of the agent's container: running, exited, ...; ``none`` if only its network or forwarder is left."""
+    """Status of the agent's container: running, exited, ...; ``none`` if only a network or forwarder is left."""
     started_at: str
     reason: str
-    """Why nobody has to come back for it."""
+    """Why no orchestrator has to come back for it."""
 
     def __str__(self) -> str:
         began = self.started_at or "never"
@@ -40,16 +41,16 @@ class Orphan:
 
 
 def orphans(client: DockerClient) -> list[Orphan]:
-    """Runs on this engine that no orchestrator has, and that are over or unknown.
+    """Runs on this engine that no orchestrator waits for, and that have ended or are unknown.
 
-    Not among them: a run whose orchestrator died, but which goes on within its time limit. The orchestrator takes it up
-    again when it is started again; failing that, the run ends at its limit, and is an orphan from then on.
+    A run whose orchestrator died, but which is still within its time limit, is not an orphan: the orchestrator attaches
+    to it when it is started again. If that does not happen, the run ends at its limit and is an orphan from then on.
     """
     found = []
-    for (run_id, workdir), container in _ours(client).items():
+    for (run_id, workdir), container in _runs(client).items():
         layout = control.Layout(workdir)
-        with free(layout) as nobody:
-            reason = _why_nobody_comes(run_id, layout, container) if nobody else None
+        with unclaimed(layout) as free:
+            reason = _why_orphaned(run_id, layout, container) if free else None
         if reason:
             state = container.attrs["State"] if container is not None else {"Status": "none", "StartedAt": ""}
             found.append(Orphan(run_id, workdir, state["Status"], state["StartedAt"], reason))
@@ -57,47 +58,47 @@ def orphans(client: DockerClient) -> list[Orphan]:
 
 
 def end_orphans(client: DockerClient) -> list[Orphan]:
-    """End and remove them; returns those.
+    """End and remove orphaned runs; returns them.
 
-    What their agents left is collected first, so that the same run, started again, has its result. Where it cannot be
-    known whose it was, nothing is collected.
+    The agents' files are harvested first, so that the same run, started again, has its result. Nothing is harvested of
+    runs that are unknown.
     """
     ended = []
     for orphan in orphans(client):
         layout = control.Layout(orphan.workdir)
-        with free(layout) as nobody:
-            if not nobody:  # somebody has come back meanwhile
+        with unclaimed(layout) as free:
+            if not free:  # an orchestrator has come back meanwhile
                 continue
-            container = _ours(client).get((orphan.run_id, orphan.workdir))
+            container = _runs(client).get((orphan.run_id, orphan.workdir))
             if container is not None:
-                _collect(container, orphan, layout)
-            remove(client, orphan.workdir)  # with force: what still runs is killed
+                _harvest(container, orphan, layout)
+            remove(client, orphan.workdir)  # kills what is still running
             with contextlib.suppress(BackendError):
                 remove_tree(socket_folder(orphan.workdir))
             ended.append(orphan)
     return ended
 
 
-def _ours(client: DockerClient) -> dict[tuple[str, Path], Any]:
-    """Every run with something on this engine, with the agent's container; None where that is not there."""
+def _runs(client: DockerClient) -> dict[tuple[str, Path], Any]:
+    """Every run with a container or network on this engine, and the agent's container, or None."""
     ours: dict[str, str | list[str] | bool] = {"label": [RUN]}
     found: dict[tuple[str, Path], Any] = {}
-    with in_words("our containers cannot be listed"):
+    with engine_errors("our containers cannot be listed"):
         for network in client.networks.list(filters=ours):
-            found.setdefault(_whose(network.attrs["Labels"]))
+            found.setdefault(_run_of(network.attrs["Labels"]))
         for container in client.containers.list(all=True, filters=ours, ignore_removed=True):
-            found.setdefault(_whose(container.labels))
+            found.setdefault(_run_of(container.labels))
             if container.labels.get(ROLE) == AGENT:
-                found[_whose(container.labels)] = container
+                found[_run_of(container.labels)] = container
     return found
 
 
-def _whose(labels: dict[str, str]) -> tuple[str, Path]:
+def _run_of(labels: dict[str, str]) -> tuple[str, Path]:
     return labels[RUN], Path(labels[WORKDIR])
 
 
-def _why_nobody_comes(run_id: str, layout: control.Layout, container: Any | None) -> str | None:
-    """In words, with the run's lock held; None if an orchestrator that comes back would go on with it."""
+def _why_orphaned(run_id: str, layout: control.Layout, container: Any | None) -> str | None:
+    """Why a run is an orphan; None if an orchestrator could still attach to it. Called with the run's lock held."""
     task = control.read(layout.task, control.Task)
     if task is None or task.run_id != run_id:
         return "its work directory knows nothing of it"
@@ -112,16 +113,16 @@ def _why_nobody_comes(run_id: str, layout: control.Layout, container: Any | None
     state = container.attrs["State"]
     if not state["Running"]:
         return "it has ended"
-    seconds = (datetime.now(UTC) - moment(state["StartedAt"])).total_seconds()
+    seconds = (datetime.now(UTC) - parse_time(state["StartedAt"])).total_seconds()
     return "its time is over" if seconds >= Limits(**task.limits).time_limit_seconds else None
 
 
-def _collect(container: Any, orphan: Orphan, layout: control.Layout) -> None:
+def _harvest(container: Any, orphan: Orphan, layout: control.Layout) -> None:
     task = control.read(layout.task, control.Task)
-    collected = control.read(layout.outcome, control.Outcome)
-    if task is None or task.run_id != orphan.run_id or collected or orphan.status == "created":
+    outcome = control.read(layout.outcome, control.Outcome)
+    if task is None or task.run_id != orphan.run_id or outcome or orphan.status == "created":
         return
-    undo_collection(layout)
-    with contextlib.suppress(BackendError):  # what cannot be collected must not keep it from being ended
-        watched = Watch(container, layout, Limits(**task.limits), lambda: None)
-        finish(watched, watched.until_end(), layout)
+    undo_harvest(layout)
+    with contextlib.suppress(BackendError):  # a failed harvest must not keep the run from being removed
+        limits = Limits(**task.limits)
+        conclude(layout, limits, Watch(container, layout, limits, lambda: None).until_end())

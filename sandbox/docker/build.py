@@ -1,7 +1,8 @@
-"""Building images: the base, and an agent's own Dockerfile on it. BuildKit is needed, for its secrets.
+"""Build images: the base image, and agents' images from their Dockerfiles. BuildKit is required, for its secrets.
 
-The builder's package index and certificates are lent to the build as secrets `pip.conf` and `certificates`; a
-Dockerfile mounts them where pip looks (see images/base/Dockerfile), and they do not become part of the image.
+The pip configuration and certificates of this machine are passed to the build as the secrets `pip.conf` and
+`certificates`. A Dockerfile mounts them where pip looks for them (see images/base/Dockerfile); they do not become part
+of the image.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from sandbox.agent import BASE_IMAGE, DOCKERFILE, Agent
+from sandbox.definitions import BASE_IMAGE, DOCKERFILE, Agent
 from sandbox.docker.engine import PREFIX, connect
 from sandbox.errors import BuildError
 
 BASE = Path(__file__).parents[1] / "images" / "base"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-LAST_WORDS = 15
+LAST_LINES = 15
 _PRINTED = re.compile(r"#\d+ \d+\.\d+ ")
 
 
@@ -34,15 +35,15 @@ def build_base(
     """Build the base image; returns its name.
 
     Args:
-        base: image with Python to build on; by default the official python-slim one.
+        base: image with Python to build on; by default the official python-slim image.
         packages: small or full, one of the lists beside the Dockerfile.
-        on_line: called with every line the build prints.
+        on_line: called with every line that the build prints.
 
     Raises:
-        BuildError: it cannot be built.
+        BuildError: the image cannot be built.
     """
     if not (BASE / f"{packages}.txt").is_file():
-        raise BuildError(f"no list of packages {packages!r}: small or full")
+        raise BuildError(f"no list of packages {packages!r}: choose small or full")
     arguments = {"PACKAGES": packages, **({"BASE": base} if base else {})}
     return build(BASE, BASE_IMAGE, arguments, on_line)
 
@@ -51,7 +52,7 @@ def build_agent(agent: Agent, arguments: Mapping[str, str] = {}, on_line: Callab
     """Build an agent's image from the Dockerfile in its folder; returns the image's name.
 
     Raises:
-        BuildError: it has no Dockerfile, or cannot be built.
+        BuildError: the agent has no Dockerfile, or the image cannot be built.
     """
     if not (agent.folder / DOCKERFILE).is_file():
         raise BuildError(f"agent {agent.name!r} has no {DOCKERFILE}: it runs in {agent.image_name}, nothing to build")
@@ -65,7 +66,18 @@ def build(
     on_line: Callable[[str], None] | None = None,
     dockerfile: Path | None = None,
 ) -> str:
-    """Build the Dockerfile in a folder, or another one, with the folder as context; returns the image's name."""
+    """Build an image and return its name.
+
+    Args:
+        folder: the build context.
+        image: name of the image.
+        arguments: build arguments.
+        on_line: called with every line that the build prints.
+        dockerfile: by default the one in `folder`.
+
+    Raises:
+        BuildError: the image cannot be built.
+    """
     connect()
     with tempfile.TemporaryDirectory(prefix="mlebench-build-") as temporary:
         command = [client(), "build", "--progress", "plain", "--tag", image, "--label", f"{PREFIX}folder={folder.name}"]
@@ -87,7 +99,7 @@ def build(
             text=True,
             errors="replace",
         )
-        last: deque[str] = deque(maxlen=LAST_WORDS)
+        last: deque[str] = deque(maxlen=LAST_LINES)
         assert process.stdout is not None
         with process:
             for line in process.stdout:
@@ -99,7 +111,7 @@ def build(
     return image
 
 
-@cache
+@cache  # asking the installed clients for their versions takes a second
 def client() -> str:
     """The first Docker client on the PATH that can build with BuildKit. Raises `BuildError` if none can."""
     found = [path for folder in os.get_exec_path() if os.access(path := os.path.join(folder, "docker"), os.X_OK)]  # noqa: PTH118
@@ -115,7 +127,7 @@ def client() -> str:
 
 
 def _secrets(folder: Path) -> dict[str, Path]:
-    """The package index and certificates of this machine, where it has its own."""
+    """The pip configuration and the certificates of this machine, where there are any."""
     found = {}
     options = {
         name: value for name, value in _pip_options().items() if "file:" not in value and not value.startswith("/")
@@ -133,7 +145,7 @@ def _secrets(folder: Path) -> dict[str, Path]:
 
 
 def _pip_options() -> dict[str, str]:
-    """What configures pip here, files and environment alike."""
+    """The options of pip on this machine, from files and environment."""
     answer = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )
@@ -142,9 +154,9 @@ def _pip_options() -> dict[str, str]:
 
 
 def _reason(last: deque[str]) -> str:
-    """The line that says most."""
-    said = [line for line in last if line]
-    printed = [line for line in said if _PRINTED.match(line)]  # by a command of the Dockerfile, rather than about it
-    wanted = [each for each in (*printed, *said) if "error:" in each.lower()] or said
-    line = wanted[0] if wanted else "it said nothing"
+    """The most informative line of the output."""
+    lines = [line for line in last if line]
+    printed = [line for line in lines if _PRINTED.match(line)]  # by a command of the Dockerfile, not by the builder
+    candidates = [each for each in (*printed, *lines) if "error:" in each.lower()] or lines
+    line = candidates[0] if candidates else "it printed nothing"
     return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"

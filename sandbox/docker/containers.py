@@ -1,17 +1,19 @@
-"""The container of one run: image, user, mounts, limits and labels."""
+"""The container of a run: image, user, mounts, limits and labels."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from sandbox.backend import RunSpec
-from sandbox.docker.engine import AGENT, GPUS, ROLE, in_words
-from sandbox.docker.network import ALIAS, NOWHERE, PROXY_PORT, Policy
+from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
+from sandbox.docker.network import ALIAS, PROXY_PORT, UNROUTABLE
 from sandbox.errors import BackendError
+from sandbox.isolation import Network
 from sandbox.limits import GIB, MIB
 from sandbox.world.layout import DESCRIPTION, descriptions, environment
 
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
 HOME = PurePosixPath("/home")
 UNPRIVILEGED = 1000
-"""User of the agent where the orchestrator is root; otherwise the orchestrator's own, which collects the files."""
+"""The agent's user if the orchestrator is root; otherwise it is the orchestrator's own, which harvests the files."""
 BACKSTOP_SECONDS = 30.0
-"""After the limit and the grace period the container ends itself, in case no orchestrator is there to do it."""
+"""So long after the time limit and the grace period the container ends itself, if no orchestrator has done so."""
 ENGINE_LOG_BYTES = 32 * MIB
-"""The engine's own log of a container has at least two files of this size: from it comes what a flood of output begins
-with, which is written before anybody can read."""
+"""Size of each of the two files of the engine's own log, at least. They preserve the beginning of a flood of output,
+which is written before this process can read it."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -35,11 +37,11 @@ def user() -> tuple[int, int]:
 
 
 def find_image(client: DockerClient, reference: str, agent: str) -> Any:
-    """An image that is there. Raises `BackendError` saying how to get it."""
+    """Find an image. Raises `BackendError`, which says how to get the image, if there is none."""
     from docker.errors import ImageNotFound, NotFound
 
     try:
-        with in_words(f"image {reference} cannot be looked up"):
+        with engine_errors(f"image {reference} cannot be looked up"):
             return client.images.get(reference)
     except BackendError as error:
         if isinstance(error.__cause__, ImageNotFound | NotFound):
@@ -53,7 +55,7 @@ def check_runtime(client: DockerClient, runtime: str | None) -> None:
     """Raise `BackendError` if the engine has no such runtime."""
     if runtime is None:
         return
-    with in_words("the engine's runtimes cannot be listed"):
+    with engine_errors("the engine's runtimes cannot be listed"):
         known = client.info().get("Runtimes", {})
     if runtime not in known:
         names = ", ".join(sorted(name for name in known if "." not in name))
@@ -62,32 +64,34 @@ def check_runtime(client: DockerClient, runtime: str | None) -> None:
         )
 
 
+@dataclass(frozen=True)
+class ContainerConfig:
+    """What the operator's choices and the engine add to a run's specification."""
+
+    image: Any
+    """The image to run, an image object."""
+    policy: Network
+    gpus: tuple[str, ...] = ()
+    """Ids of the devices that the run has to itself."""
+    runtime: str | None = None
+    """The engine's default if ``None``."""
+
+
 def options(
-    spec: RunSpec,
-    *,
-    image: Any,
-    home: Path,
-    command: Sequence[str],
-    policy: Policy,
-    labels: Mapping[str, str],
-    gpus: Sequence[str],
-    runtime: str | None,
+    spec: RunSpec, config: ContainerConfig, *, home: Path, command: Sequence[str], labels: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Arguments for ``client.containers.create``; its network is connected afterwards.
+    """Arguments for ``client.containers.create``; the network is connected afterwards.
 
     Args:
         spec: the run.
-        image: what to run, an image object.
-        home: the agent's world on this machine; its own user's.
-        command: starts the agent, in the container.
-        policy: what it may reach.
-        labels: of the run.
-        gpus: ids of devices for it alone.
-        runtime: the engine's default if ``None``.
+        config: image, network policy, GPUs and runtime.
+        home: the agent's home on this machine, owned by the agent's user.
+        command: the command that starts the agent, in the container.
+        labels: labels of the run.
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-    limits = spec.limits
+    image, gpus, limits = config.image, config.gpus, spec.limits
     uid, gid = user()
     ours = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
     env = environment(
@@ -97,7 +101,7 @@ def options(
         path=ours.get("PATH", PATH),
         threads=limits.cpus or os.cpu_count() or 1,
     )
-    if policy == "allowlist":
+    if config.policy == "allowlist":
         proxy = f"http://{ALIAS}:{PROXY_PORT}"
         env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)
         env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,127.0.0.1")
@@ -136,7 +140,7 @@ def options(
         "labels": {**labels, ROLE: AGENT, GPUS: ",".join(gpus)},
         "mounts": mounts,
         "network_mode": "none",
-        "dns": None if policy == "open" else [NOWHERE],
+        "dns": None if config.policy == "open" else [UNROUTABLE],
         "working_dir": str(HOME),
         "init": True,
         "ulimits": ulimits,
@@ -146,7 +150,7 @@ def options(
         "nano_cpus": limits.cpus * 10**9 if limits.cpus else None,
         "pids_limit": limits.processes,
         "device_requests": [DeviceRequest(device_ids=list(gpus), capabilities=[["gpu"]])] if gpus else None,
-        "runtime": runtime,
+        "runtime": config.runtime,
         "log_config": LogConfig(
             type="json-file", config={"max-size": str(max(limits.log_bytes * 2, ENGINE_LOG_BYTES)), "max-file": "2"}
         ),

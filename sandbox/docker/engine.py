@@ -1,4 +1,4 @@
-"""The Docker engine: connecting to it, its errors in one line, and the labels by which our containers are found."""
+"""The Docker engine: the connection, its errors as one-line messages, and the labels that identify our containers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ AGENT, FORWARDER = "agent", "forwarder"
 REQUEST_SECONDS = 60
 
 
-class EngineGone(BackendError):
-    """The engine does not answer (any more)."""
+class EngineUnreachable(BackendError):
+    """The engine does not answer."""
 
 
 def connect() -> DockerClient:
-    """A client of the engine that the environment names (``DOCKER_HOST``, by default this machine's).
+    """Connect to the engine at ``DOCKER_HOST``, by default to the one of this machine.
 
     Raises:
-        EngineGone: no engine answers there.
+        EngineUnreachable: no engine answers there.
     """
     import docker
     from docker.errors import DockerException
@@ -34,28 +34,31 @@ def connect() -> DockerClient:
         client = docker.from_env(timeout=REQUEST_SECONDS)
         client.ping()
     except (DockerException, OSError) as error:
-        raise EngineGone(
-            f"no Docker engine answers ({brief(error)}): start it, or set DOCKER_HOST, or use --backend process"
+        raise EngineUnreachable(
+            f"no Docker engine answers ({first_line(error)}): start it, or set DOCKER_HOST, or use --backend process"
         ) from None
     return client
 
 
 @contextlib.contextmanager
-def in_words(doing: str) -> Iterator[None]:
-    """Errors of the engine and of the connection to it as one line that begins with what was being done."""
+def engine_errors(doing: str) -> Iterator[None]:
+    """Raise errors of the engine as `BackendError`, and lost connections as `EngineUnreachable`.
+
+    The message is one line that begins with `doing`, e.g. "network x cannot be created".
+    """
     import requests
     from docker.errors import APIError, DockerException
 
     try:
         yield
     except APIError as error:
-        raise BackendError(f"{doing}: {brief(error.explanation or error)}") from error
+        raise BackendError(f"{doing}: {first_line(error.explanation or error)}") from error
     except (requests.RequestException, DockerException, ConnectionError) as error:
-        raise EngineGone(f"{doing}: the Docker engine does not answer ({brief(error)})") from error
+        raise EngineUnreachable(f"{doing}: the Docker engine does not answer ({first_line(error)})") from error
 
 
-def brief(error: Any) -> str:
-    """The first line of an error's text, without what Python wraps around it."""
+def first_line(error: Any) -> str:
+    """The first line of an error's text, or the system error in it without the wrapping of several libraries."""
     text = str(error).strip() or type(error).__name__
     for phrase in ("Permission denied", "Connection refused", "No such file or directory", "Read timed out"):
         if phrase in text:
@@ -64,5 +67,9 @@ def brief(error: Any) -> str:
 
 
 def labelled(**labels: str) -> dict[str, str | list[str] | bool]:
-    """A filter for lists of containers and networks by our labels: ``labelled(run="x")``."""
+    """A filter by our labels for lists of containers and networks.
+
+    >>> labelled(run="x")
+    {'label': ['mlebench.run=x']}
+    """
     return {"label": [f"{PREFIX}{name}={value}" if value else PREFIX + name for name, value in labels.items()]}

@@ -1,8 +1,8 @@
-"""Runs alone inside the forwarder container: hands TCP connections on to Unix sockets of the host. Standard library.
+"""The program of the forwarder container: forwards TCP connections to Unix sockets of the host.
 
     python3 forward.py PORT=SOCKET ...
 
-Every connection opens the socket anew, so a service that was restarted is found again.
+It imports the standard library only. Every connection opens the socket again, so a restarted service is found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which run has which GPU: every device belongs to one run at most, those of other orchestrators included."""
+"""Allocate GPUs: every device belongs to at most one run, across all orchestrators of this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING
 
-from sandbox.docker.engine import GPUS, in_words
+from sandbox.docker.engine import GPUS, engine_errors
 from sandbox.errors import BackendError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ WAIT_SECONDS = 5.0
 
 
 def installed() -> list[str]:
-    """Ids of the GPUs of this machine, as Docker wants them; none without nvidia-smi."""
+    """Ids of the GPUs of this machine in Docker's format; an empty list without nvidia-smi."""
     command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
@@ -26,39 +26,39 @@ def installed() -> list[str]:
 
 
 def in_containers(client: DockerClient) -> set[str]:
-    """Ids of the GPUs that running or created containers of ours have."""
-    with in_words("the GPUs in use cannot be listed"):
+    """Ids of the GPUs that our running or created containers have."""
+    with engine_errors("the GPUs in use cannot be listed"):
         containers = client.containers.list(all=True, filters={"label": GPUS}, ignore_removed=True)
     held = (each for each in containers if each.status not in ("exited", "dead"))
     return {device for each in held for device in each.labels[GPUS].split(",") if device}
 
 
 def check_count(count: int, devices: list[str] | None = None) -> None:
-    """Raise `BackendError` if there are fewer GPUs, by default of this machine."""
+    """Raise `BackendError` if there are fewer than `count` GPUs among `devices`, by default those of this machine."""
     if count > 0 and count > len(devices := installed() if devices is None else devices):
         have = f"has {len(devices)}" if devices else "has none that nvidia-smi shows"
         raise BackendError(f"the run asks for {count} GPUs, and this machine {have}: change limits.gpus")
 
 
 class Gpus:
-    """The GPUs of one engine; threads that ask for more than are free wait for them."""
+    """The GPUs of one engine. Threads that ask for more than are free wait for them."""
 
     def __init__(self, client: DockerClient, devices: list[str] | None = None) -> None:
-        """Share out ``devices``, by default those installed."""
+        """Allocate from ``devices``, by default from all that are installed."""
         self._client = client
         self._devices = devices
         self._taken: dict[str, list[str]] = {}
         self._changed = threading.Condition()
 
-    def take(self, owner: str, count: int) -> list[str]:
-        """Devices for a run, waiting until enough are free.
+    def acquire(self, owner: str, count: int) -> list[str]:
+        """Allocate devices to a run; waits until enough are free.
 
         Args:
-            owner: the run; asking again gives the same devices.
-            count: how many.
+            owner: the run; a second call returns the same devices.
+            count: number of devices.
 
         Raises:
-            BackendError: the machine has fewer.
+            BackendError: the machine has fewer devices.
         """
         if count <= 0:
             return []
@@ -75,8 +75,8 @@ class Gpus:
                     self._changed.wait(WAIT_SECONDS)
             return self._taken[owner]
 
-    def give_back(self, owner: str) -> None:
-        """The run is over."""
+    def release(self, owner: str) -> None:
+        """Free the devices of a run that has ended."""
         with self._changed:
             self._taken.pop(owner, None)
             self._changed.notify_all()

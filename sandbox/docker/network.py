@@ -1,8 +1,8 @@
-"""What a run can reach: a network of its own on which there is nothing but its forwarder.
+"""The network of a run, with nothing on it but the agent's container and its forwarder.
 
-The host has no address on an internal network, hence none of its services can be reached there. The services of a run
-(validation, LLM gateway, allowlist proxy) listen on Unix sockets; the forwarder, a small container with these sockets
-mounted, answers for them as host ``services``.
+The host has no address on an internal network, so none of its services can be reached from it. The services of a run
+(validation, LLM gateway, allowlist proxy) listen on Unix sockets. The forwarder, a small container with these sockets
+mounted, forwards connections to the host name ``services``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.docker.engine import FORWARDER, ROLE, in_words, labelled
+from sandbox.docker.engine import FORWARDER, ROLE, engine_errors, labelled
 from sandbox.errors import BackendError
 from sandbox.isolation import Network
 from sandbox.limits import MIB
@@ -25,26 +25,23 @@ from sandbox.limits import MIB
 if TYPE_CHECKING:
     from docker import DockerClient
 
-Policy = Network
-"""none: only the validation service. gateway: the LLM gateway, too. allowlist: also the hosts that the operator's
-settings name, through a proxy. open: the internet, and whatever this machine serves to its networks."""
 ALIAS = "services"
 VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
 PROXY_SOCKET = "proxy.sock"
 SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
-INHIBIT = "com.docker.network.bridge.inhibit_ipv4"
-NOWHERE = "192.0.2.1"
-"""A name server that does not exist: engines of before 2024 forward a container's questions from the host itself."""
+NO_HOST_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
+UNROUTABLE = "192.0.2.1"
+"""Address of a name server that does not exist: engines before 2024 resolve a container's queries on the host."""
 READY_SECONDS = 30.0
 
 
 def socket_folder(workdir: Path) -> Path:
-    """The directory for a run's sockets, the same at every call; made if missing.
+    """The directory for a run's sockets, the same at every call; created if missing.
 
-    Not the work directory, whose path may be too long for a socket's.
+    It is not in the work directory, whose path may be too long for a socket.
 
     Raises:
-        BackendError: somebody else has made it.
+        BackendError: the directory above it belongs to another user, or is open to others.
     """
     base = Path(tempfile.gettempdir()) / f"mlebench-{os.getuid()}"
     folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
@@ -56,16 +53,16 @@ def socket_folder(workdir: Path) -> Path:
     return folder
 
 
-def create(client: DockerClient, name: str, policy: Policy, labels: Mapping[str, str]) -> Any:
-    """The run's network. Raises `BackendError` if the engine has no addresses left."""
+def create(client: DockerClient, name: str, policy: Network, labels: Mapping[str, str]) -> Any:
+    """Create the run's network. Raises `BackendError` if the engine has no addresses left."""
     inside = policy != "open"
-    with in_words(f"network {name} cannot be created"):
+    with engine_errors(f"network {name} cannot be created"):
         return client.networks.create(
             name,
             driver="bridge",
             internal=inside,
             labels=dict(labels),
-            options={INHIBIT: "true"} if inside else {"com.docker.network.bridge.enable_icc": "true"},
+            options={NO_HOST_ADDRESS: "true"} if inside else {"com.docker.network.bridge.enable_icc": "true"},
         )
 
 
@@ -76,19 +73,19 @@ def start_forwarder(
 
     Args:
         client: the engine.
-        network: the run's.
-        image: any with python3; the agent's own will do, as the forwarder can reach no more than the agent.
-        user: who it runs as.
-        sockets: from `socket_folder`.
-        labels: of the run.
+        network: the run's network.
+        image: any image with python3. The agent's own is safe, as the forwarder can reach no more than the agent.
+        user: user and group id, as UID:GID.
+        sockets: the folder from `socket_folder`.
+        labels: labels of the run.
 
     Raises:
-        BackendError: it did not come up.
+        BackendError: the forwarder did not start.
     """
     from docker.types import LogConfig, Mount
 
     script = Path(__file__).with_name("forward.py")
-    with in_words("the forwarder cannot be started"):
+    with engine_errors("the forwarder cannot be started"):
         container = client.containers.create(
             image,
             entrypoint=["python3", "-I", "/forward.py"],
@@ -118,8 +115,8 @@ def start_forwarder(
         while b"ready" not in container.logs():
             container.reload()
             if container.status not in ("running", "created", "restarting") or time.monotonic() > give_up:
-                words = container.logs(tail=1).decode(errors="replace").strip() or "no output"
-                raise BackendError(f"the forwarder of {network.name} did not come up ({words}): has {image} a python3?")
+                line = container.logs(tail=1).decode(errors="replace").strip() or "no output"
+                raise BackendError(f"the forwarder of {network.name} did not come up ({line}): has {image} a python3?")
             time.sleep(0.05)
 
 
@@ -128,7 +125,7 @@ def remove(client: DockerClient, workdir: Path) -> None:
     from docker.errors import APIError, NotFound
 
     of_run = labelled(workdir=str(workdir))
-    with in_words(f"what run {workdir.name} left cannot be removed"):
+    with engine_errors(f"what run {workdir.name} left cannot be removed"):
         for container in client.containers.list(all=True, filters=of_run, ignore_removed=True):
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)

@@ -1,4 +1,4 @@
-"""The allowlist policy: an HTTP proxy outside the container that connects to the hosts on a list and no others."""
+"""The allowlist policy: an HTTP proxy outside the container that connects to listed hosts only."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ SECONDS = 60.0
 CONNECTIONS = 64
 
 
-def allowed(host: str, hosts: Collection[str]) -> bool:
-    """Whether a host is on the list; ``.example.org`` there stands for all below example.org."""
+def is_allowed(host: str, hosts: Collection[str]) -> bool:
+    """Whether a host is on the list, in which ``.example.org`` stands for all subdomains of example.org.
+
+    >>> is_allowed("pypi.org", ["pypi.org"]), is_allowed("a.example.org", [".example.org"])
+    (True, True)
+    """
     host = host.lower().rstrip(".")
     return any(host == entry or (entry.startswith(".") and host.endswith(entry)) for entry in map(str.lower, hosts))
 
@@ -33,7 +37,7 @@ class _Handler(socketserver.BaseRequestHandler):
             host, _, port = target.rpartition(":")
             if method != "CONNECT":
                 return self._refuse(client, "405 Method Not Allowed", "only CONNECT (https) is served")
-            if not allowed(host, self.server.hosts) or int(port) not in PORTS:
+            if not is_allowed(host, self.server.hosts) or int(port) not in PORTS:
                 return self._refuse(client, "403 Forbidden", f"{target} is not on the list of allowed hosts")
             try:
                 upstream = _connect(host, int(port))
@@ -65,16 +69,16 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 class AllowlistProxy(socketserver.ThreadingUnixStreamServer):
-    """Serves on a Unix socket in threads of its own until closed."""
+    """An HTTP proxy on a Unix socket, with a thread per connection, until it is closed."""
 
     daemon_threads = True
 
     def __init__(self, path: Path, hosts: Collection[str]) -> None:
-        """Listen at once.
+        """Start listening.
 
         Args:
-            path: of the socket; what is there is replaced.
-            hosts: names that may be reached, on ports 80 and 443.
+            path: path of the socket; an existing one is replaced.
+            hosts: the hosts that can be reached, on ports 80 and 443.
         """
         self.hosts = tuple(hosts)
         self.places = threading.BoundedSemaphore(CONNECTIONS)
@@ -90,7 +94,7 @@ class AllowlistProxy(socketserver.ThreadingUnixStreamServer):
 
 
 def _connect(host: str, port: int) -> socket.socket:
-    """Connect to a host in the internet; a listed name that means an inner address would open this machine."""
+    """Connect to a host on the internet. A listed name with a private address would give access to this network."""
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         if not ipaddress.ip_address(address[0]).is_global:
             raise OSError(f"{host} has the inner address {address[0]}")

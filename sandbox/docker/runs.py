@@ -1,39 +1,28 @@
-"""A run's traces on this machine: the lock of the orchestrator that has it, its labels, its container."""
+"""What identifies a run on this machine: its orchestrator's lock, the labels and names of its containers."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.docker.engine import AGENT, PREFIX, RUN, WORKDIR, in_words, labelled
+from common.locks import acquire
+from sandbox.docker.engine import AGENT, PREFIX, RUN, WORKDIR, engine_errors, labelled
 from sandbox.supervision.control import Layout
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
 
-def lock(layout: Layout) -> int | None:
-    """Take the run for this process: an open descriptor, to be kept as long; ``None`` if another process has it."""
-    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
 @contextlib.contextmanager
-def free(layout: Layout) -> Iterator[bool]:
-    """Whether no orchestrator has the run; if so, none can take it within the block."""
+def unclaimed(layout: Layout) -> Iterator[bool]:
+    """Whether no orchestrator has the run. If so, none can take it during the block."""
     try:
-        descriptor = lock(layout)
-    except OSError:  # the work directory is gone: nobody can come back for it
+        descriptor = acquire(layout.lock)
+    except OSError:  # the work directory is gone, so no orchestrator can come back for the run
         yield True
         return
     try:
@@ -44,14 +33,14 @@ def free(layout: Layout) -> Iterator[bool]:
 
 
 def name_of(workdir: Path, run_id: str) -> str:
-    """Name of the run's container and network: the run id to read, the work directory to be unique."""
+    """Name of the run's container and network: the run id, made unique by a hash of the work directory."""
     readable = "".join(c if c.isalnum() or c in "._-" else "-" for c in run_id)[:80]
     return f"mlebench-{readable}-{hashlib.blake2b(os.fsencode(workdir), digest_size=4).hexdigest()}"
 
 
 def find(client: DockerClient, workdir: Path) -> Any | None:
-    """The run's agent container, in whatever state."""
-    with in_words(f"the container of {workdir.name} cannot be looked up"):
+    """The container of the run's agent, in whatever state, or None."""
+    with engine_errors(f"the container of {workdir.name} cannot be looked up"):
         found = client.containers.list(
             all=True, filters=labelled(workdir=str(workdir), role=AGENT), ignore_removed=True
         )
@@ -59,5 +48,5 @@ def find(client: DockerClient, workdir: Path) -> Any | None:
 
 
 def labels_of(run_id: str, workdir: Path, more: dict[str, str]) -> dict[str, str]:
-    """Labels of everything of a run."""
+    """Labels of all containers and networks of a run."""
     return {RUN: run_id, WORKDIR: str(workdir), **{PREFIX + name: value for name, value in more.items()}}

@@ -1,1 +1,1 @@
-"""The LLM gateway: agents reach language models through it, with a token of their run and never with an API key."""
+"""The LLM gateway gives agents access to language models with a token of their run, never with an API key."""

@@ -1,4 +1,4 @@
-"""What a run has asked of language models: written down, and held against its budget."""
+"""Log a run's requests to language models, and count them towards its budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from common.jsonlines import Journal
+from common.jsonlines import JsonLinesLog
 from sandbox.gateway.dialects import Problem
 from sandbox.gateway.policy import Budget
 from sandbox.gateway.tokens import Usage
@@ -20,18 +20,18 @@ REFUSALS_RECORDED = 1000
 
 
 @dataclass
-class Spent:
+class Spending:
     """Sums over requests."""
 
     requests: int = 0
     tokens: int = 0
     dollars: float = 0.0
-    """Of the requests with a known price."""
+    """Cost of the requests with a known price."""
     unpriced: int = 0
-    """Requests that cost an unknown amount."""
+    """Number of requests whose cost is unknown."""
 
     def add(self, tokens: int, dollars: float | None, requests: int = 1) -> None:
-        """Count one request."""
+        """Add a request."""
         self.requests += requests
         self.tokens += tokens
         self.dollars += dollars or 0.0
@@ -39,20 +39,20 @@ class Spent:
 
     @property
     def cost(self) -> float | None:
-        """US dollars of all requests; None if that of one is not known."""
+        """Cost of all requests in US dollars; None if the cost of any of them is unknown."""
         return None if self.unpriced else self.dollars
 
 
 @dataclass
 class Entry:
-    """One request, as it will be written down."""
+    """One request, as it is logged."""
 
     provider: str
     path: str
     model: str
     stream: bool
     status: str = "cut"
-    """ok; error (the provider said no); credentials; unreachable; timeout; cut (broke off); refused (budget)."""
+    """ok; error (from the provider); credentials; unreachable; timeout; cut (connection lost); refused (budget)."""
     http_status: int | None = None
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = 0.0
@@ -61,7 +61,7 @@ class Entry:
     began: float = field(default_factory=monotonic)
 
     def record(self) -> dict[str, Any]:
-        """The line of the journal."""
+        """The record in the log."""
         return {
             "started_at": self.started_at.isoformat(),
             "provider": self.provider,
@@ -80,35 +80,35 @@ class Entry:
         }
 
 
-class Ledger:
-    """The requests of one run, across restarts. Not for several threads."""
+class BudgetTracker:
+    """Counts the requests of one run, across restarts, and logs them. Not thread-safe."""
 
     def __init__(self, folder: Path, budget: Budget, since: str) -> None:
-        """Go on where the journal in `folder` ends.
+        """Continue the log in `folder`, or start it.
 
         Args:
-            folder: gets `gateway.jsonl`.
-            budget: of the run.
+            folder: folder of `gateway.jsonl`.
+            budget: limits of the run.
             since: ISO time from which on requests count towards the budget.
         """
-        self.journal = Journal(folder / "gateway.jsonl", 256 * MIB)
+        self.log = JsonLinesLog(folder / "gateway.jsonl", 256 * MIB)
         self.budget = budget
-        self.spent, self.ever = Spent(), Spent()
-        self._under_way = Spent()
+        self.spent, self.total = Spending(), Spending()
+        self._under_way = Spending()
         self._refused = 0
-        for record in self.journal.records():
+        for record in self.log.records():
             if record.get("status") != "refused":
                 tokens = record["input_tokens"] + record["output_tokens"]
-                self.ever.add(tokens, record["cost_usd"])
+                self.total.add(tokens, record["cost_usd"])
                 if record["started_at"] >= since:
                     self.spent.add(tokens, record["cost_usd"])
 
-    def begin_anew(self) -> None:
-        """What was spent before counts no longer towards the budget."""
-        self.spent = Spent()
+    def reset(self) -> None:
+        """Count requests towards the budget from now on."""
+        self.spent = Spending()
 
     def exhausted(self) -> tuple[Problem, str] | None:
-        """Which limit is reached, with requests under way counted as estimated; None if there is room."""
+        """Which limit is reached, if any, with requests under way counted by their estimates."""
         budget, spent, under_way = self.budget, self.spent, self._under_way
         for limit, used, reserved, unit in (
             (budget.requests, spent.requests + under_way.requests, 0, "requests to language models"),
@@ -123,19 +123,19 @@ class Ledger:
 
     @contextlib.contextmanager
     def under_way(self, entry: Entry, tokens: int, dollars: float | None) -> Iterator[None]:
-        """Count a request by its estimate while it goes on, and by its entry, which is then complete, at the end."""
+        """Count a request by its estimate during the block, and by its entry, which is then complete, at the end."""
         self._under_way.add(tokens, dollars)
         try:
             yield
         finally:
             self._under_way.add(-tokens, -(dollars or 0.0), requests=-1)
-            for sums in (self.spent, self.ever):
+            for sums in (self.spent, self.total):
                 sums.add(entry.usage.total, entry.cost_usd)
-            self.journal.append(entry.record())
+            self.log.append(entry.record())
 
     def refuse(self, entry: Entry, reason: str) -> None:
-        """Write down that a request was not passed on; the first thousand times, for an agent may try for ever."""
+        """Log that a request was refused. Only the first thousand are logged, as an agent may retry without end."""
         self._refused += 1
         if self._refused <= REFUSALS_RECORDED:
             entry.status, entry.message = "refused", reason
-            self.journal.append(entry.record())
+            self.log.append(entry.record())

@@ -1,4 +1,4 @@
-"""What differs between the two APIs: paths, headers and how errors look."""
+"""The differences between the two APIs: paths, headers and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.providers import Api, Provider
 
 Problem = Literal["request", "token", "missing", "too_large", "budget", "busy", "account", "upstream", "timeout"]
 
-# What the official clients take for final, or try again: a budget that is used up is not tried again.
+# Chosen by what the official clients retry: they do not retry when a budget is used up.
 _OPENAI: dict[Problem, tuple[int, str, str | None]] = {
     "request": (400, "invalid_request_error", None),
     "token": (401, "invalid_request_error", "invalid_api_key"),
@@ -49,7 +49,7 @@ class Endpoint:
     """Below a provider's base URL."""
     method: Literal["GET", "POST"] = "POST"
     free: bool = False
-    """Takes no tokens."""
+    """Consumes no tokens."""
 
 
 ENDPOINTS = {
@@ -63,18 +63,18 @@ ENDPOINTS = {
 
 
 def api_of(request: Request) -> Api:
-    """The API a request speaks where the path does not tell."""
+    """The API of a request whose path belongs to both."""
     return "anthropic" if "anthropic-version" in request.headers else "openai"
 
 
 def token_of(request: Request) -> str:
-    """What the agent gives as its API key."""
+    """The API key that the agent sent."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
 
 
 def error(api: Api, problem: Problem, message: str) -> Response:
-    """An error as the official client of that API understands it."""
+    """An error in the format of that API's official client."""
     if api == "anthropic":
         status, kind = _ANTHROPIC[problem]
         body: dict[str, object] = {"type": "error", "error": {"type": kind, "message": message}}
@@ -86,7 +86,7 @@ def error(api: Api, problem: Problem, message: str) -> Response:
 
 
 def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
-    """The few headers of the agent's that mean something to a provider, and the key."""
+    """The agent's headers that a provider needs, and the provider's API key."""
     headers = {name: request.headers[name] for name in _TO_PROVIDER if name in request.headers}
     headers["content-type"] = "application/json"
     key = provider.api_key.get_secret_value()
@@ -97,7 +97,7 @@ def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
 
 
 def headers_to_agent(headers: dict[str, str]) -> dict[str, str]:
-    """The few headers of a provider's that mean something to an agent, and nothing of the account."""
+    """The provider's headers that an agent needs, without any that describe the operator's account."""
     return {
         name: value
         for name, value in headers.items()

@@ -1,4 +1,4 @@
-"""What a run may ask of language models."""
+"""Providers, prices and limits of a run's gateway."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sandbox.limits import MIB
 class Budget:
     """Limits of one run; ``None`` means no limit.
 
-    A request is refused once a limit is reached. Requests under way count with an estimate, so a run can go over a
-    limit by what its last requests exceed theirs.
+    Once a limit is reached, requests are refused. Requests under way are estimated, so a run can exceed a limit by as
+    much as its last requests exceed their estimates.
     """
 
     requests: int | None = None
     tokens: int | None = None
-    """Input and output together."""
+    """Input and output tokens together."""
     dollars: float | None = None
 
 
@@ -29,24 +29,24 @@ class GatewayPolicy:
 
     providers: Mapping[str, Provider]
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """By model; models with a date behind the name cost what the name costs."""
+    """Prices by model. A model name with a date costs as much as the name without it."""
     budget: Budget = Budget()
     transcripts: bool = False
-    """Keep every request and response in full."""
+    """Log every request and response in full."""
     hosted_tools: bool = False
     """Let providers search the web, fetch pages or run code for the agent."""
     body_bytes: int = 32 * MIB
     concurrent: int = 16
     silence_seconds: float = 600.0
-    """Without a byte from the provider, after which a request is given up."""
+    """Time without a byte from the provider after which a request is given up."""
     request_seconds: float = 3600.0
 
     def provider_for(self, api: Api, model: str) -> tuple[str, Provider] | None:
-        """Name and settings of the provider of that API whose patterns describe the model most closely."""
+        """Name and settings of the provider with that API whose patterns match the model most specifically."""
         fitting = [(name, each) for name, each in self.providers.items() if each.api == api and each.fits(model)]
         return max(fitting, key=lambda pair: pair[1].fits(model), default=None)
 
     def secrets(self) -> list[str]:
-        """Every key that must not be seen."""
+        """All API keys, which must not be visible to agents."""
         keys = (provider.api_key.get_secret_value() for provider in self.providers.values())
         return [key for key in keys if key]

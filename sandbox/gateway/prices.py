@@ -1,10 +1,9 @@
-"""What requests cost."""
+"""The cost of requests to language models."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 import yaml
@@ -15,20 +14,19 @@ from sandbox.gateway.tokens import Usage
 _DATE = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
-@cache
 def list_prices() -> dict[str, Price]:
-    """The prices that ship with the package."""
+    """The list prices that ship with the package, by model."""
     content = yaml.safe_load((Path(__file__).parent / "prices.yaml").read_text("utf-8"))
     return {model: Price(**price) for model, price in content.items()}
 
 
 def price_of(prices: Mapping[str, Price], model: str) -> Price | None:
-    """The price of a model, of the same name without its date failing that; None where it is not known."""
+    """The price of a model, or of its name without the date; None if it is not known."""
     return prices.get(model) or prices.get(_DATE.sub("", model))
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:
-    """US dollars; None without a price."""
+    """Cost in US dollars; None without a price."""
     if price is None:
         return None
     read = price.input if price.cached_input is None else price.cached_input

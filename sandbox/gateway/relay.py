@@ -1,6 +1,6 @@
-"""One request on its way to a provider and back, read to its end even when the agent hangs up.
+"""Relay one request to a provider and the response back, which is read to its end even if the agent disconnects.
 
-Otherwise an agent that hangs up before the end, where the usage is reported, would ask for nothing.
+Otherwise an agent could avoid being charged by disconnecting before the end, where the usage is reported.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 ANSWER_BYTES = 128 * MIB
 LINE_BYTES = 16 * MIB
 TRANSCRIPT_BYTES = 8 * MIB
-CREDENTIALS = "the provider refused the gateway's credentials; whoever runs this benchmark has to mend its settings"
+CREDENTIALS = "the provider refused the gateway's credentials; the benchmark's operator has to correct the settings"
 
 
-class Trouble(Exception):
-    """The provider gave no usable answer; `status` is as in `Entry.status`."""
+class UpstreamError(Exception):
+    """The provider gave no usable response; `status` is as in `Entry.status`."""
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -37,78 +37,77 @@ class Trouble(Exception):
 
 
 class Relay:
-    """The answer to one request: status and headers first, then the body in pieces."""
+    """The response to one request: first status and headers, then the body in chunks."""
 
     def __init__(
         self, client: httpx.AsyncClient, request: httpx.Request, entry: Entry, api: Api, redactor: Redactor
     ) -> None:
-        """Prepare; nothing is sent yet."""
         self.status, self.headers = 0, dict[str, str]()
         self.transcript = bytearray()
         self._client, self._request, self._entry, self._api, self._redactor = client, request, entry, api, redactor
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._begun = asyncio.Event()
-        self._trouble: Trouble | None = None
-        self._listening = True
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._started = asyncio.Event()
+        self._error: UpstreamError | None = None
+        self._connected = True
         self.drop_usage_event = False
-        """Whether the usage was asked for by the gateway and not by the agent, who may not expect it."""
+        """Whether the gateway asked for the usage rather than the agent, which may not expect it."""
 
     async def run(self, seconds: float) -> None:
-        """Carry the request out, to the end of the answer; the entry then says how it went."""
+        """Send the request and read the response to its end; the entry then has the outcome."""
         try:
             async with asyncio.timeout(seconds):
                 await self._carry_out()
-        except Trouble as trouble:
-            self._fail(trouble)
+        except UpstreamError as error:
+            self._fail(error)
         except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout):
-            self._fail(Trouble("timeout", "the provider did not answer in time"))
+            self._fail(UpstreamError("timeout", "the provider did not answer in time"))
         except httpx.HTTPError as error:
             logger.warning("provider %s: %s", self._entry.provider, type(error).__name__)
             began = self.status != 0
             self._fail(
-                Trouble(
+                UpstreamError(
                     "cut" if began else "unreachable",
                     "the provider's answer broke off" if began else "the provider cannot be reached",
                 )
             )
         finally:
-            self._begun.set()
-            self._pieces.put_nowait(None)
+            self._started.set()
+            self._chunks.put_nowait(None)
 
-    async def begin(self) -> None:
-        """Wait for status and headers. Raises `Trouble` when there will be none."""
-        await self._begun.wait()
+    async def wait_for_headers(self) -> None:
+        """Wait for status and headers. Raises `UpstreamError` if there are none."""
+        await self._started.wait()
         if self.status == 0:
-            raise self._trouble or Trouble("cut", "the gateway is closing")
+            raise self._error or UpstreamError("cut", "the gateway is closing")
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes. Raises `Trouble` when it breaks off."""
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body as it arrives. Raises `UpstreamError` if it is cut off."""
         try:
-            while (piece := await self._pieces.get()) is not None:
-                yield piece
-            if self._trouble is not None:
-                raise self._trouble
+            while (chunk := await self._chunks.get()) is not None:
+                yield chunk
+            if self._error is not None:
+                raise self._error
         finally:
-            self._listening = False
+            self._connected = False
 
-    def _fail(self, trouble: Trouble) -> None:
-        self._trouble = trouble
-        self._entry.status, self._entry.message = trouble.status, str(trouble)
+    def _fail(self, error: UpstreamError) -> None:
+        self._error = error
+        self._entry.status, self._entry.message = error.status, str(error)
 
-    def _begin(self, status: int, headers: httpx.Headers) -> None:
+    def _start(self, status: int, headers: httpx.Headers) -> None:
         self.status = self._entry.http_status = status
         self.headers = headers_to_agent(dict(headers))
-        self._begun.set()
+        self._started.set()
 
-    def _hand_on(self, piece: bytes) -> None:
+    def _pass_on(self, chunk: bytes) -> None:
         if len(self.transcript) < TRANSCRIPT_BYTES:
-            self.transcript += piece
-        if self._listening:
-            self._pieces.put_nowait(piece)
+            self.transcript += chunk
+        if self._connected:
+            self._chunks.put_nowait(chunk)
 
     async def _carry_out(self) -> None:
         sent = len(self._request.content)
-        self._entry.usage = Usage(estimate(sent), 0, estimated=True)  # should it break off
+        self._entry.usage = Usage(estimate(sent), 0, estimated=True)  # in case it is cut off
         try:
             response = await self._client.send(self._request, stream=True)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
@@ -118,7 +117,7 @@ class Relay:
             if response.status_code in (401, 407) or 300 <= response.status_code < 400:
                 self._entry.usage = Usage()
                 logger.error("provider %s answered %d: %s", self._entry.provider, response.status_code, CREDENTIALS)
-                raise Trouble("credentials", CREDENTIALS)
+                raise UpstreamError("credentials", CREDENTIALS)
             streams = response.headers.get("content-type", "").startswith("text/event-stream")
             if response.status_code == 200 and streams:
                 await self._relay_stream(response, sent)
@@ -132,7 +131,7 @@ class Relay:
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > ANSWER_BYTES:
-                raise Trouble("cut", "the provider's answer is too large")
+                raise UpstreamError("cut", "the provider's answer is too large")
         failed = response.status_code >= 400
         self._entry.status = "error" if failed else "ok"
         if failed:
@@ -141,18 +140,18 @@ class Relay:
             self._entry.usage = reported(self._api, _object(content).get("usage")) or Usage(
                 estimate(sent), estimate(len(content)), estimated=True
             )
-        self._hand_on(self._redactor.hide(bytes(content), error=failed))
-        self._begin(response.status_code, response.headers)
+        self._pass_on(self._redactor.hide(bytes(content), error=failed))
+        self._start(response.status_code, response.headers)
 
     async def _relay_stream(self, response: httpx.Response, sent: int) -> None:
         meter, rest, total, blank_too = StreamMeter(self._api), b"", 0, False
-        self._begin(response.status_code, response.headers)
+        self._start(response.status_code, response.headers)
         try:
             async for chunk in response.aiter_bytes():
                 *lines, rest = (rest + chunk).split(b"\n")
                 total += len(chunk)
                 if total > ANSWER_BYTES or len(rest) > LINE_BYTES:
-                    raise Trouble("cut", "the provider's answer is too large")
+                    raise UpstreamError("cut", "the provider's answer is too large")
                 kept = []
                 for line in lines:
                     if meter.read(line) and self.drop_usage_event:
@@ -161,10 +160,10 @@ class Relay:
                         kept.append(line + b"\n")
                         blank_too = False
                 if kept:
-                    self._hand_on(self._redactor.hide(b"".join(kept)))
+                    self._pass_on(self._redactor.hide(b"".join(kept)))
             if rest:
                 meter.read(rest)
-                self._hand_on(self._redactor.hide(rest))
+                self._pass_on(self._redactor.hide(rest))
             self._entry.status = "ok"
         finally:
             self._entry.usage = meter.usage(sent)

@@ -1,4 +1,4 @@
-"""How many tokens a request took: as the provider reports it, else estimated."""
+"""Count the tokens of a request: as reported by the provider, else estimated."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from common.providers import Api
 
 BYTES_PER_TOKEN = 4
-"""For estimates; about right for English and code."""
+"""Used for estimates; approximately right for English and code."""
 _TEXTS = frozenset({"content", "text", "delta", "arguments", "partial_json", "thinking", "reasoning_content"})
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one request; what was read from and written to a cache is part of the input."""
+    """Tokens of one request. Tokens read from or written to a cache are part of the input."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -25,17 +25,21 @@ class Usage:
 
     @property
     def total(self) -> int:
-        """Input and output."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
 
 def estimate(count: int) -> int:
-    """Tokens in so many bytes of text."""
+    """Estimated tokens in `count` bytes of text, rounded up.
+
+    >>> estimate(9)
+    3
+    """
     return -(-count // BYTES_PER_TOKEN)
 
 
 def reported(api: Api, usage: Any) -> Usage | None:
-    """The `usage` object of a response in either API's words; None if that says nothing."""
+    """Parse the `usage` object of a response of either API; None if it reports no tokens."""
     if not isinstance(usage, dict):
         return None
     if api == "anthropic":
@@ -57,16 +61,15 @@ def _count(usage: dict[str, Any], name: str) -> int:
 
 
 class StreamMeter:
-    """Reads along in a stream of server-sent events."""
+    """Counts the tokens of a stream of server-sent events."""
 
     def __init__(self, api: Api) -> None:
-        """Begin with the first line."""
         self._api = api
         self._usage: dict[str, Any] = {}
         self._characters = 0
 
     def read(self, line: bytes) -> bool:
-        """Take note of a line; whether it carries nothing but the usage at the end of an OpenAI chat stream."""
+        """Process a line; returns whether it contains only the usage, at the end of an OpenAI chat stream."""
         if not line.startswith(b"data:") or line[5:].strip() in (b"", b"[DONE]"):
             return False
         try:
@@ -84,7 +87,7 @@ class StreamMeter:
         return False
 
     def usage(self, request_bytes: int) -> Usage:
-        """What the stream took, estimated from sizes where it did not say or broke off before."""
+        """Tokens of the whole stream; estimated from sizes if it did not report them or was cut off."""
         found = reported(self._api, self._usage)
         guess = estimate(self._characters)
         if found is None:
@@ -103,7 +106,7 @@ def _characters(value: Any, depth: int = 0) -> int:
     if not isinstance(value, dict):
         return 0
     if value.get("type") in ("response.completed", "response.output_item.done", "response.content_part.done"):
-        return 0  # repeats what came before
+        return 0  # repeats earlier events
     if str(value.get("type", "")).endswith(".done"):
         return 0
     return sum(

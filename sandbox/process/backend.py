@@ -1,152 +1,107 @@
-"""The process backend: agents as processes of this machine, each beside a supervisor that outlives the orchestrator.
+"""The process backend: agents as processes of this machine, each with a supervisor that outlives the orchestrator.
 
-It limits and cleans up, but does not isolate: an agent can read what its user can read. Hence for trusted agents only.
-Needs no Docker and no root, and works on Linux and, with weaker limits, on macOS.
+It enforces limits and cleans up, but does not isolate: an agent can read what its user can read. Hence it is for
+trusted agents only. It needs neither Docker nor root, and works on Linux and, with weaker limits, on macOS.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
 
-from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, Status
+from common.locks import locked
+from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, ServiceAddresses
 from sandbox.errors import BackendError, RunLost, UntrustedAgentRefused
 from sandbox.process import processes, supervised
-from sandbox.process.supervised import LOOK_SECONDS, START_SECONDS
-from sandbox.supervision import control
+from sandbox.process.supervised import POLL_SECONDS, START_SECONDS
+from sandbox.supervision import base, control
+from sandbox.supervision.endings import CANCELLED
 from sandbox.supervision.follow import Follower
 from sandbox.world.files import remove_tree
 from sandbox.world.layout import environment, lay_out, start_command
 
 
-class ProcessBackend:
-    """Runs agents as processes. See ``sandbox.backend.Backend`` for the methods.
-
-    Leaving a ``with`` block, ``close``, and the normal end of Python stop what is still running; SIGKILL does not.
-    """
+class ProcessBackend(base.SupervisingBackend):
+    """Runs agents as processes. See ``sandbox.backend.Backend`` for the methods."""
 
     name = "process"
 
     def __init__(self, *, allow_untrusted: bool = False) -> None:
-        """Make a backend; nothing is started.
+        """Create a backend without runs.
 
         Args:
-            allow_untrusted: run agents that are not marked as trusted, too. They can read whatever the user can, the
-                answers included.
+            allow_untrusted: also run agents that are not marked as trusted. They can read whatever the user can,
+                including the answers.
         """
+        super().__init__()
         self.allow_untrusted = allow_untrusted
-        self._mutex = threading.Lock()
-        self._closed = False
-        self._owner = os.getpid()
         self._children: dict[Path, subprocess.Popen[bytes]] = {}
-        self._open: dict[Path, list[int]] = {}  # runs not known to have ended: work directory -> cores
-        atexit.register(self.close)
+        self._open: dict[Path, list[int]] = {}  # runs not known to have ended: work directory -> CPU cores
 
-    def __enter__(self) -> Self:
-        """Use it for a while."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop what still runs."""
-        self.close()
-
-    def start(self, spec: RunSpec) -> RunHandle:
-        """Make sure that the run exists; see ``Backend.start``."""
-        if not (spec.agent.trusted or self.allow_untrusted):
-            raise UntrustedAgentRefused(
-                f"agent {spec.agent.name!r} is not marked as trusted and the process backend does not isolate it "
-                "from this machine: use a container backend, or insist with --allow-untrusted"
-            )
-        layout = control.Layout(spec.workdir.absolute())
-        try:
-            layout.workdir.mkdir(parents=True, exist_ok=True)
-            return self._start(spec, layout)
-        except OSError as error:
-            raise BackendError(
-                f"run {spec.run_id} cannot be started in {layout.workdir}: {error.strerror or error}"
-            ) from error
+    def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
+        """Ports of 127.0.0.1; see ``Backend.service_addresses``."""
+        return ServiceAddresses()
 
     def wait(self, handle: RunHandle, on_log: Callable[[str], None] | None = None) -> RunResult:
         """Wait for the end of the run; see ``Backend.wait``."""
         layout = control.Layout(handle.workdir)
-        follower = Follower(layout.log, handle.log_offset, on_log)
-        with contextlib.closing(follower):
+        with contextlib.closing(Follower(layout.log, handle.log_offset, on_log)) as follower:
             while supervised.alive(layout):
                 follower.forward()
-                supervised.sleep(layout, LOOK_SECONDS)
+                supervised.sleep(layout, POLL_SECONDS)
             follower.forward(last=True)
         self._forget(layout)
         outcome = control.read(layout.outcome, control.Outcome)
         if outcome is None:
-            return self._lost(handle, layout)
-        return RunResult(
-            status=cast(Status, outcome.status),
-            message=outcome.message,
-            exit_code=outcome.exit_code,
-            started_at=datetime.fromisoformat(outcome.started_at),
-            finished_at=datetime.fromisoformat(outcome.finished_at),
-            duration_seconds=outcome.duration_seconds,
-            submission=layout.collected / "submission.csv" if outcome.has_submission else None,
-            logs=layout.collected / "logs",
-            code=layout.collected / "code",
-            snapshots=layout.snapshots,
-        )
+            outcome = self._without_outcome(handle, layout)
+        return base.result(layout, outcome)
 
     def stop(self, handle: RunHandle) -> None:
         """End the run and everything it started; see ``Backend.stop``."""
         supervised.stop(control.Layout(handle.workdir))
 
     def discard(self, handle: RunHandle) -> None:
-        """Remove all the run left on this machine; see ``Backend.discard``."""
+        """Remove everything of the run from this machine; see ``Backend.discard``."""
         layout = control.Layout(handle.workdir)
         supervised.stop(layout)
         self._forget(layout)
         remove_tree(layout.workdir)
 
-    def close(self) -> None:
-        """Stop every run that is not known to have ended; afterwards ``start`` refuses. From any thread."""
+    def _stop_open_runs(self) -> None:
         with self._mutex:
-            self._closed = True
             layouts = [control.Layout(workdir) for workdir in self._open]
-        atexit.unregister(self.close)
-        if os.getpid() != self._owner:  # a forked copy of the orchestrator owns no runs
-            return
-        for layout in layouts:  # all at once, as each may take its grace period
-            supervised.ask_to_stop(layout)
+        for layout in layouts:
+            supervised.request_stop(layout)
         for layout in layouts:
             supervised.stop(layout)
 
+    def _check(self, spec: RunSpec) -> None:
+        if not (spec.agent.trusted or self.allow_untrusted):
+            raise UntrustedAgentRefused(
+                f"agent {spec.agent.name!r} is not marked as trusted and the process backend does not isolate it "
+                "from this machine: use a container backend, or insist with --allow-untrusted"
+            )
+
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
         give_up = time.monotonic() + START_SECONDS
-        identity = _identity(spec)
+        identity = base.identity(spec)
         while True:
-            task = control.read(layout.task, control.Task)
-            if task and task.run_id != spec.run_id:
-                raise BackendError(
-                    f"{layout.workdir} belongs to run {task.run_id}: give every run a work directory of its own"
-                )
-            with supervised.lock(layout) as lock:
+            task = base.read_task(spec, layout)
+            with locked(layout.lock) as lock:
                 if lock is not None:
-                    return self._begin_or_find(spec, layout, task, lock)
+                    return self._start_or_find(spec, layout, task, lock)
             if supervised.find(layout) and task:
                 if task.identity == identity:
-                    self._open_run(layout, task.cores or [])
-                    return _handle(spec, layout, "running")
+                    self._add_open(layout, task.cores or [])
+                    return self._handle_of(spec, layout, "running")
                 supervised.stop(layout)  # the agent has been changed meanwhile
             if time.monotonic() > give_up:
                 raise BackendError(
@@ -155,28 +110,27 @@ class ProcessBackend:
                 )
             time.sleep(0.05)
 
-    def _begin_or_find(self, spec: RunSpec, layout: control.Layout, task: control.Task | None, lock: int) -> RunHandle:
-        """With the lock held, hence no supervisor alive."""
+    def _start_or_find(self, spec: RunSpec, layout: control.Layout, task: control.Task | None, lock: int) -> RunHandle:
+        """Called with the lock held, so no supervisor is alive."""
         outcome = control.read(layout.outcome, control.Outcome)
-        if outcome and outcome.status != "cancelled" and task and task.identity == _identity(spec):
-            return _handle(spec, layout, "finished")
+        if outcome and outcome.status != "cancelled" and task and task.identity == base.identity(spec):
+            return self._handle_of(spec, layout, "finished")
         if task and not outcome:
-            processes.end_marked(task.marker)
-        for leftover in (layout.control, layout.collected, layout.home, layout.snapshots):
-            remove_tree(leftover)
+            processes.kill_by_marker(task.marker)
+        base.clear(layout)
         layout.control.mkdir()
         try:
             lay_out(spec, layout.home)
         except BaseException:
-            remove_tree(layout.home)  # the disk may be full of it
+            remove_tree(layout.home)  # it may have filled the disk
             raise
-        cores = self._open_run(layout, self._choose_cores(spec.limits.cpus))
+        cores = self._add_open(layout, self._choose_cores(spec.limits.cpus))
         try:
             self._launch(spec, layout, cores, lock)
         except BaseException:
-            supervised.ask_to_stop(layout)
+            supervised.request_stop(layout)
             raise
-        return _handle(spec, layout, "new")
+        return self._handle_of(spec, layout, "new")
 
     def _launch(self, spec: RunSpec, layout: control.Layout, cores: list[int], lock: int) -> None:
         marker = uuid.uuid4().hex
@@ -187,7 +141,7 @@ class ProcessBackend:
         env = environment(spec, layout.home, python=sys.executable, path=search, threads=threads)
         task = control.Task(
             run_id=spec.run_id,
-            identity=_identity(spec),
+            identity=base.identity(spec),
             marker=marker,
             command=start_command(spec, layout.home),
             env={**env, processes.RUN_MARKER: marker},
@@ -195,7 +149,7 @@ class ProcessBackend:
             cores=cores or None,
         )
         control.write(layout.task, task)
-        # The agent can read its supervisor's environment, so nothing of the orchestrator's is passed on there either.
+        # The agent can read its supervisor's environment, so that gets nothing of the orchestrator's either.
         package = str(Path(__file__).resolve().parents[2])
         with layout.supervisor_log.open("wb") as log:
             child = subprocess.Popen(
@@ -213,11 +167,11 @@ class ProcessBackend:
         while control.read(layout.supervisor, control.Supervisor) is None:
             if child.poll() is not None or time.monotonic() > give_up:
                 self._forget(layout)
-                raise BackendError(f"run {spec.run_id} was not started: {supervised.last_words(layout)}")
+                raise BackendError(f"run {spec.run_id} was not started: {supervised.last_log_line(layout)}")
             time.sleep(0.01)
 
     def _choose_cores(self, count: int | None) -> list[int]:
-        """The ``count`` cores that the fewest runs have; none when there is nothing to choose."""
+        """The ``count`` cores with the fewest runs; an empty list if all cores may be used."""
         available = processes.available_cores()
         if available is None or count is None or count >= len(available):
             return []
@@ -225,10 +179,9 @@ class ProcessBackend:
             busy = Counter(core for cores in self._open.values() for core in cores)
         return sorted(sorted(available, key=lambda core: busy[core])[:count])
 
-    def _open_run(self, layout: control.Layout, cores: list[int]) -> list[int]:
+    def _add_open(self, layout: control.Layout, cores: list[int]) -> list[int]:
         with self._mutex:
-            if self._closed:
-                raise BackendError("the backend is closed: no run can be started")
+            self._check_open()
             self._open[layout.workdir] = cores
         return cores
 
@@ -239,47 +192,31 @@ class ProcessBackend:
         if child:
             child.wait()
 
-    def _lost(self, handle: RunHandle, layout: control.Layout) -> RunResult:
+    def _without_outcome(self, handle: RunHandle, layout: control.Layout) -> control.Outcome:
+        """The outcome of a run whose supervisor was killed; `RunLost` unless the run was to be stopped anyway."""
         task = control.read(layout.task, control.Task)
         if task:
-            processes.end_marked(task.marker)
+            processes.kill_by_marker(task.marker)
         if not layout.stop.exists():
             raise RunLost(
-                f"the supervisor of run {handle.run_id} ended without an outcome ({supervised.last_words(layout)}): "
+                f"the supervisor of run {handle.run_id} ended without an outcome ({supervised.last_log_line(layout)}): "
                 "start the run again"
             )
-        for folder in (layout.collected / "logs", layout.collected / "code"):
+        for folder in (layout.harvested / "logs", layout.harvested / "code", layout.snapshots):
             folder.mkdir(parents=True, exist_ok=True)
         supervisor = control.read(layout.supervisor, control.Supervisor)
         now = datetime.now(UTC)
-        began = datetime.fromisoformat(supervisor.started_at) if supervisor else now
-        return RunResult(
-            status="cancelled",
-            message="stopped by the user",
+        started_at = datetime.fromisoformat(supervisor.started_at) if supervisor else now
+        return control.Outcome(
+            status=CANCELLED.status,
+            message=CANCELLED.message,
             exit_code=None,
-            started_at=began,
-            finished_at=now,
-            duration_seconds=(now - began).total_seconds(),
-            submission=None,
-            logs=layout.collected / "logs",
-            code=layout.collected / "code",
+            started_at=started_at.isoformat(),
+            finished_at=now.isoformat(),
+            duration_seconds=(now - started_at).total_seconds(),
+            has_submission=False,
         )
 
-
-def _identity(spec: RunSpec) -> str:
-    parts = (spec.competition_id, str(spec.seed), spec.agent.name, spec.agent.fingerprint())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _handle(spec: RunSpec, layout: control.Layout, attachment: Attachment) -> RunHandle:
-    supervisor = control.read(layout.supervisor, control.Supervisor)
-    offset = layout.log.stat().st_size if attachment != "new" and layout.log.exists() else 0
-    return RunHandle(
-        run_id=spec.run_id,
-        workdir=layout.workdir,
-        backend=ProcessBackend.name,
-        reference=f"pid {supervisor.pid}" if supervisor else "",
-        attachment=attachment,
-        log=layout.log,
-        log_offset=offset,
-    )
+    def _handle_of(self, spec: RunSpec, layout: control.Layout, attachment: Attachment) -> RunHandle:
+        supervisor = control.read(layout.supervisor, control.Supervisor)
+        return self._handle(spec, layout, f"pid {supervisor.pid}" if supervisor else "", attachment)

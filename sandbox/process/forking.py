@@ -1,4 +1,4 @@
-"""Starting the agent as a child of its supervisor, with limits that the kernel keeps."""
+"""Start the agent as a child of its supervisor, with the limits that the kernel enforces."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ NICENESS = 5
 
 
 def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, int]:
-    """Fork and become the agent there; for a process of one thread.
+    """Fork, and execute the agent in the child. The calling process must have one thread only.
 
     Args:
-        task: what to start, and on which cores.
-        home: where.
-        limits: of these the kernel keeps the size of a file.
+        task: the command, its environment and its CPU cores.
+        home: working directory of the agent.
+        limits: limits of the run; the kernel enforces the size of a single file.
 
     Returns:
-        Its process id, and the reading end of a pipe with its output, which does not block.
+        Its process id, and the reading end of a non-blocking pipe with its output.
     """
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
@@ -60,7 +60,7 @@ def _become_agent(task: control.Task, home: Path, limits: Limits, output: int, s
     if task.cores:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, task.cores)
-    with contextlib.suppress(OSError):  # if the machine runs out of memory, the agent shall go, not what watches it
+    with contextlib.suppress(OSError):  # if the machine runs out of memory, kill the agent rather than its supervisor
         Path("/proc/self/oom_score_adj").write_text("800")
     os.chdir(home)
     os.execve(task.command[0], task.command, task.env)  # noqa: S606 - the agent is what we are for

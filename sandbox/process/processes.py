@@ -1,4 +1,4 @@
-"""Finding, measuring and ending all the processes of an agent, which may not want to be found or ended."""
+"""Find, measure and kill all processes of an agent, even if they try to escape."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import psutil
 
 RUN_MARKER = "SANDBOX_RUN"
 """Environment variable whose value names the run a process belongs to."""
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-END_SECONDS = 30.0
-"""How long ending processes is tried; only processes stuck in the kernel or of another user outlive it."""
+KILL_SECONDS = 30.0
+"""How long to try to kill processes. Only those of another user, or stuck in the kernel, survive that."""
 
 
 def _prctl(option: int, value: int) -> bool:
@@ -30,7 +29,10 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def adopt_orphans() -> bool:
-    """Become the parent of every descendant whose own parent ends (Linux), so that forking twice is no way out."""
+    """Become the parent of every descendant whose own parent ends (Linux), so that forking twice is no escape.
+
+    Returns whether the system supports it.
+    """
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -39,37 +41,22 @@ def die_with_parent() -> None:
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def born(pid: int) -> float | None:
-    """When the process started, in a unit that changes of the clock do not touch; ``None`` if it does not live."""
-    if sys.platform.startswith("linux"):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] in "ZX" else float(fields[19])  # clock ticks since boot
-    try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
-    except psutil.Error:
-        return None
-
-
-class Family:
+class ProcessTree:
     """The descendants of this process."""
 
     def __init__(self, *, complete: bool) -> None:
-        """Remember whose descendants.
+        """Describe the descendants of the calling process.
 
         Args:
-            complete: whether orphans are adopted. If they are not, those once seen are remembered, which misses what
-                forks twice between two looks.
+            complete: whether orphans are adopted (see `adopt_orphans`). If not, every process that was seen once is
+                remembered, which misses processes that fork twice between two calls.
         """
         self._complete = complete
         self._me = psutil.Process()
         self._seen: set[psutil.Process] = set()
 
-    def members(self) -> list[psutil.Process]:
-        """Those alive now, including ones that ended and nobody asked after yet."""
+    def processes(self) -> list[psutil.Process]:
+        """The processes that exist now, including zombies."""
         found = set(self._me.children(recursive=True))
         if not self._complete:
             for process in list(self._seen):
@@ -83,24 +70,24 @@ class Family:
         return list(found)
 
     def send(self, number: int) -> None:
-        """Send everyone a signal."""
-        _send(self.members(), number)
+        """Send a signal to all of them."""
+        _send(self.processes(), number)
 
-    def end(self, reap: Callable[[], None]) -> int:
-        """Kill everyone, and whoever they manage to start meanwhile.
+    def kill(self, reap: Callable[[], None]) -> int:
+        """Kill all of them, and the processes they start meanwhile.
 
         Args:
-            reap: collects the exit status of children that ended.
+            reap: collects the exit status of children that have ended.
 
         Returns:
-            How many could not be ended.
+            The number of processes that could not be killed.
         """
-        return _end(self.members, reap)
+        return _kill(self.processes, reap)
 
 
-def end_marked(marker: str) -> int:
-    """Kill the processes of a run that nobody is the parent of any more; how many could not be ended."""
-    return _end(lambda: _marked(marker), lambda: None)
+def kill_by_marker(marker: str) -> int:
+    """Kill the processes of a run whose supervisor is gone; returns how many could not be killed."""
+    return _kill(lambda: _marked(marker), lambda: None)
 
 
 def _marked(marker: str) -> list[psutil.Process]:
@@ -115,18 +102,18 @@ def _marked(marker: str) -> list[psutil.Process]:
     return list(found)
 
 
-def _end(members: Callable[[], list[psutil.Process]], reap: Callable[[], None]) -> int:
-    give_up = time.monotonic() + END_SECONDS
+def _kill(find: Callable[[], list[psutil.Process]], reap: Callable[[], None]) -> int:
+    give_up = time.monotonic() + KILL_SECONDS
     while True:
-        # A frozen process cannot fork. Only when a look finds nobody new is everyone frozen, and killing meets no
-        # successor.
-        frozen: set[psutil.Process] = set()
-        while (new := set(members()) - frozen) and time.monotonic() < give_up:
+        # A stopped process cannot fork. Once a look finds no new process, all are stopped, and none can start another
+        # while they are killed.
+        stopped: set[psutil.Process] = set()
+        while (new := set(find()) - stopped) and time.monotonic() < give_up:
             _send(new, signal.SIGSTOP)
-            frozen |= new
-        _send(frozen, signal.SIGKILL)
+            stopped |= new
+        _send(stopped, signal.SIGKILL)
         reap()
-        left = members()
+        left = find()
         if not left or time.monotonic() > give_up:
             return len(left)
         time.sleep(0.01)
@@ -139,10 +126,10 @@ def _send(processes: Iterable[psutil.Process], number: int) -> None:
 
 
 def memory(processes: Iterable[psutil.Process], enough: int) -> int:
-    """Bytes of memory the processes hold together.
+    """Bytes of memory that the processes use together.
 
-    Resident sizes count shared pages once a process, which is cheap and too much; only when that sum is above
-    ``enough`` are pages divided among those who share them (proportional set size, Linux).
+    The sum of resident sizes is cheap, but counts a shared page once per process. Only if it exceeds ``enough``, the
+    proportional set sizes are added up, in which a page is divided among the processes that share it (Linux).
     """
     processes = list(processes)
     total = sum(_resident(process) for process in processes)
@@ -165,5 +152,5 @@ def _proportional(process: psutil.Process) -> int:
 
 
 def available_cores() -> list[int] | None:
-    """CPU cores this process may use; ``None`` where they cannot be chosen (macOS)."""
+    """CPU cores that this process may use; ``None`` where a process cannot choose its cores (macOS)."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None

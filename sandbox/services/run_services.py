@@ -1,91 +1,68 @@
-"""The services of one run: a validation service and an LLM gateway, outside the agent's world but within its reach.
+"""The services of a run: a validation service and an LLM gateway, outside the agent's world but reachable from it.
 
-They live in this process for as long as it waits for the run. What they must remember lies in the run's work directory,
-so an orchestrator that was killed and comes back opens them at the same addresses, with the same token and with what is
-left of the budget.
+They run in the process that waits for the run. Their persistent state is in the run's work directory, so a restarted
+orchestrator reopens them at the same addresses, with the same token and with what is left of the budget.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from sandbox.backend import Allowance
+from sandbox.backend import Allowance, ServiceAddresses
 from sandbox.errors import BackendError
+from sandbox.services.state import ServiceState, read_state
 
 if TYPE_CHECKING:
     from starlette.routing import Route
 
     from sandbox.gateway.policy import GatewayPolicy
     from sandbox.gateway.service import GatewayService
-    from sandbox.serving import Served
+    from sandbox.serving import ServerThread
     from sandbox.validation.check import Check
     from sandbox.validation.service import ValidationLimits, ValidationService
 
 logger = logging.getLogger(__name__)
 
 RECORDS = "records"
-"""Folder in the work directory that outlives a fresh start of the run."""
-JOURNALS = ("validation.jsonl", "gateway.jsonl", "transcripts.jsonl")
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How a run reaches the services: on 127.0.0.1, or by Unix sockets that the backend forwards from its network."""
-
-    sockets: Path | None = None
-    """Folder for ``validation.sock`` and ``gateway.sock``; whoever may enter it may connect. None: TCP on 127.0.0.1."""
-    validation_url: str = ""
-    """As the agent sees it, where sockets are used."""
-    gateway_url: str = ""
-
-
-@dataclass(frozen=True)
-class _State:
-    """What has to be the same after a restart."""
-
-    token: str
-    since: str
-    ports: dict[str, int]
+"""Folder in the work directory; it is kept when the run is started again."""
+LOGS = ("validation.jsonl", "gateway.jsonl", "transcripts.jsonl")
 
 
 class RunServices:
-    """Both services of one run, or one, or none; open them in a ``with`` statement."""
+    """The services of one run: both, one, or none. Open them in a ``with`` statement."""
 
     def __init__(
         self,
         workdir: Path,
-        reach: Reach | None = None,
+        addresses: ServiceAddresses | None = None,
         *,
         check: Check | None = None,
         validation_limits: ValidationLimits | None = None,
         gateway: GatewayPolicy | None = None,
     ) -> None:
-        """Prepare; nothing is opened yet.
+        """Configure the services, without opening them.
 
         Args:
-            workdir: of the run; created if missing.
-            reach: how the run reaches the services.
-            check: judges submissions; None for no validation service.
-            validation_limits: how often an agent may ask.
-            gateway: what a run may ask of language models; None for no gateway.
+            workdir: the run's work directory; created if missing.
+            addresses: where to listen; by default on 127.0.0.1.
+            check: checks submissions; None for no validation service.
+            validation_limits: how often an agent may have a submission checked.
+            gateway: providers and budget of the gateway; None for no gateway.
         """
         self.validation_url: str | None = None
         self.env: dict[str, str] = {}
-        """For the agent."""
+        """Environment variables for the agent."""
         self._folder = workdir / RECORDS
-        self._reach = reach or Reach()
+        self._addresses = addresses or ServiceAddresses()
         self._check, self._limits, self._policy = check, validation_limits, gateway
         self._validation: ValidationService | None = None
         self._gateway: GatewayService | None = None
-        self._served: list[Served] = []
-        self._state = _State("", "", {})
+        self._thread: ServerThread | None = None
+        self._state = ServiceState()
 
     def __enter__(self) -> Self:
         """Open the services.
@@ -103,35 +80,29 @@ class RunServices:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close them."""
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the services; what was under way is broken off and written down."""
-        if self._served:
-            from sandbox.serving import run, stop_all
-
-            run(stop_all(self._served))
-            self._served = []
-            if self._gateway is not None:
-                run(self._gateway.close())
+        """Close the services. Requests under way are aborted and logged."""
+        if self._thread is not None:
+            self._thread.close(self._gateway.close if self._gateway else None)
+            self._thread = None
         if self._validation is not None:
             self._validation.close()
 
-    def begin_anew(self) -> None:
-        """The run has begun in a clean world: limits and budget count from now."""
-        self._write(replace(self._state, since=datetime.now(UTC).isoformat()))
+    def reset_limits(self) -> None:
+        """Count limits and budget from now on, as the run has been started from scratch."""
+        self._state = replace(self._state, since=datetime.now(UTC).isoformat())
+        self._state.write(self._folder)
         if self._validation is not None:
-            self._validation.begin_anew()
+            self._validation.reset_limits()
         if self._gateway is not None:
-            self._gateway.ledger.begin_anew()
+            self._gateway.budget.reset()
 
     @property
     def allowance(self) -> Allowance:
-        """What the agent is to be told of its limits."""
+        """The limits as the agent is told them."""
         limits = self._limits if self._check is not None else None
         budget = self._policy.budget if self._policy is not None else None
         return Allowance(
@@ -144,12 +115,12 @@ class RunServices:
         )
 
     def files(self) -> dict[str, Path]:
-        """What the services wrote down, by name."""
-        return {name: self._folder / name for name in JOURNALS if (self._folder / name).is_file()}
+        """The logs that the services have written, by name."""
+        return {name: self._folder / name for name in LOGS if (self._folder / name).is_file()}
 
     def counts(self) -> dict[str, Any]:
-        """What the run used of them, for its record."""
-        spent = self._gateway.ledger.ever if self._gateway else None
+        """How much the run has used the services, for its record."""
+        spent = self._gateway.budget.total if self._gateway else None
         cost = spent.cost if spent else 0.0
         return {
             "validation_calls": self._validation.calls if self._validation else 0,
@@ -162,57 +133,47 @@ class RunServices:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for leftover in self._folder.glob("upload-*/*"):  # of a process that was killed
             leftover.unlink()
-        self._state = self._read() or _State(f"sk-run-{secrets.token_urlsafe(24)}", "", {})
+        self._state = read_state(self._folder)
         if self._check is not None:
             from sandbox.validation.service import ValidationLimits, ValidationService
 
             limits = self._limits or ValidationLimits()
             self._validation = ValidationService(self._check, self._folder, limits, self._state.since)
-            self.validation_url = self._serve("validation", self._validation.routes, self._reach.validation_url)
+            self.validation_url = self._serve("validation", self._validation.routes, self._addresses.validation_url)
         if self._policy is not None:
             from sandbox.gateway.service import GatewayService
 
             self._gateway = GatewayService(self._policy, self._folder, self._state.token, self._state.since)
-            url = self._serve("gateway", self._gateway.routes, self._reach.gateway_url)
+            url = self._serve("gateway", self._gateway.routes, self._addresses.gateway_url)
             self.env = _env(url, self._state.token, {each.api for each in self._policy.providers.values()})
-        self._write(self._state)
+        self._state.write(self._folder)
 
-    def _serve(self, name: str, routes: list[Route], seen_as: str) -> str:
-        """Open one service; returns its URL as the agent sees it."""
+    def _serve(self, name: str, routes: list[Route], url: str) -> str:
+        """Open one service; returns its URL for the agent, which is `url` where sockets are used."""
         from starlette.applications import Starlette
 
-        from sandbox.serving import listen_tcp, listen_unix, serve
+        from sandbox.serving import ServerThread, listen_tcp, listen_unix
 
         app = Starlette(routes=routes)
         app.router.redirect_slashes = False
-        if self._reach.sockets is not None:
-            self._served.append(serve(app, listen_unix(self._reach.sockets / f"{name}.sock")))
-            return seen_as
-        wanted = self._state.ports.get(name)
-        listener = listen_tcp("127.0.0.1", wanted)
-        port = listener.getsockname()[1]
-        if wanted and port != wanted:
-            logger.warning("port %d is taken: a run that goes on no longer reaches its %s service", wanted, name)
-        self._state = replace(self._state, ports={**self._state.ports, name: port})
-        self._served.append(serve(app, listener))
-        return f"http://127.0.0.1:{port}"
-
-    def _read(self) -> _State | None:
-        try:
-            return _State(**json.loads((self._folder / "services.json").read_text()))
-        except (OSError, ValueError, TypeError):
-            return None
-
-    def _write(self, state: _State) -> None:
-        self._state = state
-        draft = self._folder / "services.json.new"
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(asdict(state)))
-        draft.replace(self._folder / "services.json")
+        if self._addresses.sockets is not None:
+            listener = listen_unix(self._addresses.sockets / f"{name}.sock")
+        else:
+            wanted = self._state.ports.get(name)
+            listener = listen_tcp("127.0.0.1", wanted)
+            port = listener.getsockname()[1]
+            if wanted and port != wanted:
+                logger.warning("port %d is taken: a run that goes on no longer reaches its %s service", wanted, name)
+            self._state = replace(self._state, ports={**self._state.ports, name: port})
+            url = f"http://127.0.0.1:{port}"
+        if self._thread is None:
+            self._thread = ServerThread(f"services of {self._folder.parent.name}")
+        self._thread.serve(app, listener)
+        return url
 
 
 def _env(url: str, token: str, apis: set[str]) -> dict[str, str]:
-    """What the official clients, and most that imitate them, read."""
+    """The environment variables from which the official clients, and most others, read address and key."""
     env: dict[str, str] = {}
     if "openai" in apis:
         env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "OPENAI_API_KEY": token}

@@ -1,4 +1,4 @@
-"""The files by which orchestrator and supervisor know of each other; they lie beside the agent's world, not in it."""
+"""The files through which orchestrator and supervisor communicate. They lie beside the agent's home, not in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
+    from sandbox.backend import Status
 
 
 @dataclass(frozen=True)
@@ -18,37 +21,37 @@ class Layout:
 
     @property
     def home(self) -> Path:
-        """The agent's world, all the agent is told about; removed when what it left has been collected."""
+        """The agent's home, the only folder it is told about; removed once the agent's files have been harvested."""
         return self.workdir / "home"
 
     @property
     def control(self) -> Path:
-        """The files below."""
+        """Folder of the control files below."""
         return self.workdir / "control"
 
     @property
     def lock(self) -> Path:
-        """Locked (flock) by whoever starts the run, then by its supervisor as long as it lives."""
+        """File locked by the process that starts the run, then by its supervisor as long as that lives."""
         return self.workdir / "lock"
 
     @property
     def task(self) -> Path:
-        """What the supervisor shall do (``Task``)."""
+        """The supervisor's task (``Task``)."""
         return self.control / "task.json"
 
     @property
     def supervisor(self) -> Path:
-        """Who supervises (``Supervisor``); written once the agent runs."""
+        """The supervisor's process (``Supervisor``); written once the agent runs."""
         return self.control / "supervisor.json"
 
     @property
     def outcome(self) -> Path:
-        """How it ended (``Outcome``); written last of all."""
+        """How the run ended (``Outcome``); written after everything else."""
         return self.control / "outcome.json"
 
     @property
     def stop(self) -> Path:
-        """Exists when the user wants the run to end."""
+        """Exists if the user has asked for the run to end."""
         return self.control / "stop"
 
     @property
@@ -58,12 +61,12 @@ class Layout:
 
     @property
     def supervisor_log(self) -> Path:
-        """What the supervisor itself says; empty unless something is wrong with it."""
+        """The supervisor's own output; empty unless something is wrong with it."""
         return self.control / "supervisor.log"
 
     @property
-    def collected(self) -> Path:
-        """What the agent left, once it is over."""
+    def harvested(self) -> Path:
+        """The files the agent left, once the run has ended."""
         return self.workdir / "collected"
 
     @property
@@ -74,13 +77,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Task:
-    """What the supervisor shall do."""
+    """What the supervisor has to run, and how."""
 
     run_id: str
     identity: str
     """Changes with the competition, the seed and the agent's files."""
     marker: str
-    """Value of ``RUN_MARKER`` in the agent's environment: how to find its processes when the supervisor is gone."""
+    """Value of ``RUN_MARKER`` in the agent's environment, by which its processes are found if the supervisor is gone.
+    For containers, the id of the image."""
     command: list[str]
     env: dict[str, str]
     limits: dict[str, Any]
@@ -93,16 +97,16 @@ class Supervisor:
     """A running supervisor."""
 
     pid: int
-    born: float
-    """Tells it from a later process with the same id (``processes.born``)."""
+    start_time: float
+    """Distinguishes it from a later process with the same id (``common.processes.start_time``)."""
     started_at: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended; times are ISO 8601 in UTC."""
+    """How a run ended; times are in ISO 8601, UTC."""
 
-    status: str
+    status: Status
     message: str | None
     exit_code: int | None
     started_at: str
@@ -112,7 +116,7 @@ class Outcome:
 
 
 def write(path: Path, record: Task | Supervisor | Outcome) -> None:
-    """Write a record so that a reader sees all of it or nothing, even after a power cut."""
+    """Write a record atomically: a reader sees all of it or nothing, even after a power cut."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(asdict(record), file, indent=1)
@@ -125,7 +129,7 @@ Record = TypeVar("Record", Task, Supervisor, Outcome)
 
 
 def read(path: Path, kind: type[Record]) -> Record | None:
-    """The record at ``path``; ``None`` when there is none, or it is of another version."""
+    """The record at ``path``; ``None`` if there is none, or another version has written it."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if set(values) != {field.name for field in fields(kind)}:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 LINE_CHARACTERS = 64 * 1024
-"""A longer line is handed on in pieces."""
+"""Longer lines are passed on in pieces."""
 
 
 class Follower:
-    """Hands on what is appended to a file, one line at a time."""
+    """Calls a function with every line that is appended to a file."""
 
     def __init__(self, path: Path, offset: int, on_line: Callable[[str], None] | None) -> None:
-        """Follow ``path``, which need not exist yet, from ``offset`` bytes; do nothing if ``on_line`` is ``None``."""
+        """Follow ``path``, which need not exist yet, from ``offset`` bytes on; without ``on_line`` nothing is read."""
         self._path = path
         self._offset = offset
         self._on_line = on_line
@@ -24,7 +24,7 @@ class Follower:
         self._rest = ""
 
     def forward(self, *, last: bool = False) -> None:
-        """Hand on the lines that are complete; with ``last`` also what follows them."""
+        """Pass on the complete lines, and with ``last`` also an incomplete one at the end."""
         if self._on_line is None or not self._opened():
             return
         assert self._file is not None

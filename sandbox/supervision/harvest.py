@@ -1,4 +1,4 @@
-"""Taking what a finished agent left: regular files, within limits, no link followed."""
+"""Harvesting the files of an agent that has ended: regular files within limits, following no links."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from pathlib import Path
 
 from common.units import size
 from sandbox.limits import Limits
-from sandbox.world.files import entries
+from sandbox.supervision.control import Layout
+from sandbox.world.files import entries, remove_tree
 
 OUTPUT = "agent.log"
 
 
-def collect(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, list[str]]:
-    """Move submission, logs and code out of an agent's world; its processes must have ended.
+def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, list[str]]:
+    """Move submission, logs and code out of an agent's home; its processes must have ended.
 
-    Files are moved and looked at afterwards, so that nothing can be exchanged in between, and lose special permissions.
+    Files are moved first and checked afterwards, so that they cannot be exchanged in between. They lose special
+    permissions.
 
     Args:
-        home: the agent's world.
-        log: the agent's output; appears as ``logs/agent.log``.
+        home: the agent's home.
+        log: the agent's output; becomes ``logs/agent.log``.
         target: created; receives ``submission.csv``, ``logs/`` and ``code/``.
-        limits: of sizes and numbers.
+        limits: sizes and numbers of files.
 
     Returns:
-        Whether there is a submission, and what a person should know: why there is none, what was left out.
+        Whether there is a submission, and messages for the user: why there is none, how many files were left out.
     """
     target.mkdir(parents=True)
     notes = []
@@ -44,8 +46,20 @@ def collect(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     return not problem, notes
 
 
+def undo_harvest(layout: Layout) -> None:
+    """Move harvested files back to the agent's home, after an interruption: the harvest can then be repeated."""
+    for path in sorted(layout.harvested.rglob("*")) if layout.harvested.is_dir() else ():
+        if path.is_file() and path.name != OUTPUT:
+            inside = path.relative_to(layout.harvested)
+            target = layout.home / ("submission/submission.csv" if str(inside) == "submission.csv" else inside)
+            with contextlib.suppress(OSError):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.rename(target)
+    remove_tree(layout.harvested)
+
+
 def _submission(home: Path, target: Path, limits: Limits) -> str | None:
-    """Move the submission; why there is none, if so."""
+    """Move the submission; returns why there is none, or None."""
     if not _is_folder(home / "submission"):
         return (
             "no submission: submission/ is no longer a folder"
@@ -66,7 +80,7 @@ def _submission(home: Path, target: Path, limits: Limits) -> str | None:
 
 
 def _folder(source: Path, target: Path, limits: Limits) -> int:
-    """Move the regular files below ``source``; the number of entries left out."""
+    """Move the regular files below ``source``; returns the number of entries left out."""
     target.mkdir()
     if not _is_folder(source):
         return int(os.path.lexists(source))
@@ -91,7 +105,7 @@ def _folder(source: Path, target: Path, limits: Limits) -> int:
 
 
 def _length(entry: os.DirEntry[str]) -> int | None:
-    """Bytes in a regular file whose name can be written anywhere; ``None`` for all else."""
+    """Bytes in a regular file with a name that can be encoded; ``None`` for everything else."""
     try:
         entry.name.encode()
         status = entry.stat(follow_symlinks=False)
@@ -101,7 +115,7 @@ def _length(entry: os.DirEntry[str]) -> int | None:
 
 
 def _take(path: Path, target: Path) -> bool:
-    """Move a file, unless it is no longer a regular one."""
+    """Move a file, unless it is no longer a regular file; returns whether it was moved."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         path.rename(target)

@@ -1,4 +1,4 @@
-"""An agent's output, of which there may be too much."""
+"""A log file of limited size for an agent's output."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ TAIL_BYTES = 1024**2
 
 
 class CappedLog:
-    """A log file of limited size: written as it comes until nearly full, then only the last part is kept and added at
-    the end.
+    """Keeps the beginning of the output, written as it arrives, and its last part, appended on closing.
 
-    The end matters most when something went wrong, the beginning when somebody watches.
+    The end matters most when something went wrong, the beginning to somebody who follows the log.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
-        """Begin an empty log.
+        """Create an empty log.
 
         Args:
             path: file to write; must not exist.
-            limit: bytes, apart from one line that says what is missing.
+            limit: size in bytes, not counting the one line that says how much is missing.
         """
         self._file = path.open("xb", buffering=0)
         self._tail_limit = min(limit // TAIL_SHARE, TAIL_BYTES)
@@ -38,7 +37,7 @@ class CappedLog:
         if rest:
             self._tail += rest
             surplus = len(self._tail) - self._tail_limit
-            # Trimmed now and then rather than every time: moving the tail costs more than appending to it.
+            # Trimmed only when it has doubled, as moving the tail costs more than appending to it.
             if surplus > self._tail_limit:
                 self._trim(surplus)
 
@@ -47,7 +46,7 @@ class CappedLog:
         self._left_out += surplus
 
     def close(self) -> None:
-        """Add the tail."""
+        """Append the last part and close the file."""
         if (surplus := len(self._tail) - self._tail_limit) > 0:
             self._trim(surplus)
         if self._left_out:

@@ -1,4 +1,4 @@
-"""Keeping every version of a submission with its time, seen from outside the sandbox."""
+"""Snapshots of a submission: every version with its time, taken from outside the sandbox."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ CHUNK = 1024**2
 class Snapshots:
     """Copies of ``submission.csv``, named by the seconds since the start: ``12.5.csv``.
 
-    A version is taken once it has not changed between two looks, so half-written files are not. No link is followed.
+    A version is copied once it has not changed between two calls of `look`, which leaves out half-written files. Links
+    are not followed.
     """
 
     def __init__(self, home: Path, folder: Path, *, count: int, size: int, single: int) -> None:
-        """Go on with what ``folder`` holds.
+        """Continue with the snapshots in ``folder``.
 
         Args:
-            home: the agent's world.
+            home: the agent's home.
             folder: created if missing.
-            count: number kept; beyond it every second one goes.
-            size: bytes kept in all; beyond it likewise.
-            single: bytes of the largest submission that counts.
+            count: number of snapshots to keep; above it, every second one is removed.
+            size: total bytes to keep; above it likewise.
+            single: larger submissions are ignored.
         """
         self._home, self._folder = home, folder
         self._count, self._size, self._single = count, size, single
@@ -41,7 +42,7 @@ class Snapshots:
 
     @classmethod
     def of(cls, layout: Layout, limits: Limits) -> Self:
-        """Those of a run."""
+        """The snapshots of a run."""
         return cls(
             layout.home,
             layout.snapshots,
@@ -51,16 +52,16 @@ class Snapshots:
         )
 
     def look(self, seconds: float, *, last: bool = False) -> bool:
-        """Take a version if there is a new one; returns whether.
+        """Copy the submission if it is a new version; returns whether it was.
 
         Args:
-            seconds: since the run's start.
-            last: nothing changes any more, so what is there is complete.
+            seconds: time since the run's start.
+            last: the agent has ended, so the file is complete.
         """
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             top = os.open(self._home / "submission", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, top)
-            # Non-blocking: a pipe of that name must not hold us up.
+            # Non-blocking: opening a pipe of that name would wait for a writer.
             file = os.open("submission.csv", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=top)
             stack.callback(os.close, file)
             state = _state(file)
@@ -97,7 +98,7 @@ class Snapshots:
         return True
 
     def _thin_out(self) -> None:
-        """Keep the first and the last, and of those between every second."""
+        """Remove every second snapshot between the first and the last."""
         kept = self._kept()
         while len(kept) > 1 and (len(kept) > self._count or sum(p.stat().st_size for p in kept) > self._size):
             for path in kept[1:-1:2] or kept[:1]:

@@ -1,4 +1,4 @@
-"""What watching a run takes, whichever backend it has: when to look again, what it has on disk, why it is ended."""
+"""Polling a run: how often to look, and how much disk it uses."""
 
 from __future__ import annotations
 
@@ -13,39 +13,42 @@ from sandbox.world.files import bytes_on_disk
 
 @dataclass
 class Interval:
-    """When to look at something again: so that looking takes a small share of the time, however long one look takes."""
+    """When to poll again, such that polling takes at most a given share of the time."""
 
     shortest: float
+    """Seconds between two polls, at least."""
     share: float = 0.01
+    """Share of the time that polling may take."""
     due: float = 0.0
+    """When to poll next, on the clock of `time.monotonic`."""
 
     @contextlib.contextmanager
     def look(self) -> Iterator[None]:
-        """Do it now, and choose the next time by how long it takes."""
+        """Poll in the block; how long that takes determines the next time."""
         began = time.monotonic()
         yield
         now = time.monotonic()
         self.due = now + max(self.shortest, (now - began) / self.share)
 
     def is_due(self) -> bool:
-        """Whether it is time."""
+        """Whether it is time to poll."""
         return time.monotonic() >= self.due
 
 
 class DiskUse:
-    """What a run has added to its home, in bytes on disk."""
+    """Bytes on disk that a run has added to its home."""
 
     def __init__(self, home: Path) -> None:
-        """Measure what is there before the agent runs."""
-        # The data apart: they may be millions of files, so they are looked at rarely; nothing should change there
-        # anyway.
+        """Measure the home before the agent runs."""
+        # The data are measured separately: they may be millions of files that nothing should change, so the interval
+        # that follows from the time it takes is long.
         self._measures = (lambda: bytes_on_disk(home, frozenset({"data"}))), (lambda: bytes_on_disk(home / "data"))
         self._intervals = Interval(0.25), Interval(0.25)
         self._before = [measure() for measure in self._measures]
         self._now = list(self._before)
 
     def added(self, *, fresh: bool = False) -> int:
-        """Bytes added, as of the last look; it is looked again where that is due, everywhere if ``fresh``."""
+        """Bytes added. Folders are measured again when their interval is over, or all of them if ``fresh``."""
         for index, interval in enumerate(self._intervals):
             if fresh or interval.is_due():
                 with interval.look():
@@ -54,13 +57,5 @@ class DiskUse:
 
     @property
     def due(self) -> float:
-        """When to look again."""
+        """When to measure again."""
         return min(interval.due for interval in self._intervals)
-
-
-@dataclass
-class Ending:
-    """Why a run is over before its end, for status and message."""
-
-    status: str
-    message: str

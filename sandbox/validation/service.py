@@ -1,9 +1,9 @@
-"""`POST /validate` and `GET /health`, as the published benchmark has them, for one run.
+"""The validation service of a run: `POST /validate` and `GET /health`, as in the published benchmark.
 
-What an answer reveals: whether the file is valid and, if not, the line the grader has for it. Never a score, and never
-the text of an exception. Answers come at whole multiples of half a second, so that how long grading took, which might
-depend on how near a submission comes to the answers, cannot be told apart below that; what remains would take more
-questions than a run has.
+A response says whether the file is valid and, if not, why: the grader's line for the agent. It never contains a score
+or the text of an exception. Responses are sent at whole multiples of half a second, because the time that grading takes
+may depend on how close a submission is to the answers. Measuring smaller differences would need more requests than a
+run has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from common.jsonlines import Journal
+from common.jsonlines import JsonLinesLog
 from sandbox.limits import GIB, MIB
 from sandbox.serving import in_thread
 from sandbox.validation.check import Check, Verdict
@@ -34,14 +34,16 @@ logger = logging.getLogger(__name__)
 STEP_SECONDS = 0.5
 UPLOAD_SECONDS = 300.0
 WAITING = 4
-"""Questions that may wait while one is answered."""
+"""Requests that may wait while one is processed."""
 REFUSALS_RECORDED = 1000
-OURS = "the submission could not be checked because of an error on our side, which has been recorded; it may be fine"
+INTERNAL_ERROR = (
+    "the submission could not be checked because of an error on our side, which has been recorded; it may be fine"
+)
 
 
 @dataclass(frozen=True)
 class ValidationLimits:
-    """How often an agent may ask, and with what."""
+    """How many submissions an agent may send, and of what size."""
 
     calls: int = 2000
     calls_per_minute: int = 20
@@ -49,19 +51,19 @@ class ValidationLimits:
 
 
 class ValidationService:
-    """The service of one run; its calls are counted across restarts."""
+    """The service of one run. Calls are counted across restarts."""
 
     def __init__(self, check: Check, folder: Path, limits: ValidationLimits, since: str = "") -> None:
-        """Go on where the journal in `folder` ends, or begin.
+        """Continue the log in `folder`, or start it.
 
         Args:
-            check: judges the files.
-            folder: of this run; gets `validation.jsonl` and, for moments, what was sent.
-            limits: how often and how much.
+            check: checks the submissions.
+            folder: folder of the run for `validation.jsonl` and, temporarily, uploads.
+            limits: how many submissions, and of what size.
             since: ISO time from which on calls count.
         """
-        self.journal = Journal(folder / "validation.jsonl", 64 * MIB)
-        asked = [record["time"] for record in self.journal.records() if record["verdict"] != "refused"]
+        self.log = JsonLinesLog(folder / "validation.jsonl", 64 * MIB)
+        asked = [record["time"] for record in self.log.records() if record["verdict"] != "refused"]
         self.calls = len(asked)
         self.routes = [
             Route("/validate", self._validate, methods=["POST"]),
@@ -72,16 +74,16 @@ class ValidationService:
         self._limits = limits
         self._uncounted = sum(time < since for time in asked)
         self._refused = 0
-        self._asked = 0
+        self._pending = 0
         self._turn = asyncio.Lock()
         self._allowance, self._refilled = float(limits.calls_per_minute), time.monotonic()
 
-    def begin_anew(self) -> None:
-        """The run starts over: what was asked before is kept, but counts no longer."""
+    def reset_limits(self) -> None:
+        """Count calls from now on; earlier ones stay in the log."""
         self._uncounted = self.calls
 
     def close(self) -> None:
-        """End what the check keeps running."""
+        """Close the check."""
         self._check.close()
 
     async def _health(self, _request: Request) -> Response:
@@ -90,12 +92,12 @@ class ValidationService:
     async def _validate(self, request: Request) -> Response:
         if reason := self._over_limit():
             return self._refuse(*reason)
-        self._asked += 1
+        self._pending += 1
         try:
             async with self._turn:
                 return await self._answer(request)
         finally:
-            self._asked -= 1
+            self._pending -= 1
 
     async def _answer(self, request: Request) -> Response:
         self.calls += 1
@@ -106,7 +108,7 @@ class ValidationService:
             try:
                 upload = await receive(request, file, self._limits.submission_bytes, UPLOAD_SECONDS)
                 received = time.monotonic()
-                verdict = await in_thread(partial(self._judge, file))
+                verdict = await in_thread(partial(self._run_check, file))
                 passed = time.monotonic() - received
                 await asyncio.sleep(math.ceil(passed / STEP_SECONDS) * STEP_SECONDS - passed)
             except TooLarge as error:
@@ -116,23 +118,23 @@ class ValidationService:
                 return JSONResponse({"error": str(error)}, 400)
         self._record(asked_at, began, upload, verdict)
         if verdict.outcome == "failed":
-            return JSONResponse({"error": OURS}, 500)
+            return JSONResponse({"error": INTERNAL_ERROR}, 500)
         valid = verdict.outcome == "valid"
         return JSONResponse({"result": "Submission is valid." if valid else f"Submission invalid! {verdict.message}"})
 
-    def _judge(self, file: Path) -> Verdict:
+    def _run_check(self, file: Path) -> Verdict:
         try:
             return self._check(file)
-        except Exception:  # whatever it is, its text stays here
+        except Exception:  # its text is for the log, never for the agent
             logger.exception("a submission could not be validated")
             return Verdict("failed")
 
     def _over_limit(self) -> tuple[str, int] | None:
-        """Why not now, and after how many seconds to ask again (0: never)."""
+        """Why a request is rejected, and the seconds after which to try again (0: never); None if it is accepted."""
         limits, now = self._limits, time.monotonic()
         if self.calls - self._uncounted >= limits.calls:
             return f"all {limits.calls} validations of this run are used up", 0
-        if self._asked > WAITING:
+        if self._pending > WAITING:
             return "too many validations at once: wait for the answers", 5
         per_second = limits.calls_per_minute / 60
         self._allowance = min(self._allowance + (now - self._refilled) * per_second, limits.calls_per_minute)
@@ -145,7 +147,7 @@ class ValidationService:
     def _refuse(self, reason: str, seconds: int) -> Response:
         self._refused += 1
         if self._refused <= REFUSALS_RECORDED:
-            self.journal.append({"time": datetime.now(UTC).isoformat(), "verdict": "refused", "message": reason})
+            self.log.append({"time": datetime.now(UTC).isoformat(), "verdict": "refused", "message": reason})
         again = f"; ask again in {seconds} seconds" if seconds else ""
         headers = {"Retry-After": str(seconds)} if seconds else {}
         return JSONResponse({"error": f"Not validated: {reason}{again}."}, 429, headers)
@@ -159,4 +161,4 @@ class ValidationService:
             "message": verdict.message if verdict.outcome == "invalid" else None,
             "seconds": round(time.monotonic() - began, 3),
         }
-        self.journal.append(record)
+        self.log.append(record)

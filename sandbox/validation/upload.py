@@ -1,4 +1,4 @@
-"""Taking a file from a client that may send too much, too slowly, or something else."""
+"""Receive a file from a client that may send too much, too slowly, or something else."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from sandbox.serving import in_thread
 
 FIELD = "file"
 FORM_BYTES = 64 * 1024
-"""What a form may have besides the file."""
+"""Size of everything in a form besides the file."""
 DRAIN_SECONDS = 15.0
-"""How long the rest of a body that is too large is taken in, for many clients read the answer only afterwards."""
+"""How long to read the rest of a body that is too large: many clients read the response only after sending it all."""
 
 
 class BadUpload(Exception):
-    """There is no file to judge; the message is for the agent."""
+    """The request contains no usable file; the message is for the agent."""
 
 
 class TooLarge(BadUpload):
-    """The file is larger than any submission may be."""
+    """The file is larger than a submission may be."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that was received."""
+    """A received file."""
 
     size: int
     sha256: str
 
 
-async def receive(request: Request, target: Path, most_bytes: int, seconds: float) -> Upload:
+async def receive(request: Request, target: Path, max_bytes: int, seconds: float) -> Upload:
     """Write the form's file to `target`.
 
     Args:
         request: a multipart form with one file named "file".
-        target: written; its folder exists.
-        most_bytes: size the file may have.
-        seconds: within which it must have come.
+        target: the file to write; its folder exists.
+        max_bytes: maximum size of the file.
+        seconds: maximum duration of the upload.
 
     Raises:
-        BadUpload: no such file, too large, too slow, or broken off.
+        BadUpload: there is no such file, it is too large or too slow, or the connection was lost.
     """
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise BadUpload('send the submission as a form: curl -F "file=@submission.csv"')
-    body = _limited(request, most_bytes + FORM_BYTES, f"the file is larger than {size(most_bytes)}")
+    body = _limited(request, max_bytes + FORM_BYTES, f"the file is larger than {size(max_bytes)}")
     try:
         async with asyncio.timeout(seconds):
             form = await MultiPartParser(
@@ -63,7 +63,7 @@ async def receive(request: Request, target: Path, most_bytes: int, seconds: floa
                 file = form.get(FIELD)
                 if not isinstance(file, UploadFile):
                     raise BadUpload(f'the form has no file named "{FIELD}": curl -F "{FIELD}=@submission.csv"')
-                return await in_thread(partial(_keep, file, target))
+                return await in_thread(partial(_save, file, target))
             finally:
                 await form.close()
     except MultiPartException as error:
@@ -74,19 +74,19 @@ async def receive(request: Request, target: Path, most_bytes: int, seconds: floa
         raise BadUpload("the connection broke off") from error
 
 
-async def _limited(request: Request, most_bytes: int, complaint: str) -> AsyncGenerator[bytes, None]:
-    """The body, as long as it is not too large."""
+async def _limited(request: Request, max_bytes: int, message: str) -> AsyncGenerator[bytes, None]:
+    """Yield the body; raises `TooLarge` once it exceeds `max_bytes`."""
     declared, taken = request.headers.get("content-length", ""), 0
     chunks = request.stream()
-    too_large = declared.isdecimal() and int(declared[:20]) > most_bytes
+    too_large = declared.isdecimal() and int(declared[:20]) > max_bytes
     if too_large and request.headers.get("expect", "").lower() == "100-continue":
-        raise TooLarge(complaint)  # it has not begun to send
+        raise TooLarge(message)  # it has not begun to send
     while not too_large:
         chunk = await anext(chunks, None)
         if chunk is None:
             return
         taken += len(chunk)
-        too_large = taken > most_bytes
+        too_large = taken > max_bytes
         if not too_large:
             yield chunk
     try:
@@ -95,10 +95,10 @@ async def _limited(request: Request, most_bytes: int, complaint: str) -> AsyncGe
                 pass
     except (TimeoutError, ClientDisconnect):
         pass
-    raise TooLarge(complaint)
+    raise TooLarge(message)
 
 
-def _keep(file: UploadFile, target: Path) -> Upload:
+def _save(file: UploadFile, target: Path) -> Upload:
     digest, written = hashlib.sha256(), 0
     with target.open("wb") as writer:
         while chunk := file.file.read(1 << 20):

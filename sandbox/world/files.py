@@ -1,4 +1,4 @@
-"""Copying, measuring and removing trees of files that an agent may have written, whatever it did to them."""
+"""Copy, measure and remove directory trees, including those that an agent has written."""
 
 from __future__ import annotations
 
@@ -10,27 +10,21 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from common.cloning import clone
 from sandbox.errors import BackendError
 from sandbox.limits import GIB
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - not a POSIX system
-    fcntl = None  # type: ignore[assignment]
-
-FICLONE = 0x40049409
-"""Linux ioctl: make a file share the blocks of another one, copied on write."""
 COPY_BYTES = 4 * GIB
-"""Up to this much data is copied for every run."""
+"""Data up to this size are copied for every run."""
 
 
 def entries(folder: Path, skip: frozenset[str] = frozenset(), *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Everything below ``folder``, links not followed, at any depth.
+    """Every entry below ``folder``, at any depth; links are not followed.
 
     Args:
-        folder: where to begin; not yielded itself.
-        skip: names directly in ``folder`` that are left out with all below them.
-        strict: raise the ``OSError`` of a folder that cannot be read, rather than pass over it.
+        folder: the top folder; not yielded itself.
+        skip: names directly in ``folder`` that are left out, with everything below them.
+        strict: raise the ``OSError`` of a folder that cannot be read, rather than skip it.
     """
     waiting = [os.fspath(folder)]
     top = waiting[0]
@@ -46,9 +40,9 @@ def entries(folder: Path, skip: frozenset[str] = frozenset(), *, strict: bool = 
 
 
 def bytes_on_disk(folder: Path, skip: frozenset[str] = frozenset()) -> int:
-    """Bytes that all below ``folder`` occupies, ``skip`` as in ``entries``.
+    """Bytes on disk of everything below ``folder``; ``skip`` as in ``entries``.
 
-    Blocks are counted rather than lengths, so holes are free; every entry costs at least 512 bytes, so empty files are
+    Blocks are counted rather than lengths, so holes are free. Every entry counts at least 512 bytes, so empty files are
     not.
     """
     total = 0
@@ -69,16 +63,17 @@ def bytes_on_disk(folder: Path, skip: frozenset[str] = frozenset()) -> int:
 def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
     """Give a run its own read-only copy of a directory.
 
-    Blocks are shared where the file system can (copy on write). Otherwise small data are copied, and of more than
-    ``COPY_BYTES`` those files are hard links that are read-only already. Symbolic links become what they point to.
+    Files share their blocks (copy on write) where the file system supports it. Otherwise data up to ``COPY_BYTES`` are
+    copied; of larger data, files that are read-only already become hard links. Symbolic links become the files they
+    point to.
 
     Args:
         source: the directory; only read.
-        target: created; its files and folders end read-only.
-        may_link: whether hard links are acceptable: an agent that means harm can change the original through one.
+        target: created; its files and folders become read-only.
+        may_link: whether hard links are acceptable: a malicious agent can change the original through one.
 
     Raises:
-        BackendError: a link that leads out of ``source``, or something that is neither file nor folder.
+        BackendError: a link leads out of ``source``, or an entry is neither file nor folder.
     """
     root = source.resolve()
     folders, files, total = [Path()], [], 0
@@ -96,11 +91,11 @@ def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
     may_link = may_link and total > COPY_BYTES and root.stat().st_dev == target.parent.stat().st_dev
     for folder in sorted(folders):
         (target / folder).mkdir()
-    can_clone = fcntl is not None and hasattr(os, "sched_getaffinity")  # the ioctl is Linux's
+    can_clone = True
     for file in files:
         original = (root / file).resolve()
         if can_clone:
-            can_clone = _clone(original, target / file)
+            can_clone = clone(os.fspath(original), os.fspath(target / file))
         if not can_clone:
             if may_link and not original.stat().st_mode & 0o222:
                 os.link(original, target / file)
@@ -111,20 +106,11 @@ def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
         (target / folder).chmod(0o555)
 
 
-def _clone(source: Path, target: Path) -> bool:
-    with source.open("rb") as reader, target.open("wb") as writer:
-        try:
-            fcntl.ioctl(writer, FICLONE, reader.fileno())
-        except OSError:
-            return False
-    return True
-
-
 def remove_tree(path: Path) -> None:
-    """Remove a directory, read-only or nested deeper than Python can follow.
+    """Remove a directory, even one that is read-only or nested deeper than Python can follow.
 
     Raises:
-        BackendError: something is left, e.g. files of another user.
+        BackendError: something could not be removed, e.g. files of another user.
     """
     if not os.path.lexists(path):
         return

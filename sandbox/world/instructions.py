@@ -1,4 +1,4 @@
-"""The text an agent reads first."""
+"""The instructions that an agent reads first."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ You are taking part in a machine learning competition, on your own: nobody will 
 
 COMPETITION
   {competition}
-  What is asked, the data and the metric are described in {data}/description.md. Read it first.
+  The task, the data and the metric are described in {data}/description.md. Read it first.
 
 DATA
   {data} (read-only)
-  The training data come with their labels, the test data without.{sample}
+  The training data have labels, the test data have none.{sample}
 
 WHAT TO HAND IN
   {submission}/submission.csv
-  One CSV file in the format that the description and the sample submission show: same columns, one row for every row
-  asked for. It is judged on the hidden labels of the test data with the competition's metric. Only the file that is
-  there at the end counts; you may replace it as often as you like. Have a valid one there early, and improve on it.
+  One CSV file in the format of the description and the sample submission: the same columns, and one row for every row
+  asked for. It is scored on the hidden labels of the test data with the competition's metric. Only the file that exists
+  at the end counts; you may replace it as often as you like. Write a valid one early, and improve on it.
 
 HOW TO CHECK IT
   {check}
 
 YOUR OTHER FOLDERS
-  {code}  the code that made your submission: leave it there, it is kept
-  {logs}  whatever you want to keep besides
+  {code}  the code that produced your submission: leave it there, it is kept
+  {logs}  anything else that you want to keep
   {tmp}  scratch space; not kept
 
 LIMITS
   {limits}
-  At the end of the time everything you started gets SIGTERM, and SIGKILL {grace} later. A submission that is there
-  then still counts.
+  When the time is over, all your processes get SIGTERM, and SIGKILL {grace} later. A submission that exists by then
+  still counts.
 
 RULES
   Make the predictions with models that you train or adapt here on the data given. Labelling the test data by hand,

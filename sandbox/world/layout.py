@@ -1,8 +1,8 @@
-"""The agent's world: the folders, instructions and environment variables every agent finds, whatever backend runs it.
+"""The agent's world: the folders, instructions and environment variables that every agent finds in every backend.
 
-As published, so that existing agents work: ``data/`` (read-only), ``submission/submission.csv``, ``logs/``, ``code/``,
-``agent/start.sh`` and ``instructions.txt``, all below one home: ``/home`` in containers, a folder of the run's work
-directory in the process backend.
+The layout is the published one, so that existing agents work: ``data/`` (read-only), ``submission/submission.csv``,
+``logs/``, ``code/``, ``agent/start.sh`` and ``instructions.txt``, all below one home: ``/home`` in containers, a folder
+of the run's work directory in the process backend.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ DESCRIPTION = "description.md"
 VALIDATE = Path(__file__).with_name("validate_submission.sh")
 
 
-def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_data: bool = True) -> None:
+def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, with_data: bool = True) -> None:
     """Create the agent's world in a new directory.
 
-    Nothing in it is a symbolic link, and no relative path leads from it to the prepared dataset.
+    It contains no symbolic links, and no relative path leads from it to the prepared dataset.
 
     Args:
         spec: the run.
         home: created; must not exist.
-        seen_as: where the agent will see ``home``; the same place by default.
-        with_data: give it a copy of the data; otherwise an empty folder where they are to be mounted.
+        agent_home: the path of ``home`` as the agent sees it; the same by default.
+        with_data: whether to copy the data; otherwise ``data/`` is an empty mount point.
 
     Raises:
-        BackendError: the data do not exist, hold what cannot be given to an agent, or ``home`` lies among them.
+        BackendError: the data do not exist or contain what cannot be given to an agent, or ``home`` lies inside them.
     """
     if not spec.data.is_dir():
         raise BackendError(f"{spec.competition_id} is not prepared: {spec.data} is not a directory")
@@ -62,8 +62,8 @@ def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_
         (home / "data").mkdir()
     if spec.description is not None:
         _replace_description(spec.description, home, with_data=with_data)
-    seen_as = seen_as or home
-    (home / "instructions.txt").write_text(instructions(spec, seen_as), encoding="utf-8")
+    agent_home = agent_home or home
+    (home / "instructions.txt").write_text(instructions(spec, agent_home), encoding="utf-8")
     if spec.validation_url:
         script = home / "validate_submission.sh"
         text = VALIDATE.read_text(encoding="utf-8").replace("@URL@", spec.validation_url.rstrip("/"))
@@ -72,12 +72,12 @@ def lay_out(spec: RunSpec, home: Path, seen_as: PurePath | None = None, *, with_
 
 
 def descriptions(data: Path) -> list[str]:
-    """Names of the files in the data that describe the competition: ours, and the original one where it was fetched."""
+    """Names of the files that describe the competition: ours, and the original description where it was downloaded."""
     return sorted({DESCRIPTION, *(path.name for path in data.glob("description*.md"))})
 
 
 def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
-    """Put the text where the data describe the competition; where data are mounted, beside them, to be mounted too."""
+    """Replace the descriptions by the text. If the data are mounted, it goes beside them, to be mounted over them."""
     if not with_data:
         (home / DESCRIPTION).write_text(text, encoding="utf-8")
         return
@@ -91,16 +91,16 @@ def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
 
 
 def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, threads: int) -> dict[str, str]:
-    """The agent's whole environment. Nothing of the orchestrator's is in it, hence no secret.
+    """The agent's complete environment. It inherits nothing from the orchestrator, hence no secrets.
 
-    What the agent's definition and the run set comes first; what describes the world cannot be changed by them.
+    The agent's definition and the run can set variables, but not those that describe the agent's world.
 
     Args:
         spec: the run.
-        home: where the agent sees its home.
-        python: interpreter with the scientific packages, as ``MLEBENCH_PYTHON``.
-        path: ``PATH``.
-        threads: how many threads numerical libraries may use.
+        home: the agent's home as the agent sees it.
+        python: interpreter with the scientific packages, for ``MLEBENCH_PYTHON``.
+        path: value of ``PATH``.
+        threads: number of threads for numerical libraries.
     """
     chosen = {
         "PATH": path,
@@ -134,10 +134,14 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
     return {**chosen, **world}
 
 
-def start_command(spec: RunSpec, home: Path, seen_as: PurePath | None = None) -> list[str]:
-    """How to start the agent: its start file itself if it is executable, else with bash (sh where there is none)."""
-    start = home / "agent" / spec.agent.start
-    seen = str((seen_as or home) / "agent" / spec.agent.start)
-    if os.access(start, os.X_OK) and start.read_bytes()[:2] == b"#!":
-        return [seen, *spec.agent.arguments()]
-    return [shutil.which("bash") or "/bin/sh", seen, *spec.agent.arguments()]
+def start_command(spec: RunSpec, home: Path, agent_home: PurePath | None = None) -> list[str]:
+    """The command that starts the agent: its start file if that is executable, else bash (sh where there is none)."""
+    start = str((agent_home or home) / "agent" / spec.agent.start)
+    if is_script(home / "agent" / spec.agent.start):
+        return [start, *spec.agent.arguments()]
+    return [shutil.which("bash") or "/bin/sh", start, *spec.agent.arguments()]
+
+
+def is_script(path: Path) -> bool:
+    """Whether the kernel can execute the file: it is executable and names its interpreter."""
+    return os.access(path, os.X_OK) and path.read_bytes()[:2] == b"#!"

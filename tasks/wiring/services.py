@@ -1,16 +1,20 @@
-"""The services beside a run, as the settings want them."""
+"""The services of a run, configured by the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.settings import Settings, get_settings
 from competitions import registry
 from competitions.editions import Edition
 from sandbox.backend import Backend, RunSpec
-from sandbox.services.run_services import Reach, RunServices
+from sandbox.services.run_services import RunServices
+from sandbox.validation.check import OnDemandCheck, Verdict
 from storage.dataset import Dataset
 from storage.store import Store
 
@@ -18,17 +22,17 @@ if TYPE_CHECKING:
     from grading.workers import IsolatedGrader
     from sandbox.gateway.policy import GatewayPolicy
 
+logger = logging.getLogger(__name__)
+
 READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
-"""Of one validation; a submission that takes longer is told so, or that it could not be checked."""
+"""Timeouts of a validation: a submission that takes longer is reported as such, or as not checked."""
 
 
 def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition) -> RunServices:
-    """The services of a run that is about to start or goes on; open them before the run."""
-    from sandbox.validation.check import GraderCheck
+    """The services of a run; open them before the run is started or found again."""
     from sandbox.validation.service import ValidationLimits
 
     settings = get_settings()
-    reach: Reach = runner.reach(spec) if hasattr(runner, "reach") else Reach()
     limits = ValidationLimits(
         calls=settings.validation_calls,
         calls_per_minute=settings.validation_calls_per_minute,
@@ -36,20 +40,20 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition)
     )
     return RunServices(
         spec.workdir,
-        reach,
-        check=GraderCheck(lambda: _grader(spec.competition_id, store, edition)) if limits.calls else None,
+        runner.service_addresses(spec),
+        check=OnDemandCheck(lambda: _check(spec.competition_id, store, edition)) if limits.calls else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
     )
 
 
 def _may_ask(runner: Backend) -> bool:
-    """Whether the operator's choice of network lets a run reach the gateway."""
+    """Whether the operator's choice of network lets an agent reach the gateway."""
     return getattr(runner, "policy", None) != "none"
 
 
 def gateway_policy(settings: Settings) -> GatewayPolicy:
-    """What the settings let a run ask of language models."""
+    """Providers, prices and budget of a run, from the settings."""
     from sandbox.gateway.policy import Budget, GatewayPolicy
     from sandbox.gateway.prices import list_prices
 
@@ -63,8 +67,8 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 
 
 @contextmanager
-def _grader(competition_id: str, store: Store, edition: Edition) -> Iterator[IsolatedGrader]:
-    """A grader of this run's own: no other run waits for what this one sends."""
+def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Callable[[Path], Verdict]]:
+    """A check by a grader of this run alone, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, IsolatedGrader
     from storage.datasets.prepared import local_copy
     from tasks.wiring.stores import local_cache
@@ -74,4 +78,15 @@ def _grader(competition_id: str, store: Store, edition: Edition) -> Iterator[Iso
         local_copy(store, Dataset(edition, competition_id), "private", local_cache()) as prepared,
         IsolatedGrader(registry.get(competition_id), prepared, edition, limits=limits) as grader,
     ):
-        yield grader
+        yield partial(grader_verdict, grader)
+
+
+def grader_verdict(grader: IsolatedGrader, submission: Path) -> Verdict:
+    """Whether the competition's grader accepts a submission; its score is dropped. Failures are logged here only."""
+    grade = grader.grade(submission)
+    if grade.outcome == "valid":
+        return Verdict("valid")
+    if grade.outcome == "invalid":
+        return Verdict("invalid", grade.message)
+    logger.error("a submission could not be validated: %s\n%s", grade.message, grade.detail or "")
+    return Verdict("failed")

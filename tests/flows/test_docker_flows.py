@@ -15,7 +15,7 @@ import yaml
 from common.settings import get_settings
 from flows.cli import main
 from flows.full_benchmark import full_benchmark
-from sandbox.agent import BUILTIN_AGENTS, load_agent
+from sandbox.definitions import BUILTIN_AGENTS, load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.store import Store

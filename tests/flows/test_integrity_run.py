@@ -74,8 +74,8 @@ def test_a_competition_without_such_a_description_is_told_at_once(
 
 def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) -> None:
     """Without an engine: what would be mounted. The data themselves are mounted read-only and cannot be changed."""
-    from sandbox.agent import load_agent
-    from sandbox.docker.containers import HOME, options
+    from sandbox.definitions import load_agent
+    from sandbox.docker.containers import HOME, ContainerConfig, options
     from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"
@@ -87,7 +87,7 @@ def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) 
     home = tmp_path / "w" / "home"
     lay_out(spec, home, HOME, with_data=False)
     image = type("Image", (), {"id": "1", "attrs": {"Config": {}}})
-    made = options(spec, image=image, home=home, command=[], policy="gateway", labels={}, gpus=[], runtime=None)
+    made = options(spec, ContainerConfig(image, "gateway"), home=home, command=[], labels={})
     mounts = [each for each in made["mounts"] if each["Target"].startswith(f"{HOME}/data/")]
     assert [each["Target"].rsplit("/", 1)[1] for each in mounts] == ["description.md", "description_official.md"]
     assert all(each["ReadOnly"] and Path(each["Source"]).read_text() == "# A ship\n" for each in mounts)
@@ -96,7 +96,7 @@ def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) 
 
 
 def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not(tmp_path: Path) -> None:
-    from sandbox.agent import load_agent
+    from sandbox.definitions import load_agent
     from sandbox.world.layout import lay_out
 
     data = tmp_path / "prepared" / "public"

@@ -11,7 +11,7 @@ import pytest
 
 from common.settings import get_settings
 from flows.cli import main
-from sandbox.serving import listen_tcp, run, serve
+from sandbox.serving import ServerThread, listen_tcp
 from storage.store import Store
 from storage.tables import read_table
 from tests.flows.test_integrity_plagiarism import add_run
@@ -37,10 +37,10 @@ def provided(llm: ScriptedLLM, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     """Serve a scripted model and name it in the settings."""
     listener = listen_tcp("127.0.0.1", None)
     llm.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    served = serve(llm.app(), listener)
-    configure(monkeypatch, llm, "openai")
-    yield
-    run(served.stop())
+    with ServerThread() as thread:
+        thread.serve(llm.app(), listener)
+        configure(monkeypatch, llm, "openai")
+        yield
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from competitions import registry
 from flows.naming import agent_name, selection_name
-from sandbox.agent import BUILTIN_AGENTS
+from sandbox.definitions import BUILTIN_AGENTS
 
 
 @pytest.mark.parametrize("split", ["low", "all", "demo", "dev"])

@@ -10,8 +10,8 @@ import psutil
 import pytest
 import yaml
 
-from sandbox.agent import Agent, load_agent
 from sandbox.backend import RunHandle, RunResult, RunSpec
+from sandbox.definitions import Agent, load_agent
 from sandbox.limits import GIB, MIB, Limits
 from sandbox.process.backend import ProcessBackend
 from sandbox.process.processes import RUN_MARKER
@@ -138,7 +138,7 @@ def watch(backend: ProcessBackend) -> Callable[[RunHandle, str], tuple[threading
 
         thread = threading.Thread(target=wait)
         thread.start()
-        assert seen.wait(30), "the agent did not get that far"
+        assert seen.wait(120), "the agent did not get that far"
         return thread, results
 
     return watch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agent import BUILTIN_AGENTS, Agent, list_agents, load_agent
+from sandbox.definitions import BUILTIN_AGENTS, Agent, list_agents, load_agent
 from sandbox.errors import AgentError, UnknownAgent
 from sandbox.limits import Limits
 

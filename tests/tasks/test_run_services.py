@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tasks.aggregate import write_tables
 from tasks.wiring.backends import stop_all
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
+from tests.waiting import until
 
 __all__ = ["base_image"]
 
@@ -63,9 +63,9 @@ def llm() -> Iterator[ScriptedLLM]:
     llm = ScriptedLLM()
     listener = serving.listen_tcp("127.0.0.1", None)
     llm.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    served = serving.serve(llm.app(), listener)
-    yield llm
-    serving.run(served.stop())
+    with serving.ServerThread() as thread:
+        thread.serve(llm.app(), listener)
+        yield llm
 
 
 @pytest.fixture
@@ -201,11 +201,11 @@ def test_services_are_back_when_a_killed_orchestrator_is(
     command = [sys.executable, "-c", LOST, store.root, isolation.backend]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as orchestrator:
-        _until(lambda: list(runs.glob("*/home/logs/before")), lambda: orchestrator.poll() is None)
+        until(lambda: list(runs.glob("*/home/logs/before")), may_yet=lambda: orchestrator.poll() is None)
         orchestrator.kill()
     [home] = runs.glob("*/home")
     (home / "tmp" / "dead").touch()
-    _until(lambda: (home / "logs" / "knocked").exists())
+    until(lambda: (home / "logs" / "knocked").exists())
     record = attempt(PATIENT, isolation)
     logs = store.local("runs", "group", "diabetes", 0, "logs")
     assert logs is not None
@@ -213,11 +213,3 @@ def test_services_are_back_when_a_killed_orchestrator_is(
     assert json.loads((logs / "after").read_text()) == {"result": "Submission is valid."}
     assert (logs / "codes").read_text().split() == ["200", "200", "429"]  # a budget of two
     assert record["backend"] == isolation.backend
-
-
-def _until(holds: Callable[[], Any], may_yet: Callable[[], bool] = lambda: True) -> None:
-    give_up = time.monotonic() + 90
-    while not holds():
-        assert may_yet()
-        assert time.monotonic() < give_up
-        time.sleep(0.1)

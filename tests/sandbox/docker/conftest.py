@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.agent import BASE_IMAGE, Agent
 from sandbox.backend import RunHandle, RunResult, RunSpec
+from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
@@ -78,13 +78,13 @@ def run(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> C
         lines: list[str] = []
         handle = docker_backend.start(docker_spec(script, **limits))
         result = docker_backend.wait(handle, lines.append)
-        assert left_of(handle.workdir) == []
+        assert remains_of(handle.workdir) == []
         return Run(handle, result, lines)
 
     return run
 
 
-def left_of(workdir: Path) -> list[str]:
+def remains_of(workdir: Path) -> list[str]:
     """Names of containers and networks of a run."""
     client = connect()
     label = {"label": f"{runs.WORKDIR}={workdir}"}

@@ -14,7 +14,7 @@ import pytest
 from sandbox.backend import RunSpec
 from sandbox.docker import proxy
 from sandbox.docker.backend import DockerBackend
-from sandbox.docker.proxy import allowed
+from sandbox.docker.proxy import is_allowed
 from tests.sandbox.docker.conftest import Run, Waiting
 
 PYTHON = "exec python3 - <<'PYTHON'\n{}\nPYTHON\n"
@@ -219,7 +219,7 @@ def test_the_forwarder_is_all_there_is(run: Callable[..., Run]) -> None:
     ],
 )
 def test_the_list_of_hosts(host: str, answer: bool) -> None:
-    assert allowed(host, ["example.com", ".example.org"]) is answer
+    assert is_allowed(host, ["example.com", ".example.org"]) is answer
 
 
 ASK = """

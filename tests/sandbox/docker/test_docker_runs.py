@@ -11,7 +11,7 @@ import pytest
 from sandbox.backend import Backend, RunSpec
 from sandbox.docker.backend import DockerBackend
 from sandbox.limits import MIB
-from tests.sandbox.docker.conftest import Run, Waiting, left_of
+from tests.sandbox.docker.conftest import Run, Waiting, remains_of
 
 HANDS_IN = 'echo begun\nprintf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 
@@ -151,7 +151,7 @@ def test_a_run_is_stopped(docker_backend: DockerBackend, docker_spec: Callable[.
     waiting.until("begun")
     docker_backend.stop(handle)
     assert waiting.result().status == "cancelled"
-    assert left_of(handle.workdir) == []
+    assert remains_of(handle.workdir) == []
     again = docker_backend.start(spec)
     assert again.attachment == "new"
     docker_backend.close()

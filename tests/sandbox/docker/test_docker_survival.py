@@ -8,19 +8,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sandbox.agent import BASE_IMAGE
 from sandbox.backend import RunSpec
+from sandbox.definitions import BASE_IMAGE
 from sandbox.docker import end_orphans, orphans, runs
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.network import socket_folder
+from sandbox.docker.watch import state
 from sandbox.errors import BackendError, RunLost
 from sandbox.supervision.control import Layout
-from tests.sandbox.docker.conftest import ROOT, Waiting, left_of
+from tests.sandbox.docker.conftest import ROOT, Waiting, remains_of
+from tests.waiting import until
 
 HANDS_IN = 'echo begun >>"$LOGS_DIR/starts"; echo begun; printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 
@@ -42,32 +46,44 @@ def killed(tmp_path: Path) -> Callable[[RunSpec], None]:
     return start_and_kill
 
 
+def container_of(spec: RunSpec) -> Any:
+    container = runs.find(connect(), spec.workdir)
+    assert container is not None
+    return container
+
+
+def age_of(spec: RunSpec) -> float:
+    """Seconds since the agent's container was started."""
+    return (datetime.now(UTC) - state(container_of(spec)).started_at).total_seconds()
+
+
 def test_an_orchestrator_that_was_killed_goes_on(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], killed: Callable
 ) -> None:
-    spec = docker_spec(HANDS_IN + "sleep 4; echo done")
+    spec = docker_spec(HANDS_IN + 'until [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done; echo done')
     killed(spec)
     handle = docker_backend.start(spec)
     assert handle.attachment == "running"
+    (Layout(spec.workdir).home / "submission" / "go").touch()
     lines: list[str] = []
     result = docker_backend.wait(handle, lines.append)
     assert (result.status, lines) == ("completed", ["done"])
     assert (result.logs / "agent.log").read_text() == "begun\ndone\n"
     assert (result.logs / "starts").read_text() == "begun\n"
     assert result.submission is not None
-    assert left_of(handle.workdir) == []
+    assert remains_of(handle.workdir) == []
 
 
 def test_limits_count_from_the_real_start(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], killed: Callable
 ) -> None:
-    spec = docker_spec(HANDS_IN + "sleep 60", time_limit_seconds=6, grace_seconds=0.5)
+    spec = docker_spec(HANDS_IN + 'sleep 3; touch "$LOGS_DIR/later"; sleep 60', time_limit_seconds=6, grace_seconds=0.5)
     killed(spec)
-    time.sleep(3)
+    until((Layout(spec.workdir).home / "logs" / "later").exists)
     began = time.monotonic()
     result = docker_backend.wait(docker_backend.start(spec))
     assert result.status == "timeout"
-    assert 6 <= result.duration_seconds < 12
+    assert 6 <= result.duration_seconds < 30
     assert time.monotonic() - began < result.duration_seconds
 
 
@@ -76,7 +92,7 @@ def test_a_run_that_ended_meanwhile_is_collected(
 ) -> None:
     spec = docker_spec(HANDS_IN)
     killed(spec)
-    time.sleep(1)
+    container_of(spec).wait(timeout=120)
     result = docker_backend.wait(docker_backend.start(spec))
     assert (result.status, (result.logs / "starts").read_text()) == ("completed", "begun\n")
 
@@ -99,8 +115,8 @@ def test_what_nobody_waits_for_is_found_and_ended(
     handle = docker_backend.start(watched)
     waiting = Waiting(docker_backend, handle)
     waiting.until("begun")
-    runs.find(connect(), over.workdir).wait(timeout=60)  # type: ignore[union-attr]
-    time.sleep(1)  # the limit of the late one
+    container_of(over).wait(timeout=120)
+    until(lambda: age_of(late) > late.limits.time_limit_seconds)
 
     found = {orphan.workdir: orphan for orphan in orphans()}
     assert {workdir: found[workdir].reason for workdir in found if workdir.parent == watched.workdir.parent} == {
@@ -115,9 +131,9 @@ def test_what_nobody_waits_for_is_found_and_ended(
     ended = {orphan.workdir for orphan in end_orphans()}
     assert {over.workdir, late.workdir, unknown.workdir} <= ended
     assert not {resumable.workdir, watched.workdir} & ended
-    assert [left_of(spec.workdir) for spec in (over, late, unknown)] == [[], [], []]
-    assert left_of(unknown.workdir.with_name("torn")) == []
-    assert [len(left_of(spec.workdir)) for spec in (resumable, watched)] == [3, 3]
+    assert [remains_of(spec.workdir) for spec in (over, late, unknown)] == [[], [], []]
+    assert remains_of(unknown.workdir.with_name("torn")) == []
+    assert [len(remains_of(spec.workdir)) for spec in (resumable, watched)] == [3, 3]
 
     for spec, status in ((over, "completed"), (late, "timeout")):  # no work is lost
         again = docker_backend.start(spec)
@@ -138,11 +154,11 @@ def test_two_orchestrators_do_not_share_a_run(
     spec = docker_spec(HANDS_IN + "sleep 60")
     handle = docker_backend.start(spec)
     with DockerBackend() as other:
-        for method in (other.start, other.reach):
+        for method in (other.start, other.service_addresses):
             with pytest.raises(BackendError, match="another process waits for run"):
                 method(spec)
     docker_backend.discard(handle)
-    assert left_of(spec.workdir) == []
+    assert remains_of(spec.workdir) == []
 
 
 def test_a_container_removed_by_somebody_else(
@@ -150,7 +166,7 @@ def test_a_container_removed_by_somebody_else(
 ) -> None:
     spec = docker_spec(HANDS_IN + "sleep 60")
     handle = docker_backend.start(spec)
-    runs.find(connect(), spec.workdir).remove(force=True)  # type: ignore[union-attr]
+    container_of(spec).remove(force=True)
     with pytest.raises(RunLost, match="start the run again"):
         docker_backend.wait(handle)
     assert docker_backend.start(spec).attachment == "new"

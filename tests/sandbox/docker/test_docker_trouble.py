@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.agent import Agent, load_agent
 from sandbox.backend import RunSpec
+from sandbox.definitions import Agent, load_agent
 from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.build import build_agent, build_base
-from sandbox.docker.check import check
-from sandbox.docker.containers import options
-from sandbox.docker.engine import EngineGone, connect
+from sandbox.docker.containers import ContainerConfig, options
+from sandbox.docker.engine import EngineUnreachable, connect
 from sandbox.docker.gpus import Gpus
+from sandbox.docker.preflight import check
 from sandbox.errors import BackendError, BuildError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
-from tests.sandbox.docker.conftest import Waiting, left_of
+from tests.sandbox.docker.conftest import Waiting, remains_of
 
 ENGINE = "/var/run/docker.sock"
 
@@ -35,7 +35,7 @@ def one_line(caught: pytest.ExceptionInfo[BackendError]) -> str:
 
 def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    with pytest.raises(EngineGone) as caught:
+    with pytest.raises(EngineUnreachable) as caught:
         DockerBackend()
     assert one_line(caught).startswith("no Docker engine answers (no such file or directory): start it")
 
@@ -78,7 +78,7 @@ def test_a_missing_image(
     spec = replace(docker_spec(""), agent=make_agent("true", image="mlebench-no-such-image"))
     with pytest.raises(BackendError, match="image mlebench-no-such-image of agent 'made' is missing: mlebench build"):
         docker_backend.start(spec)
-    assert left_of(spec.workdir) == []
+    assert remains_of(spec.workdir) == []
     with pytest.raises(BackendError, match="is missing"):
         check(spec.agent, Isolation("docker"))
 
@@ -93,7 +93,7 @@ def test_an_image_that_cannot_run_the_agent(
     with pytest.raises(BackendError) as caught:
         docker_backend.start(spec)
     assert "forwarder" in one_line(caught)
-    assert left_of(spec.workdir) == []
+    assert remains_of(spec.workdir) == []
     connect().images.remove(agent.image_name)
 
 
@@ -120,18 +120,18 @@ def test_no_gpu(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpe
 
 def test_gpus_belong_to_one_run_each() -> None:
     gpus = Gpus(connect(), ["a", "b", "c"])
-    assert gpus.take("one", 2) == ["a", "b"]
-    assert gpus.take("one", 2) == ["a", "b"]
-    waiting = threading.Thread(target=gpus.take, args=("two", 2))
+    assert gpus.acquire("one", 2) == ["a", "b"]
+    assert gpus.acquire("one", 2) == ["a", "b"]
+    waiting = threading.Thread(target=gpus.acquire, args=("two", 2))
     waiting.start()
     waiting.join(0.3)
     assert waiting.is_alive()
-    gpus.give_back("one")
-    waiting.join(10)
+    gpus.release("one")
+    waiting.join(120)
     assert not waiting.is_alive()
-    assert gpus.take("three", 1) == ["c"]
+    assert gpus.acquire("three", 1) == ["c"]
     with pytest.raises(BackendError, match="asks for 4 GPUs, and this machine has 3"):
-        gpus.take("four", 4)
+        gpus.acquire("four", 4)
 
 
 def test_privileged_agents_are_refused_unless_the_operator_insists(
@@ -144,13 +144,10 @@ def test_privileged_agents_are_refused_unless_the_operator_insists(
     # Whether such a container can run is the machine's affair; that it is asked for is ours.
     made = options(
         spec,
-        image=connect().images.get(spec.agent.image_name),
+        ContainerConfig(connect().images.get(spec.agent.image_name), "gateway", ("a", "b")),
         home=spec.workdir,
         command=[],
-        policy="gateway",
         labels={},
-        gpus=["a", "b"],
-        runtime=None,
     )
     assert made["privileged"] is True
     assert made["device_requests"][0]["DeviceIDs"] == ["a", "b"]
@@ -210,7 +207,7 @@ def test_the_engine_goes_away_in_mid_run(
     waiting = Waiting(unlucky, unlucky.start(spec))
     waiting.until("begun")
     close()
-    with pytest.raises(EngineGone, match="the Docker engine does not answer") as caught:
+    with pytest.raises(EngineUnreachable, match="the Docker engine does not answer") as caught:
         waiting.result()
     one_line(caught)
     assert fine.result().status == "completed"

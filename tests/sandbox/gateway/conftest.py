@@ -14,7 +14,7 @@ from common.providers import Provider
 from sandbox.gateway.policy import Budget, GatewayPolicy
 from sandbox.gateway.prices import list_prices
 from sandbox.services.run_services import RECORDS, RunServices
-from sandbox.serving import listen_tcp, run, serve
+from sandbox.serving import ServerThread, listen_tcp
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 
 
@@ -24,9 +24,9 @@ def llm() -> Iterator[ScriptedLLM]:
     llm = ScriptedLLM()
     listener = listen_tcp("127.0.0.1", None)
     llm.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    served = serve(llm.app(), listener)
-    yield llm
-    run(served.stop())
+    with ServerThread() as thread:
+        thread.serve(llm.app(), listener)
+        yield llm
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Gateway:
     http: httpx.Client
 
     @property
-    def journal(self) -> list[dict[str, Any]]:
+    def log(self) -> list[dict[str, Any]]:
         path = self.workdir / RECORDS / "gateway.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,8 +55,25 @@ class ScriptedLLM:
     """Between two events of a stream."""
     report_usage: bool = True
     finished_streams: int = 0
+    open: threading.Event = field(default_factory=threading.Event)
+    """Answers wait for it; see `held`."""
     under_way: int = 0
     most_under_way: int = 0
+
+    def __post_init__(self) -> None:
+        self.open.set()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Let answers wait until `release` is called."""
+        self.open.clear()
+        try:
+            yield
+        finally:
+            self.open.set()
+
+    def release(self) -> None:
+        self.open.set()
 
     def app(self) -> Starlette:
         names = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages")
@@ -76,6 +95,8 @@ class ScriptedLLM:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
+            while not self.open.is_set():
+                await asyncio.sleep(0.01)
             return await self._succeed(request, body)
         finally:
             self.under_way -= 1

@@ -6,15 +6,16 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from sandbox.gateway import budget as ledger
+from sandbox.gateway import budget
 from sandbox.services.run_services import RECORDS
+from tests.waiting import until
 
 
 def test_requests(gateway, llm) -> None:
     gate = gateway(requests=2)
     assert [gate.chat().status_code for _ in range(4)] == [200, 200, 429, 429]
     assert len(llm.requests) == 2
-    assert [record["status"] for record in gate.journal] == ["ok", "ok", "refused", "refused"]
+    assert [record["status"] for record in gate.log] == ["ok", "ok", "refused", "refused"]
     assert gate.services.counts()["gateway_requests"] == 2
 
 
@@ -60,10 +61,12 @@ def test_many_at_once_do_not_slip_through(gateway, llm) -> None:
 
 
 def test_what_is_under_way_counts_with_an_estimate(gateway, llm) -> None:
-    llm.pause = 0.5
     gate = gateway(tokens=1500, concurrent=8)
-    with ThreadPoolExecutor(4) as pool:
-        responses = list(pool.map(lambda _: gate.chat(max_tokens=2000), range(4)))
+    with llm.held(), ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(gate.chat, max_tokens=2000) for _ in range(4)]
+        until(lambda: sum(each.done() for each in asked) == 3)
+        llm.release()
+        responses = [each.result() for each in asked]
     assert sorted(response.status_code for response in responses) == [200, 429, 429, 429]
     waiting = next(response for response in responses if response.status_code == 429)
     assert waiting.headers["x-should-retry"] == "true"
@@ -72,10 +75,12 @@ def test_what_is_under_way_counts_with_an_estimate(gateway, llm) -> None:
 
 
 def test_only_so_many_at_once(gateway, llm) -> None:
-    llm.pause = 0.1
     gate = gateway(concurrent=2)
-    with ThreadPoolExecutor(8) as pool:
-        assert {response.status_code for response in pool.map(lambda _: gate.chat(), range(8))} == {200}
+    with llm.held(), ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(gate.chat) for _ in range(8)]
+        until(lambda: llm.under_way == 2)
+        llm.release()
+        assert {each.result().status_code for each in asked} == {200}
     assert llm.most_under_way == 2
 
 
@@ -107,7 +112,7 @@ def test_a_restart_keeps_address_token_and_budget(gateway) -> None:
 def test_a_run_that_begins_anew_has_its_whole_budget(gateway) -> None:
     gate = gateway(requests=1)
     assert [gate.chat().status_code for _ in range(2)] == [200, 429]
-    gate.services.begin_anew()
+    gate.services.reset_limits()
     assert [gate.chat().status_code for _ in range(2)] == [200, 429]
     gate.services.close()
     again = gateway(requests=1)
@@ -116,10 +121,10 @@ def test_a_run_that_begins_anew_has_its_whole_budget(gateway) -> None:
 
 
 def test_an_agent_that_does_not_listen_fills_no_disk(gateway, monkeypatch) -> None:
-    monkeypatch.setattr(ledger, "REFUSALS_RECORDED", 3)
+    monkeypatch.setattr(budget, "REFUSALS_RECORDED", 3)
     gate = gateway(requests=0)
     assert {gate.chat().status_code for _ in range(5)} == {429}
-    assert len(gate.journal) == 3
+    assert len(gate.log) == 3
 
 
 def test_an_answer_takes_milliseconds(gateway) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -11,6 +10,7 @@ from common.settings import Settings
 from sandbox.gateway.prices import list_prices, price_of
 from tasks.wiring.services import gateway_policy
 from tests.sandbox.gateway.llm import KEY, WORDS
+from tests.waiting import until
 
 # 600 tokens at 2.50, 400 from the cache at 1.25, 50 at 10 dollars a million
 CHAT_COST = (600 * 2.5 + 400 * 1.25 + 50 * 10) / 1e6
@@ -41,7 +41,7 @@ def test_chat(gateway, llm) -> None:
         "messages": [{"role": "user", "content": "Solve it."}],
         "temperature": 0.25,
     }
-    (record,) = gate.journal
+    (record,) = gate.log
     assert record["input_tokens"] == 1000
     assert record["output_tokens"] == 50
     assert record["cached_tokens"] == 400
@@ -70,7 +70,7 @@ def test_messages(gateway, llm) -> None:
     assert seen.headers["x-api-key"] == KEY
     assert "authorization" not in seen.headers
     assert seen.headers["anthropic-version"] == "2023-06-01"
-    (record,) = gate.journal
+    (record,) = gate.log
     assert (record["input_tokens"], record["output_tokens"]) == (1000, 50)
     assert record["cost_usd"] == pytest.approx(MESSAGE_COST)
 
@@ -112,8 +112,8 @@ def test_chat_streams_and_reports_its_usage_to_whom_asked(gateway, llm, asked) -
     assert "\n\n\n" not in response.text
     assert ('"choices": []' in response.text) == bool(asked and asked["include_usage"])
     assert llm.requests[0].body["stream_options"] == {"include_usage": True}
-    assert gate.journal[0]["cost_usd"] == pytest.approx(CHAT_COST)
-    assert not gate.journal[0]["estimated"]
+    assert gate.log[0]["cost_usd"] == pytest.approx(CHAT_COST)
+    assert not gate.log[0]["estimated"]
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
@@ -122,7 +122,7 @@ def test_other_streams(gateway, path: str) -> None:
     body = {"model": "gpt-4o", "stream": True, "input": "Solve it.", "messages": []}
     response = gate.http.post(path, json=body)
     assert text_of(response.text) == "".join(WORDS)
-    (record,) = gate.journal
+    (record,) = gate.log
     assert (record["input_tokens"], record["output_tokens"], record["estimated"]) == (1000, 50, False)
 
 
@@ -144,7 +144,7 @@ def test_without_reported_usage_it_is_estimated(gateway, llm) -> None:
     gate = gateway()
     gate.chat("x" * 4000)
     gate.chat("x" * 4000, stream=True)
-    for record in gate.journal:
+    for record in gate.log:
         assert record["estimated"]
         assert 1000 <= record["input_tokens"] < 1100
         assert record["output_tokens"] > 0
@@ -157,11 +157,8 @@ def test_hanging_up_saves_nothing(gateway, llm) -> None:
     with gate.http.stream("POST", "/v1/chat/completions", json=body) as response:
         next(response.iter_raw())
     gate.http.close()
-    for _ in range(100):
-        if gate.journal:
-            break
-        time.sleep(0.05)
-    assert gate.journal[0]["cost_usd"] == pytest.approx(CHAT_COST)
+    until(lambda: gate.log)
+    assert gate.log[0]["cost_usd"] == pytest.approx(CHAT_COST)
 
 
 def test_prices_are_those_of_the_name_without_its_date() -> None:
@@ -177,11 +174,11 @@ def test_a_model_without_a_price_costs_an_unknown_amount(gateway) -> None:
     gate.chat()
     assert gate.services.counts()["gateway_cost_usd"] == pytest.approx(CHAT_COST)
     gate.chat(model="somebody/llama-3-70b")
-    assert gate.journal[1]["cost_usd"] is None
-    assert gate.journal[1]["input_tokens"] == 1000
+    assert gate.log[1]["cost_usd"] is None
+    assert gate.log[1]["input_tokens"] == 1000
     assert gate.services.counts()["gateway_cost_usd"] is None
     gate.services.close()
-    assert gateway().services.counts()["gateway_cost_usd"] is None  # as the journal has it
+    assert gateway().services.counts()["gateway_cost_usd"] is None  # as the log has it
 
 
 def test_the_operators_prices_come_first(gateway, monkeypatch) -> None:
@@ -192,4 +189,4 @@ def test_the_operators_prices_come_first(gateway, monkeypatch) -> None:
     assert prices["o1"] == list_prices()["o1"]
     gate = gateway(prices=prices)
     gate.chat()
-    assert gate.journal[0]["cost_usd"] == pytest.approx(1.0)
+    assert gate.log[0]["cost_usd"] == pytest.approx(1.0)

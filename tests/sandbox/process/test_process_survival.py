@@ -22,7 +22,7 @@ HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 ORCHESTRATOR = """
 import sys
 from pathlib import Path
-from sandbox.agent import load_agent
+from sandbox.definitions import load_agent
 from sandbox.backend import RunSpec
 from sandbox.limits import Limits
 from sandbox.process.backend import ProcessBackend
@@ -42,7 +42,7 @@ backend.wait(handle, lambda line: print(line, flush=True))
 def orchestrate(spec: RunSpec, end: str = "wait") -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", ORCHESTRATOR, spec.agent.folder, spec.data, spec.workdir, end],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -86,7 +86,7 @@ def test_a_run_that_finished_with_nobody_there_is_found(
         supervisor = psutil.Process(supervisor_of(spec.workdir))
         orchestrator.kill()
     (spec.workdir / "home" / "go").touch()
-    supervisor.wait(30)
+    supervisor.wait(120)
     handle = backend.start(spec)
     assert handle.attachment == "finished"
     assert backend.wait(handle).submission is not None
@@ -98,7 +98,7 @@ def test_an_orchestrator_that_ends_leaves_nothing_running(
 ) -> None:
     spec = make_spec("sleep 1000")
     with orchestrate(spec, end) as orchestrator:
-        orchestrator.wait(30)
+        orchestrator.wait(120)
     assert living(spec.workdir) == []
     outcome = control.read(control.Layout(spec.workdir).outcome, control.Outcome)
     assert outcome is not None
@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_nothing_running(make_spec: Callable[..., RunSpec], living
     with orchestrate(spec) as orchestrator:
         assert first_line(orchestrator) == "waiting"
         orchestrator.send_signal(signal.SIGINT)
-        orchestrator.wait(30)
+        orchestrator.wait(120)
     assert living(spec.workdir) == []
 
 
@@ -143,7 +143,7 @@ def test_both_killed_is_begun_anew_without_what_was_left(
         orchestrator.wait()
         supervisor = psutil.Process(supervisor_of(spec.workdir))
         supervisor.kill()
-        supervisor.wait(30)
+        supervisor.wait(120)
     handle = backend.start(spec)
     assert handle.attachment == "new"
     assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
@@ -154,7 +154,7 @@ def test_killed_while_laying_out_the_world_is_begun_anew(
 ) -> None:
     spec = make_spec(HANDS_IN + 'ls "$DATA_DIR"')
     layout = control.Layout(spec.workdir)
-    for folder in (layout.control, layout.home / "data", layout.collected):
+    for folder in (layout.control, layout.home / "data", layout.harvested):
         folder.mkdir(parents=True)
     (layout.home / "data" / "half").write_text("of a fi")
     result = backend.wait(backend.start(spec))

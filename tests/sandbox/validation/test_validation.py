@@ -17,10 +17,12 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.services.run_services import RECORDS, Reach, RunServices
+from sandbox.backend import ServiceAddresses
+from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
 from sandbox.validation.check import Verdict
 from sandbox.validation.service import ValidationLimits
+from tests.waiting import until
 
 GOOD = b"id,label\n1,0\n2,1\n"
 
@@ -32,12 +34,16 @@ class ScriptedCheck:
         self.seen: list[bytes] = []
         self.closed = 0
         self.pause = 0.0
+        self.open = threading.Event()
+        """Checks wait for it."""
+        self.open.set()
         self.at_once = self.most_at_once = 0
 
     def __call__(self, submission: Path) -> Verdict:
         self.at_once += 1
         self.most_at_once = max(self.at_once, self.most_at_once)
         time.sleep(self.pause)
+        assert self.open.wait(120)
         self.seen.append(submission.read_bytes())
         self.at_once -= 1
         if b"boom" in self.seen[-1]:
@@ -61,7 +67,7 @@ def opened(check: ScriptedCheck, tmp_path: Path) -> Iterator[Callable[..., RunSe
     """Open a validation service; keyword arguments are limits."""
     services: list[RunServices] = []
 
-    def open_(reach: Reach | None = None, **limits: Any) -> RunServices:
+    def open_(reach: ServiceAddresses | None = None, **limits: Any) -> RunServices:
         limits = {"calls_per_minute": 1000, **limits}
         made = RunServices(tmp_path / "run", reach, check=check, validation_limits=ValidationLimits(**limits))
         services.append(made.__enter__())
@@ -76,7 +82,7 @@ def ask(services: RunServices, content: bytes = GOOD, **options: Any) -> httpx.R
     return httpx.post(f"{services.validation_url}/validate", files={"file": content}, timeout=30, **options)
 
 
-def journal(services: RunServices) -> list[dict[str, Any]]:
+def log(services: RunServices) -> list[dict[str, Any]]:
     return [json.loads(line) for line in services.files()["validation.jsonl"].read_text().splitlines()]
 
 
@@ -86,7 +92,7 @@ def test_valid_invalid_and_health(opened, check) -> None:
     assert ask(services).json() == {"result": "Submission is valid."}
     assert ask(services, b"x\n1\n").json() == {"result": "Submission invalid! The submission lacks `id`."}
     assert check.seen == [GOOD, b"x\n1\n"]
-    first, second = journal(services)
+    first, second = log(services)
     assert first.keys() == {"time", "size", "sha256", "verdict", "message", "seconds"}
     assert (first["size"], first["sha256"]) == (len(GOOD), hashlib.sha256(GOOD).hexdigest())
     assert (first["verdict"], second["verdict"]) == ("valid", "invalid")
@@ -108,7 +114,7 @@ def test_answers_come_in_steps_of_time(opened, check) -> None:
     for check.pause in (0.0, 0.2, 0.35):
         for _ in range(3):
             ask(services)
-        quickest.append(min(record["seconds"] for record in journal(services)[-3:]))
+        quickest.append(min(record["seconds"] for record in log(services)[-3:]))
     assert max(quickest) - min(quickest) < 0.15
     assert min(quickest) >= service.STEP_SECONDS
 
@@ -123,7 +129,7 @@ def test_the_number_of_calls_is_limited_and_survives_a_restart(opened) -> None:
     assert [ask(services).status_code for _ in range(2)] == [200, 429]
     assert ask(services).json() == {"error": "Not validated: all 3 validations of this run are used up."}
     assert services.counts()["validation_calls"] == 3
-    services.begin_anew()
+    services.reset_limits()
     assert ask(services).status_code == 200
     services.close()
     services = opened(calls=3)
@@ -136,14 +142,17 @@ def test_the_rate_is_limited(opened) -> None:
     refused = ask(services)
     assert refused.headers["retry-after"] == "20"
     assert refused.json() == {"error": "Not validated: more than 3 validations a minute; ask again in 20 seconds."}
-    assert [record["verdict"] for record in journal(services)] == ["valid"] * 3 + ["refused"] * 2
+    assert [record["verdict"] for record in log(services)] == ["valid"] * 3 + ["refused"] * 2
 
 
 def test_one_at_a_time(opened, check) -> None:
     services = opened()
-    check.pause = 0.3
+    check.open.clear()
     with ThreadPoolExecutor(12) as pool:
-        codes = [response.status_code for response in pool.map(lambda _: ask(services), range(12))]
+        asked = [pool.submit(ask, services) for _ in range(12)]
+        until(lambda: sum(each.done() for each in asked) == 12 - (service.WAITING + 1))
+        check.open.set()
+        codes = [each.result().status_code for each in asked]
     assert check.most_at_once == 1
     assert set(codes) == {200, 429}
     assert codes.count(200) == service.WAITING + 1
@@ -204,10 +213,10 @@ def test_a_client_that_is_slow_or_gone(opened, check, monkeypatch) -> None:
     services = opened()
     host, port = services.validation_url.removeprefix("http://").split(":")
     head = b"POST /validate HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-    with socket.create_connection((host, int(port)), timeout=10) as slow:
+    with socket.create_connection((host, int(port)), timeout=60) as slow:
         slow.sendall(head + b"Content-Length: 1000\r\n\r\n--b\r\n")
         assert b" 400 " in slow.recv(1000)
-    with socket.create_connection((host, int(port)), timeout=10) as gone:
+    with socket.create_connection((host, int(port)), timeout=60) as gone:
         gone.sendall(head + b"Content-Length: 1000\r\n\r\n--b\r\n")
     assert ask(services).status_code == 200
     assert check.seen == [GOOD]
@@ -229,7 +238,7 @@ def test_by_unix_socket(opened, tmp_path: Path) -> None:
     folder = tmp_path / "sockets"
     folder.mkdir()
     for _ in range(2):  # the second time there is a stale one
-        services = opened(Reach(folder, "http://services:5000", "http://services:8000"))
+        services = opened(ServiceAddresses(folder, "http://services:5000", "http://services:8000"))
         assert services.validation_url == "http://services:5000"
         assert (folder / "validation.sock").stat().st_mode & 0o777 == 0o666
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(folder / "validation.sock"))) as client:
@@ -269,7 +278,7 @@ def test_the_script(opened, check, tmp_path: Path, make_spec, with_curl: bool) -
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["/bin/sh", str(script), *arguments]
-        return subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        return subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path, timeout=120)
 
     odd = tmp_path / 'my, "odd"; name=1.csv'
     odd.write_bytes(GOOD)
@@ -287,7 +296,7 @@ def test_the_script(opened, check, tmp_path: Path, make_spec, with_curl: bool) -
 
 def test_closing_ends_a_question_under_way(opened, check) -> None:
     services = opened()
-    check.pause = 1.0
+    check.open.clear()
     problems: list[Exception] = []
 
     def question() -> None:
@@ -298,12 +307,14 @@ def test_closing_ends_a_question_under_way(opened, check) -> None:
 
     thread = threading.Thread(target=question)
     thread.start()
-    time.sleep(0.3)
+    until(lambda: check.at_once == 1)
     began = time.monotonic()
     services.close()
-    thread.join(10)
-    assert time.monotonic() - began < 6
+    thread.join(60)
+    assert time.monotonic() - began < 60
     assert not thread.is_alive()
+    assert check.seen == []  # the check has not been waited for
+    check.open.set()
 
 
 def test_form_parts_are_bounded_apart_from_the_file(opened) -> None:

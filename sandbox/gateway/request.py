@@ -1,4 +1,4 @@
-"""An agent's request, read with care: what is passed on is exactly what was looked at."""
+"""Parse and check an agent's request. What is sent to the provider is exactly what was checked."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from sandbox.gateway.dialects import Problem
 BODY_SECONDS = 120.0
 MODEL_CHARACTERS = 200
 OUTPUT_TOKENS = 4096
-"""Counted for a request under way that sets no limit of its own."""
+"""Estimate for a request under way that sets no limit."""
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "max_tokens_to_sample")
 _OWN_TOOLS = {
     "openai": ("function", "custom", "local_shell", "apply_patch"),
     "anthropic": ("custom", "bash_", "text_editor_", "computer_", "memory_"),
 }
-"""Beginnings of the types of tools that the agent runs itself."""
+"""Prefixes of the types of tools that the agent runs itself."""
 _PARTS = frozenset({"image_url", "input_image", "input_file", "file", "image", "document"})
 _ADDRESSES = frozenset({"url", "image_url", "file_url"})
 
 
-class Refused(Exception):
-    """A request that is not passed on; `problem` is how it is told."""
+class RequestRejected(Exception):
+    """A request that is not sent to a provider; `problem` selects the error that the agent gets."""
 
     def __init__(self, problem: Problem, message: str) -> None:
         super().__init__(message)
@@ -36,49 +36,50 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
-    """A request that may be passed on."""
+class CompletionRequest:
+    """A request that passed the checks."""
 
     body: dict[str, Any]
     model: str
     stream: bool
     bytes: int
-    """Size as it came."""
+    """Size of the original body."""
 
     @property
     def output_tokens(self) -> int:
-        """How many tokens the answer may have, as far as the request tells."""
+        """Maximum number of output tokens that the request asks for, or an estimate."""
         limits = (self.body.get(name) for name in _OUTPUT_LIMITS)
         stated = [limit for limit in limits if isinstance(limit, int) and limit > 0]
         return max(stated, default=OUTPUT_TOKENS)
 
 
-async def read_question(request: Request, api: Api, most_bytes: int, *, hosted_tools: bool) -> Question:
+async def read_request(request: Request, api: Api, max_bytes: int, *, hosted_tools: bool) -> CompletionRequest:
     """Read and check a request's JSON body.
 
     Raises:
-        Refused: too large, too slow, no JSON object, no model, or something asked for that is not allowed.
+        RequestRejected: the body is too large, too slow or no JSON object, it names no model, or it asks for something
+            that is not allowed.
     """
-    content = await _read(request, most_bytes)
+    content = await _read(request, max_bytes)
     try:
         body = json.loads(content, parse_constant=_no_constant)
         json.dumps(body, allow_nan=False)
     except (ValueError, RecursionError):
-        raise Refused("request", "the request's body is not valid JSON") from None
+        raise RequestRejected("request", "the request's body is not valid JSON") from None
     if not isinstance(body, dict):
-        raise Refused("request", "the request's body must be a JSON object")
+        raise RequestRejected("request", "the request's body must be a JSON object")
     model = body.get("model")
     if not isinstance(model, str) or not 0 < len(model) <= MODEL_CHARACTERS or not model.isprintable():
-        raise Refused("request", "the request must name a model")
+        raise RequestRejected("request", "the request must name a model")
     if body.get("background"):
-        raise Refused("request", "background responses are not available here: ask without `background`")
+        raise RequestRejected("request", "background responses are not available here: ask without `background`")
     if not hosted_tools and (what := hosted_tool(api, body)):
-        raise Refused("request", f"{what} is not available here: models may not reach the internet for you")
-    return Question(body, model, body.get("stream") is True, len(content))
+        raise RequestRejected("request", f"{what} is not available here: models may not reach the internet for you")
+    return CompletionRequest(body, model, body.get("stream") is True, len(content))
 
 
 def hosted_tool(api: Api, body: dict[str, Any]) -> str | None:
-    """What in a request has the provider itself search, fetch or run something; None if there is nothing."""
+    """The part of a request that makes the provider itself search, fetch or run something; None if there is none."""
     for name in ("web_search_options", "mcp_servers", "container", "plugins"):
         if body.get(name):
             return f"`{name}`"
@@ -93,7 +94,7 @@ def hosted_tool(api: Api, body: dict[str, Any]) -> str | None:
 
 
 def _fetches(value: Any, part: bool = False) -> bool:
-    """Whether content names an address for the provider to fetch."""
+    """Whether content contains a URL that the provider would fetch."""
     if isinstance(value, list):
         return any(_fetches(each, part) for each in value)
     if not isinstance(value, dict):
@@ -107,20 +108,20 @@ def _fetches(value: Any, part: bool = False) -> bool:
     return False
 
 
-async def _read(request: Request, most_bytes: int) -> bytes:
-    complaint = f"the request is larger than {size(most_bytes)}"
+async def _read(request: Request, max_bytes: int) -> bytes:
+    message = f"the request is larger than {size(max_bytes)}"
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:20]) > most_bytes:
-        raise Refused("too_large", complaint)
+    if declared.isdecimal() and int(declared[:20]) > max_bytes:
+        raise RequestRejected("too_large", message)
     content = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 content += chunk
-                if len(content) > most_bytes:
-                    raise Refused("too_large", complaint)
+                if len(content) > max_bytes:
+                    raise RequestRejected("too_large", message)
     except TimeoutError:
-        raise Refused("request", f"the request did not arrive within {BODY_SECONDS:g} seconds") from None
+        raise RequestRejected("request", f"the request did not arrive within {BODY_SECONDS:g} seconds") from None
     return bytes(content)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.limits import Limits
-from sandbox.supervision.harvest import collect
+from sandbox.supervision.harvest import harvest
 from sandbox.supervision.output import CappedLog
 
 LIMITS = Limits(submission_bytes=1000, collected_bytes=1000, collected_files=5)
@@ -25,7 +25,7 @@ def home(tmp_path: Path) -> Path:
 
 def gather(home: Path) -> tuple[bool, str, Path]:
     target = home.parent / "collected"
-    has_submission, notes = collect(home, home.parent / "output", target, LIMITS)
+    has_submission, notes = harvest(home, home.parent / "output", target, LIMITS)
     assert not any(path.is_symlink() for path in target.rglob("*"))
     return has_submission, "; ".join(notes), target
 

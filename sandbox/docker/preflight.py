@@ -1,22 +1,22 @@
-"""Whether an agent can run in a container here, asked before anything is prepared."""
+"""Check that an agent can run in a container on this machine, before anything is prepared."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from sandbox.agent import Agent
+from sandbox.definitions import Agent
 from sandbox.docker.containers import check_runtime, find_image
 from sandbox.docker.engine import connect
 from sandbox.docker.gpus import check_count
-from sandbox.docker.proxy import allowed as reachable
+from sandbox.docker.proxy import is_allowed
 from sandbox.errors import BackendError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
 
 
 def check(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
-    """Raise `BackendError` with the first thing that is missing: the operator's word, engine, runtime, image, GPUs."""
+    """Raise `BackendError` for the first thing that is missing: permission, engine, runtime, image or GPUs."""
     refuse_privileged(agent, allowed=isolation.allow_privileged)
-    refused = [host for host in agent.hosts if not reachable(host, allowed_hosts)]
+    refused = [host for host in agent.hosts if not is_allowed(host, allowed_hosts)]
     if isolation.network == "allowlist" and refused:
         raise BackendError(
             f"agent {agent.name!r} wants to reach {', '.join(refused)}: add to MLEBENCH_ALLOWED_HOSTS what it may"
@@ -28,7 +28,7 @@ def check(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = (
 
 
 def refuse_privileged(agent: Agent, *, allowed: bool) -> None:
-    """Raise `PrivilegedAgentRefused` unless it needs no privileged container, or may have one."""
+    """Raise `PrivilegedAgentRefused` if the agent needs a privileged container and the operator does not allow that."""
     if agent.privileged and not allowed:
         raise PrivilegedAgentRefused(
             f"agent {agent.name!r} wants a privileged container, which can take over this machine: "

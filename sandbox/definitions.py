@@ -1,4 +1,4 @@
-"""Agents are folders: ``agent.yaml`` says what it is and wants, ``start.sh`` starts it, the rest is its own."""
+"""Definitions of agents. An agent is a folder with ``agent.yaml``, a start file, and whatever else it needs."""
 
 from __future__ import annotations
 
@@ -24,51 +24,54 @@ IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_c
 
 
 class Agent(BaseModel):
-    """One agent, as its ``agent.yaml`` describes it. Unknown fields are errors."""
+    """One agent, as defined by its ``agent.yaml``. Unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(
         pattern=r"^[a-z0-9][a-z0-9._-]*$",
-        description="Same as the folder's name; appears in run ids, tables and reports.",
+        description="The folder's name; appears in run ids, tables and reports.",
     )
     description: str = Field(min_length=1, description="One sentence for `mlebench agents`.")
     trusted: bool = Field(
         default=False,
-        description="Whether it may run without isolation (process backend): only for code you would run yourself.",
+        description="Whether it may run without isolation (process backend). Only for code you would run yourself.",
     )
     start: str = Field(
-        default="start.sh", description="File in the folder that is started, with bash unless it is executable."
+        default="start.sh",
+        description="File in the folder that starts the agent, run with bash unless it is executable.",
     )
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
         default_factory=dict,
-        description="Environment variables for the agent. Those of its world (DATA_DIR, HOME, ...) cannot be changed.",
+        description="Environment variables for the agent. Those that describe its world (HOME, ...) are fixed.",
     )
     kwargs: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")], bool | int | float | str] = Field(
         default_factory=dict, description="Arguments of the start file."
     )
     kwargs_type: Literal["argparse", "omegaconf"] = Field(
-        default="argparse", description="How they are written: `--name value`, or `name=value`."
+        default="argparse", description="Style of the arguments: `--name value`, or `name=value`."
     )
     image: str | None = Field(
         default=None,
         min_length=1,
-        description="Image of its container. Default: the one `mlebench build` makes of its Dockerfile, else the base.",
+        description="Container image. Default: built from its Dockerfile by `mlebench build`, or the base image.",
     )
     network: Literal["none", "gateway", "allowlist", "open"] = Field(
-        default="gateway", description="What it would like to reach. What it may is the operator's choice (--network)."
+        default="gateway",
+        description="Network access the agent asks for. The operator decides (--network).",
     )
     hosts: list[str] = Field(
-        default_factory=list, description="Hosts it would like to reach under the policy `allowlist`."
+        default_factory=list, description="Hosts that the agent asks for under the policy `allowlist`."
     )
     privileged: bool = Field(
-        default=False, description="Needs a container that can take over the machine; refused unless accepted."
+        default=False,
+        description="Needs a privileged container, which can take over the machine. Refused unless allowed.",
     )
     limits: Limits = Field(
-        default_factory=Limits, description="What a run may use; the operator's settings override them."
+        default_factory=Limits, description="Resource limits of a run; the operator's settings override them."
     )
-    variant: str | None = Field(default=None, exclude=True, description="Chosen by `NAME@VARIANT`. Not written.")
-    folder: Path = Field(exclude=True, description="Where the agent was loaded from. Not written in the file.")
+    variant: str | None = Field(default=None, exclude=True, description="Chosen by `NAME@VARIANT`; not in the file.")
+    folder: Path = Field(exclude=True, description="The folder the agent was loaded from; not a field of the file.")
 
     @field_validator("start")
     @classmethod
@@ -79,24 +82,24 @@ class Agent(BaseModel):
 
     @property
     def full_name(self) -> str:
-        """Name with variant, as in tables: ``aide@dev``."""
+        """Name and variant, as in tables: ``aide@dev``."""
         return f"{self.name}@{self.variant}" if self.variant else self.name
 
     @property
     def image_name(self) -> str:
-        """The image it runs in."""
+        """The container image that the agent runs in."""
         own = f"mlebench-agent-{self.name}" if (self.folder / DOCKERFILE).is_file() else BASE_IMAGE
         return self.image or own
 
     def arguments(self) -> list[str]:
-        """Arguments of the start file, as ``kwargs`` says."""
+        """The arguments of the start file, made of ``kwargs``."""
         texts = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in self.kwargs.items()}
         if self.kwargs_type == "omegaconf":
             return [f"{name}={text}" for name, text in texts.items()]
         return [part for name, text in texts.items() for part in (f"--{name}", text)]
 
     def files(self) -> Iterator[Path]:
-        """The agent's files, relative to its folder, sorted; no caches of tools, nothing below links to folders."""
+        """The agent's files relative to its folder, sorted, without caches. Links to folders are not followed."""
         found = []
         for root, folders, names in os.walk(self.folder):
             folders[:] = [name for name in folders if name not in IGNORED]
@@ -108,7 +111,7 @@ class Agent(BaseModel):
         yield from sorted(found)
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the variant and the agent's files (names, executable bits, contents); part of cache keys."""
+        """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys."""
         digest = hashlib.sha256(self.variant.encode() if self.variant else b"")
         for relative in self.files():
             path = self.folder / relative
@@ -118,7 +121,7 @@ class Agent(BaseModel):
 
 
 def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
-    """Names of the agents in ``extra_dirs`` and of those that ship with the package, sorted.
+    """Names of the agents in ``extra_dirs`` and of the agents that ship with the package, sorted.
 
     Args:
         extra_dirs: folders that contain agent folders, or are one.
@@ -135,12 +138,12 @@ def variants_of(agent: Agent) -> list[str]:
 def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) -> Agent:
     """Find and validate an agent.
 
-    An agent outside ``extra_dirs`` and the package is never trusted, whatever its ``agent.yaml`` says.
+    Outside ``extra_dirs`` and the package, ``trusted`` in ``agent.yaml`` is ignored.
 
     Args:
-        name_or_path: a name, or the path of an agent's folder anywhere, either with ``@VARIANT`` (a name also with
-            ``/VARIANT``). A name is looked up in ``extra_dirs`` first, so
-            an agent of one's own can replace one that ships with the package.
+        name_or_path: a name or the path of an agent's folder, optionally with ``@VARIANT`` (a name also with
+            ``/VARIANT``). Names are looked up in ``extra_dirs`` first, so that your own agent can replace one that
+            ships with the package.
         extra_dirs: folders that contain agent folders, or are one.
 
     Raises:
@@ -157,7 +160,7 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     looks_like_path = isinstance(name_or_path, Path) or os.sep in text or text in (".", "..")
     if looks_like_path and Path(text).expanduser().is_dir():
         agent = _read(Path(text).expanduser().resolve(), variant)
-        # Trust is the operator's to give: a folder from anywhere cannot claim it for itself.
+        # The operator decides whom to trust, so a folder from anywhere cannot declare itself trusted.
         return agent if agent.folder in folders.values() else agent.model_copy(update={"trusted": False})
     close = difflib.get_close_matches(text, folders, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
@@ -167,12 +170,12 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
 
 
 def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
-    """Agent folders by name; those of earlier directories hide later ones."""
+    """Agent folders by name; earlier directories take precedence."""
     found: dict[str, Path] = {}
     for directory in [*map(Path, extra_dirs), BUILTIN_AGENTS]:
         directory = directory.expanduser()
         if not directory.is_dir():
-            raise AgentError(f"agent directory {directory} does not exist: mend the setting that names it")
+            raise AgentError(f"agent directory {directory} does not exist: correct the setting that names it")
         candidates = [directory] if (directory / DEFINITION).is_file() else sorted(directory.iterdir())
         for folder in candidates:
             if (folder / DEFINITION).is_file():
@@ -202,7 +205,7 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
         fields = variants.apply(fields, variant)
         agent = Agent(**{"name": folder.name, **fields, "folder": folder, "variant": variant})
     except ValidationError as error:
-        raise AgentError(f"{path}: {'; '.join(_in_words(item) for item in error.errors())}") from None
+        raise AgentError(f"{path}: {'; '.join(_message(item) for item in error.errors())}") from None
     except TypeError:
         raise AgentError(f"{path}: field names must be words") from None
     except ValueError as error:
@@ -214,7 +217,7 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
     return agent
 
 
-def _in_words(item: Any) -> str:
+def _message(item: Any) -> str:
     where = ".".join(str(part) for part in item["loc"]) or "agent"
     if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{where}: unknown field"

@@ -1,21 +1,21 @@
-"""The check behind the validation service: the competition's grader in a process of its own, started when needed."""
+"""The check behind the validation service: the competition's grader in a process of its own, started on demand."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from grading.grade import Grade
 from grading.workers import IsolatedGrader
-from sandbox.validation.check import GraderCheck, Verdict
+from sandbox.validation.check import OnDemandCheck, Verdict
+from tasks.wiring.services import grader_verdict
 from tests.prepared import Prepared, PreparedCompetitions
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -31,31 +31,30 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 @pytest.fixture
-def check(digits: Prepared, opened: list[str]) -> Iterator[GraderCheck]:
+def check(digits: Prepared, opened: list[str]) -> Iterator[OnDemandCheck]:
     @contextmanager
-    def grader() -> Iterator[IsolatedGrader]:
+    def grader() -> Iterator[Callable[[Path], Verdict]]:
         opened.append("opened")
         with IsolatedGrader(digits.competition, digits.path) as grader:
-            yield grader
+            yield partial(grader_verdict, grader)
         opened.append("closed")
 
-    check = GraderCheck(grader, idle_seconds=0.5)
+    check = OnDemandCheck(grader, idle_seconds=0.5)
     yield check
     check.close()
 
 
-def test_it_starts_when_asked_and_ends_when_idle(check: GraderCheck, opened: list[str], digits: Prepared) -> None:
+def test_it_starts_when_asked_and_ends_when_idle(check: OnDemandCheck, opened: list[str], digits: Prepared) -> None:
     assert opened == []
     sample = digits.path / digits.competition.facts.files.sample_submission
     assert [check(sample), check(sample)] == [Verdict("valid")] * 2
     assert opened == ["opened"]
-    time.sleep(1.0)
-    assert opened == ["opened", "closed"]
+    until(lambda: opened == ["opened", "closed"])
     assert check(sample) == Verdict("valid")
     assert opened == ["opened", "closed", "opened"]
 
 
-def test_what_is_wrong_is_said_in_the_graders_words(check: GraderCheck, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_in_the_graders_words(check: OnDemandCheck, tmp_path: Path) -> None:
     file = tmp_path / "submission.csv"
     file.write_text("a,b\n1,2\n")
     verdict = check(file)
@@ -67,37 +66,37 @@ def test_what_is_wrong_is_said_in_the_graders_words(check: GraderCheck, tmp_path
 
 
 def test_closing_does_not_wait_for_a_long_grading(tmp_path: Path) -> None:
-    class Slow:
-        def grade(self, _submission: Path) -> Grade:
-            time.sleep(3)
-            raise OSError("nobody hears")
+    entered, release, closed = (threading.Event() for _ in range(3))
 
-    closed = threading.Event()
+    def slow(_submission: Path) -> Verdict:
+        entered.set()
+        assert release.wait(120)
+        raise OSError("nobody hears")
 
     @contextmanager
-    def grader() -> Iterator[Any]:
-        yield Slow()
+    def grader() -> Iterator[Callable[[Path], Verdict]]:
+        yield slow
         closed.set()
 
-    check = GraderCheck(grader)
+    check = OnDemandCheck(grader)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(check, tmp_path / "submission.csv")
-        time.sleep(0.2)
-        began = time.monotonic()
+        assert entered.wait(120)
         check.close()
-        assert time.monotonic() - began < 2
+        assert not asked.done()
         assert not closed.is_set()
+        release.set()
         assert isinstance(asked.exception(), OSError)
-    assert closed.wait(5)
+    assert closed.wait(120)
 
 
 def test_a_grader_that_cannot_be_had_is_our_fault(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     @contextmanager
-    def grader() -> Iterator[IsolatedGrader]:
+    def grader() -> Iterator[Callable[[Path], Verdict]]:
         raise OSError("the store with the answers is away")
         yield
 
-    check = GraderCheck(grader)
+    check = OnDemandCheck(grader)
     with pytest.raises(OSError, match="away"):
         check(tmp_path / "submission.csv")
     check.close()

@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 from sklearn import datasets, metrics
 
-from sandbox.agent import BUILTIN_AGENTS, load_agent
 from sandbox.backend import RunSpec
+from sandbox.definitions import BUILTIN_AGENTS, load_agent
 from sandbox.process.backend import ProcessBackend
 
 Attempt = Callable[..., tuple[pd.DataFrame, str]]

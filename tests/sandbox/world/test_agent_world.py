@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 from common.units import duration, size
-from sandbox.agent import Agent
 from sandbox.backend import Allowance, RunSpec
+from sandbox.definitions import Agent
 from sandbox.errors import BackendError
 from sandbox.world import files
 from sandbox.world.files import bytes_on_disk, copy_data, remove_tree
@@ -76,11 +77,15 @@ def test_a_pipe_among_the_data_is_refused(spec: RunSpec, tmp_path: Path) -> None
         lay_out(spec, tmp_path / "home")
 
 
+def _unsupported(*_arguments: object) -> None:
+    raise OSError(errno.EOPNOTSUPP, "not supported")
+
+
 def test_large_data_are_linked_only_where_read_only_and_allowed(
     spec: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "COPY_BYTES", 1)
-    monkeypatch.setattr(files, "_clone", lambda source, target: False)
+    monkeypatch.setattr("fcntl.ioctl", _unsupported)  # a file system that cannot clone
     (spec.data / "description.md").chmod(0o444)
     for name, may_link in (("linked", True), ("copied", False)):
         copy_data(spec.data, tmp_path / name, may_link=may_link)

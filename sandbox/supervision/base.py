@@ -1,0 +1,124 @@
+"""What both backends share: which runs are open and how they are closed, identities, handles and results."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from datetime import datetime
+from typing import Self
+
+from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec
+from sandbox.errors import BackendError
+from sandbox.supervision import control
+from sandbox.world.files import remove_tree
+
+
+class SupervisingBackend(ABC):
+    """Base class of the backends.
+
+    The end of a ``with`` block, ``close`` and the normal end of Python stop the runs that are still open. SIGKILL does
+    not, and the next ``start`` finds them again.
+    """
+
+    name: str
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._closed = False
+        self._owner = os.getpid()
+        atexit.register(self.close)  # global by nature: the only hook for the normal end of a process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def start(self, spec: RunSpec) -> RunHandle:
+        """Make sure that the run exists; see ``Backend.start``."""
+        self._check(spec)
+        layout = control.Layout(spec.workdir.absolute())
+        try:
+            layout.workdir.mkdir(parents=True, exist_ok=True)
+            return self._start(spec, layout)
+        except OSError as error:
+            raise BackendError(
+                f"run {spec.run_id} cannot be started in {layout.workdir}: {error.strerror or error}"
+            ) from error
+
+    def close(self) -> None:
+        """Stop every run that is not known to have ended; afterwards ``start`` refuses. From any thread."""
+        with self._mutex:
+            self._closed = True
+        atexit.unregister(self.close)
+        if os.getpid() == self._owner:  # a forked copy of the orchestrator has no runs
+            self._stop_open_runs()
+
+    def _check_open(self) -> None:
+        """Raise `BackendError` if the backend is closed; called with the mutex held."""
+        if self._closed:
+            raise BackendError("the backend is closed: no run can be started")
+
+    def _handle(self, spec: RunSpec, layout: control.Layout, reference: str, attachment: Attachment) -> RunHandle:
+        offset = layout.log.stat().st_size if attachment != "new" and layout.log.exists() else 0
+        return RunHandle(
+            run_id=spec.run_id,
+            workdir=layout.workdir,
+            backend=self.name,
+            reference=reference,
+            attachment=attachment,
+            log=layout.log,
+            log_offset=offset,
+        )
+
+    @abstractmethod
+    def _check(self, spec: RunSpec) -> None:
+        """Raise `BackendError` if the backend may not run this agent."""
+
+    @abstractmethod
+    def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
+        """Start the run, or find it, in an existing work directory."""
+
+    @abstractmethod
+    def _stop_open_runs(self) -> None:
+        """Stop the runs that are not known to have ended, all at once, as each may take its grace period."""
+
+
+def read_task(spec: RunSpec, layout: control.Layout) -> control.Task | None:
+    """The task of an earlier start of the run. Raises `BackendError` if another run has the work directory."""
+    task = control.read(layout.task, control.Task)
+    if task and task.run_id != spec.run_id:
+        raise BackendError(f"{layout.workdir} belongs to run {task.run_id}: give every run a work directory of its own")
+    return task
+
+
+def identity(spec: RunSpec, *more: str) -> str:
+    """A hash of everything that makes a run the same run at its next start."""
+    parts = (spec.competition_id, str(spec.seed), spec.agent.name, spec.agent.fingerprint(), *more)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def clear(layout: control.Layout) -> None:
+    """Remove the files of an earlier start of the run."""
+    for folder in (layout.control, layout.harvested, layout.home, layout.snapshots):
+        remove_tree(folder)
+
+
+def result(layout: control.Layout, outcome: control.Outcome, image: str | None = None) -> RunResult:
+    """The result of a run that has ended."""
+    return RunResult(
+        status=outcome.status,
+        message=outcome.message,
+        exit_code=outcome.exit_code,
+        started_at=datetime.fromisoformat(outcome.started_at),
+        finished_at=datetime.fromisoformat(outcome.finished_at),
+        duration_seconds=outcome.duration_seconds,
+        submission=layout.harvested / "submission.csv" if outcome.has_submission else None,
+        logs=layout.harvested / "logs",
+        code=layout.harvested / "code",
+        snapshots=layout.snapshots,
+        image=image,
+    )

@@ -1,0 +1,103 @@
+"""Why a run ended, in both backends: status, message, and the outcome that is written."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from common.units import duration, size
+from sandbox.errors import BackendError
+from sandbox.limits import Limits
+from sandbox.supervision import control
+from sandbox.supervision.harvest import harvest
+from sandbox.world.files import remove_tree
+
+if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
+    from sandbox.backend import Status
+
+
+@dataclass(frozen=True)
+class EndReason:
+    """Why a run did not simply complete."""
+
+    status: Status
+    message: str
+
+
+CANCELLED = EndReason("cancelled", "stopped by the user")
+
+
+def time_limit(limits: Limits) -> EndReason:
+    """The run took longer than its time limit."""
+    return EndReason("timeout", f"the time limit of {duration(limits.time_limit_seconds)} was reached")
+
+
+def disk_limit(limits: Limits) -> EndReason:
+    """The run has more on disk than its limit, or failed because the disk limit left no room."""
+    return EndReason("disk", f"more on disk than the limit of {size(limits.disk_bytes or 0)}")
+
+
+def memory_limit(limits: Limits) -> EndReason:
+    """The run's processes together use more memory than its limit."""
+    return EndReason("memory", f"more memory than the limit of {size(limits.memory_bytes or 0)}")
+
+
+def process_limit(limits: Limits) -> EndReason:
+    """The run has more processes than its limit."""
+    return EndReason("processes", f"more than {limits.processes} processes at once")
+
+
+def crash(exit_code: int) -> EndReason:
+    """The agent ended by itself with an exit code other than 0.
+
+    A negative code is the signal that killed the start script; 128 and more is how shells and container engines report
+    the signal that killed a program.
+    """
+    if exit_code < 0:
+        hint = " (the machine may have run out of memory)" if -exit_code == signal.SIGKILL else ""
+        return EndReason("crashed", f"the agent was ended by {_name(-exit_code) or f'signal {-exit_code}'}{hint}")
+    name = f" ({_name(exit_code - 128)})" if _name(exit_code - 128) else ""
+    return EndReason("crashed", f"the agent ended with exit code {exit_code}{name}; the end of agent.log may say why")
+
+
+def _name(number: int) -> str | None:
+    return signal.Signals(number).name if number in set(signal.Signals) else None
+
+
+@dataclass(frozen=True)
+class End:
+    """What a backend knows of the end of a run, before the agent's files are harvested."""
+
+    reason: EndReason | None
+    """None if the agent completed."""
+    exit_code: int | None
+    """None if the run was ended from outside."""
+    started_at: datetime
+    finished_at: datetime
+    seconds: float
+    notes: tuple[str, ...] = ()
+    """Further messages for the user."""
+
+
+def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcome:
+    """Harvest the agent's files, write the outcome, and remove the agent's home; its processes must have ended."""
+    with contextlib.suppress(BackendError):  # scratch files first: they may be what filled the disk
+        remove_tree(layout.home / "tmp")
+    has_submission, notes = harvest(layout.home, layout.log, layout.harvested, limits)
+    messages = [*([end.reason.message] if end.reason else []), *notes, *end.notes]
+    outcome = control.Outcome(
+        status=end.reason.status if end.reason else "completed",
+        message="; ".join(messages) or None,
+        exit_code=end.exit_code,
+        started_at=end.started_at.isoformat(),
+        finished_at=end.finished_at.isoformat(),
+        duration_seconds=end.seconds,
+        has_submission=has_submission,
+    )
+    control.write(layout.outcome, outcome)
+    with contextlib.suppress(BackendError):  # perhaps files of another user; the next start reports them
+        remove_tree(layout.home)
+    return outcome

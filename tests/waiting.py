@@ -1,0 +1,17 @@
+"""Waiting for events of other threads and processes, with a bound that holds on a busy machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def until(holds: Callable[[], Any], seconds: float = 120.0, may_yet: Callable[[], bool] = lambda: True) -> Any:
+    """Wait until `holds` returns something true, and return that; fail after `seconds`, or once `may_yet` is false."""
+    give_up = time.monotonic() + seconds
+    while not (value := holds()):
+        assert may_yet(), "what was waited for can no longer happen"
+        assert time.monotonic() < give_up, f"what was waited for did not happen within {seconds:g} seconds"
+        time.sleep(0.02)
+    return value
