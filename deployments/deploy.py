@@ -90,7 +90,7 @@ def automation(recover: UUID) -> AutomationCore:
     from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, ResourceSpecification
     from prefect.settings import get_current_settings
 
-    from flows.zombies import BEATS, HEARTBEAT
+    from flows.diagnosis.zombies import BEATS, HEARTBEAT
 
     beat = get_current_settings().flows.heartbeat_frequency or 180
     trigger = EventTrigger(

@@ -8,7 +8,7 @@ from prefect import Task, flow
 
 from common.progress import tell
 from common.settings import get_settings
-from flows.outcome import Outcome, outcome_of
+from flows.watching.outcome import Outcome, outcome_of
 from tasks.familiarity import familiarity
 from tasks.plagiarism import plagiarism
 from tasks.violations import violations

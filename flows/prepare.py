@@ -10,8 +10,8 @@ from prefect.futures import PrefectFuture
 from common.progress import tell
 from common.settings import get_settings
 from competitions.editions import Edition
-from flows.naming import parameters, selection_name
-from flows.outcome import Outcome, finish, outcome_of
+from flows.watching.naming import parameters, selection_name
+from flows.watching.outcome import Outcome, finish, outcome_of
 from storage.datasets.cluster import cluster
 from storage.datasets.prepared import is_prepared
 from storage.store import Store

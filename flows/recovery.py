@@ -1,4 +1,4 @@
-"""The flow that an automation starts when a flow run has fallen silent: see `flows.zombies`."""
+"""The flow that an automation starts when a flow run has fallen silent: see `flows.diagnosis.zombies`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 from prefect.settings import get_current_settings
 
-from flows import zombies
+from flows.diagnosis import zombies
 
 
 @flow(name="recovery", flow_run_name="recovery")

@@ -12,6 +12,7 @@ from prefect import task
 from prefect.tasks import exponential_backoff
 
 from common.progress import tell
+from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
 from storage.datasets.prepared import is_prepared
@@ -43,7 +44,7 @@ def download(
     def waiting(reason: str) -> None:
         tell(competition_id, "waiting", reason)
 
-    with slot("downloads"), lease(place, f"download/{competition_id}", on_wait=waiting):
+    with slot("downloads", get_settings().downloads), lease(place, f"download/{competition_id}", on_wait=waiting):
         competition = registry.get(competition_id)
         source = source_for(competition, Path(raw_dir) if raw_dir else None)
         tell(competition_id, "download", source.name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from prefect import task
 from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
+from common.errors import UserError
 from common.progress import tell
 from common.settings import get_settings
 from competitions import registry
@@ -21,11 +24,53 @@ from storage.datasets.prepared import committed_key, held_part
 from storage.keys import content_key
 from storage.runs.paths import RUN
 from storage.store import Store
-from tasks.agent_run import run_row
-from tasks.wiring.figures import chosen_thresholds
+from tasks.wiring.requests import Attempt, GradeRequest, run_name
 from tasks.wiring.snapshots import store_snapshots
+from tasks.wiring.thresholds import chosen_thresholds
 
 GRADE = "grade.json"
+
+
+def grade_request(attempt: Attempt) -> GradeRequest:
+    """The grading of an attempt with the stored leaderboard, in the edition of its request."""
+    request = attempt.request
+    return GradeRequest(
+        store=request.store,
+        run_group=request.run_group,
+        competition_id=attempt.competition_id,
+        seed=attempt.seed,
+        edition=request.edition,
+        key=grade_key(attempt.competition_id, attempt.key, request.edition),
+    )
+
+
+def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
+    """The grading of each finished run of a group, in the edition that the run was made for."""
+    for url in store.glob(f"runs/{run_group}/*/*/{RUN}"):
+        run = store.read_json(url) or {}
+        name, seed, edition = run["competition_id"], run["seed"], run["edition"]
+        try:
+            board = chosen_thresholds(store, registry.get(name).facts, leaderboard).leaderboard
+        except UserError as error:
+            yield Ungradable(run_name(name, seed), str(error))
+            continue
+        yield GradeRequest(
+            store=store.root,
+            run_group=run_group,
+            competition_id=name,
+            seed=seed,
+            edition=edition,
+            key=grade_key(name, run["key"], edition, board),
+            leaderboard=leaderboard,
+        )
+
+
+@dataclass(frozen=True)
+class Ungradable:
+    """A run that cannot be graded, and why."""
+
+    name: str
+    reason: str
 
 
 def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: str = STORED) -> str:
@@ -34,43 +79,47 @@ def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: 
     return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition, *other)
 
 
-def finished_grade(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> dict[str, Any] | None:
-    """The row of `tables/grades` that is in the store under `key`; None if the run has still to be graded."""
-    record: dict[str, Any] | None = store.read_json(store.run(run_group, competition_id, seed) + f"/{GRADE}")
-    # A grading that failed is our bug; it is tried again.
-    return record if record is not None and record["key"] == key and record["outcome"] != "failed" else None
+def finished_grade(request: GradeRequest) -> dict[str, Any] | None:
+    """The record of a grading that was done already, under the same key; None if the run has still to be graded."""
+    store = Store(request.store)
+    url = store.run(request.run_group, request.competition_id, request.seed)
+    record: dict[str, Any] | None = store.read_json(f"{url}/{GRADE}")
+    # A grading that failed is our bug, so it is tried again.
+    return record if record is not None and record["key"] == request.key and record["outcome"] != "failed" else None
 
 
-def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    store, where = (
-        Store(parameters["store"]),
-        [parameters[name] for name in ("run_group", "competition_id", "seed", "key")],
-    )
-    return f"{context.task.name}-{where[-1]}" if finished_grade(store, *where) else None
+def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+    """A cached result counts only while the store has the grade that it stands for."""
+    request: GradeRequest = parameters["request"]
+    return f"grade-{request.key}" if finished_grade(request) else None
 
 
-@task(name="grade", task_run_name="grade {competition_id} seed {seed}", persist_result=True, cache_key_fn=_cache_key)
-def grade(
-    competition_id: str,
-    seed: int,
-    run_group: str,
-    store: str,
-    edition: Edition,
-    key: str,
-    leaderboard: Leaderboard = STORED,
-) -> str:
-    """Grade the submission that the run left; returns the outcome."""
-    place = Store(store)
-    url = place.run(run_group, competition_id, seed)
-    record = grade_run(place, place.read_json(f"{url}/{RUN}") or {}, url, edition, leaderboard)
+@task(
+    name="grade",
+    task_run_name="grade {request.competition_id} seed {request.seed}",
+    persist_result=True,
+    cache_key_fn=_cache_key,
+)
+def grade(request: GradeRequest) -> str:
+    """Grade a run; see `grade_run`. Logs what a grader's own failure was."""
+    record = grade_run(request)
     if record["detail"]:
         get_run_logger().error("%s", record["detail"])
-    place.write_json(f"{url}/{GRADE}", {**record, "key": key})
-    tell(run_row(run_group, competition_id, seed), "graded", record["message"] or f"score {record['score']}")
     return str(record["outcome"])
 
 
-def grade_run(
+def grade_run(request: GradeRequest) -> dict[str, Any]:
+    """Grade the submission that a run left, and write the grade record beside the run's; returns the record."""
+    place = Store(request.store)
+    url = place.run(request.run_group, request.competition_id, request.seed)
+    run = place.read_json(f"{url}/{RUN}") or {}
+    record = {**grade_submission(place, run, url, request.edition, request.leaderboard), "key": request.key}
+    place.write_json(f"{url}/{GRADE}", record)
+    tell(request.name, "graded", record["message"] or f"score {record['score']}")
+    return record
+
+
+def grade_submission(
     place: Store, run: dict[str, Any], url: str, edition: Edition, leaderboard: Leaderboard = STORED
 ) -> dict[str, Any]:
     """Grade the submission below `url` that the recorded `run` left: a row of `tables/grades`, and `detail`.
@@ -104,8 +153,3 @@ def grade_run(
         category=competition.facts.category,
     )
     return {**graded.to_row(), "detail": result.detail}
-
-
-def prepared_key_of(store: Store, edition: Edition, competition_id: str) -> str:
-    """The key of the dataset in the store; empty if it is not prepared (the run will then say so)."""
-    return committed_key(store, edition, competition_id) or ""

@@ -10,7 +10,7 @@ from prefect.context import TaskRunContext
 from prefect.tasks import exponential_backoff
 
 from common.progress import tell
-from common.settings import params_of
+from common.settings import get_settings, params_of
 from competitions import registry
 from competitions.editions import Edition
 from storage.datasets.cluster import DaskExecutor
@@ -52,7 +52,10 @@ def split(competition_id: str, store: str, edition: Edition, dask_address: str, 
     def waiting(reason: str) -> None:
         tell(competition_id, "waiting", reason)
 
-    with slot("preparations"), lease(place, prepare_lease(competition_id, edition), on_wait=waiting) as mine:
+    with (
+        slot("preparations", get_settings().preparations),
+        lease(place, prepare_lease(competition_id, edition), on_wait=waiting) as mine,
+    ):
         assert mine is not None
         if committed_key(place, edition, competition_id) == key:
             return key

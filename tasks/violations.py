@@ -20,6 +20,7 @@ from storage.runs.texts import StoredRun, code_of, logs_of, note_examination, ru
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
+from tasks.wiring.services import gateway_policy
 
 IDS = 200_000
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
@@ -55,11 +56,12 @@ def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = 
     What a model said of a run is kept beside the tables and not asked again while texts, model and questions are the
     same. Raises `ModelError` if the configured model cannot be asked.
     """
-    runs, model_name = runs_of(store, run_group), get_settings().integrity_model
+    settings = get_settings()
+    runs, model_name = runs_of(store, run_group), settings.integrity_model
     rows: list[dict[str, Any]] = []
     readings: list[Reading] = []
     with contextlib.ExitStack() as stack:
-        model = stack.enter_context(language_model(model_name)) if model_name else None
+        model = stack.enter_context(language_model(model_name, gateway_policy(settings))) if model_name else None
         for run in runs:
             tell(run.name)
             code, logs = code_of(store, run), logs_of(store, run)

@@ -12,7 +12,7 @@ import click
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
-from flows.commands.options import edition_option, selected
+from flows.commands.options import EDITION, Selection
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     help="A prepared dataset (with public/ and private/) to be checked as it is, instead of a download.",
 )
 @click.option("--params", metavar="JSON", help="Parameters of prepare.py that a smaller download needs.")
-@edition_option
+@EDITION.named("edition", default="v1")
 def command(
     ids: tuple[str, ...],
     split: str | None,
@@ -51,7 +51,7 @@ def command(
     """
     if not ids and not split:
         raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")
-    chosen = selected(ids, split, lite=False, everything=False, listed=None)
+    chosen = Selection(competitions=ids, split=split).ids()
     if (raw or prepared or params) and len(chosen) != 1:
         raise UserError("--raw, --prepared and --params go with one competition")
     overrides = _parameters(params)

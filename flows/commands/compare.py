@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +25,8 @@ _SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", 
 @click.argument("a")
 @click.argument("b")
 @click.option("--everything", is_flag=True, help="Also list the competitions in which nothing changed.")
-@store_option
-def command(a: str, b: str, everything: bool, store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     """Compare run group B with A: what changed in which competition, and the mean paired differences.
 
     Seeds of a competition are averaged, then competitions are paired. Intervals are 95 %: Student's t on the paired
@@ -37,7 +36,7 @@ def command(a: str, b: str, everything: bool, store: str | None, data_dir: Path 
     from grading.compare import compare
     from storage.tables import write_frame
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     found = compare(_grades(place, a), _grades(place, b))
     if found.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -19,8 +17,8 @@ from flows.commands.refresh import refresh_report
 @click.option(
     "--kernels", type=click.IntRange(0), default=5, show_default=True, help="Pulled notebooks read of a competition."
 )
-@store_option
-def command(run_group: str, model: str | None, kernels: int, store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(run_group: str, model: str | None, kernels: int, storage: StoreOptions) -> None:
     """Measure how familiar a model is with the competitions of RUN_GROUP, and whether its scores go with that.
 
     Familiarity is the mean probability that the model gives to the tokens of a competition's description and
@@ -34,7 +32,7 @@ def command(run_group: str, model: str | None, kernels: int, store: str | None, 
     model = model or get_settings().familiarity_model
     if model is None:
         raise click.UsageError("which model? give --model, or set MLEBENCH_FAMILIARITY_MODEL")
-    place = open_store(store, data_dir)
+    place = storage.open()
     tell = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
     rows, found = find_familiarity(place, run_group, model, kernels, tell)
     for row in rows:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from flows.commands.options import open_store, quiet_prefect, raw_directory, selected, selection, store_option
+from flows.commands.options import Selection, StoreOptions, quiet_prefect, raw_directory, takes
 
 if TYPE_CHECKING:
-    from flows.health import Finding
+    from flows.diagnosis.health import Finding
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 @click.command("doctor")
-@selection
+@takes(selection=Selection)
 @click.option("--raw-dir", type=click.Path(path_type=Path), help="Downloads that are there already.")
 @click.option(
     "--fix",
@@ -32,9 +32,9 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
     metavar="SECONDS",
     help="A flow run without a sign of life for so long has no process. Default: three times its usual distance.",
 )
-@store_option
+@takes(storage=StoreOptions)
 def command(
-    raw_dir: Path | None, fix: bool, silent_for: float | None, store: str | None, data_dir: Path | None, **which: Any
+    selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
     """Look, before hours of work, whether all is there: store, space, access, memory, Docker, Dask, Prefect, versions.
 
@@ -43,10 +43,10 @@ def command(
     """
     quiet_prefect()
     from common.settings import get_settings
-    from flows import health, leftovers
+    from flows.diagnosis import health, leftovers
 
-    ids = selected(**which) if any(which.values()) else selected((), None, lite=True, everything=False, listed=None)
-    place, settings = open_store(store, data_dir), get_settings()
+    ids = (selection or Selection(lite=True)).ids()
+    place, settings = storage.open(), get_settings()
     raw = raw_directory(raw_dir)
     silence = None if silent_for is None else timedelta(seconds=silent_for)
     findings = [

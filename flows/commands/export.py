@@ -9,7 +9,7 @@ import click
 
 from common.errors import UserError
 from competitions.editions import EDITIONS
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("export")
@@ -22,9 +22,13 @@ from flows.commands.options import open_store, store_option
 )
 @click.option("--by-seed", is_flag=True, help="One report a seed, as the public leaderboard asks for.")
 @click.option("--edition", type=click.Choice(EDITIONS), help="For a group that is graded in both.")
-@store_option
+@takes(storage=StoreOptions)
 def command(
-    run_group: str, output_dir: Path, by_seed: bool, edition: str | None, store: str | None, data_dir: Path | None
+    run_group: str,
+    output_dir: Path,
+    by_seed: bool,
+    edition: str | None,
+    storage: StoreOptions,
 ) -> None:
     """Write the published grading report (`<time>_grading_report.json`) of RUN_GROUP.
 
@@ -35,7 +39,7 @@ def command(
     from storage.tables import read_table
     from tasks.report import reports_of
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     grades = read_table(place, "grades", [run_group])
     if not len(grades):
         raise UserError(f"no graded runs of group {run_group!r} in {place.root}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from competitions.editions import EDITIONS
 from flows.commands.du import size
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("gc")
@@ -18,9 +17,14 @@ from flows.commands.options import open_store, store_option
 @click.option("--orphans", is_flag=True, help="Incomplete datasets, downloads and uploads that nobody works on.")
 @click.option("--cache", "copies", is_flag=True, help="Local copies of prepared data.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only say what would go.")
-@store_option
+@takes(storage=StoreOptions)
 def command(
-    raw: bool, edition: Any, orphans: bool, copies: bool, dry: bool, store: str | None, data_dir: Path | None
+    raw: bool,
+    edition: Any,
+    orphans: bool,
+    copies: bool,
+    dry: bool,
+    storage: StoreOptions,
 ) -> int:
     """Remove what is not needed any more, and say how much space that gives.
 
@@ -32,7 +36,7 @@ def command(
     from storage.cache import Cache
     from storage.upkeep import gc as collect
 
-    place, settings = open_store(store, data_dir), get_settings()
+    place, settings = storage.open(), get_settings()
     found = collect.everything(place) if raw or edition or orphans else []
     steps = []
     if edition:

@@ -14,7 +14,7 @@ from common.errors import UserError, one_line
 from competitions import registry
 from competitions.editions import EDITIONS
 from competitions.errors import UnknownCompetition
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 
 if TYPE_CHECKING:
     from grading.report import CompetitionReport
@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 @click.option(
     "--edition", type=click.Choice(EDITIONS), default="v1", show_default=True, help="What they were graded as."
 )
-@store_option
+@takes(storage=StoreOptions)
 def command(
-    files: tuple[Path, ...], run_group: str, agent: str | None, edition: str, store: str | None, data_dir: Path | None
+    files: tuple[Path, ...],
+    run_group: str,
+    agent: str | None,
+    edition: str,
+    storage: StoreOptions,
 ) -> None:
     """Take published grading reports FILES into the tables as run group NAME, to be compared with our own.
 
@@ -43,7 +47,7 @@ def command(
     from tasks.report import write_report
 
     reports = [(path, _read(path)) for path in files]
-    place = open_store(store, data_dir)
+    place = storage.open()
     if place.glob(f"runs/{check_run_group(run_group)}/*/*/*.json"):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()

@@ -10,7 +10,7 @@ import click
 
 from common.errors import UserError
 from flows.commands.ls import readable
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from flows.commands.show import run_url
 from sandbox.process import processes
 from sandbox.supervision import control
@@ -24,8 +24,8 @@ _CHUNK = 1 << 20
 @click.command("logs")
 @click.argument("run", metavar="RUN")
 @click.option("-f", "--follow", is_flag=True, help="Go on with a run that is still going until it ends.")
-@store_option
-def command(run: str, follow: bool, store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(run: str, follow: bool, storage: StoreOptions) -> None:
     """What the agent of a run, GROUP/COMPETITION/SEED, printed.
 
     A finished run's log is read from the store. The log of one that is still going lies on the machine where the agent
@@ -33,7 +33,7 @@ def command(run: str, follow: bool, store: str | None, data_dir: Path | None) ->
     """
     from common.settings import get_settings
 
-    place = readable(open_store(store, data_dir))
+    place = readable(storage.open())
     url = run_url(place, run)
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:

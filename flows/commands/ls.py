@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from flows.judged import judged
 from storage.store import Store
 
@@ -16,13 +14,13 @@ _RUN = "run.json"
 
 @click.command("ls")
 @click.argument("run_group", required=False)
-@store_option
-def command(run_group: str | None, store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(run_group: str | None, storage: StoreOptions) -> None:
     """What the store holds: run groups, or the runs of RUN_GROUP.
 
     From the runs' own records, so that a group that is still going shows what is finished of it.
     """
-    place = readable(open_store(store, data_dir))
+    place = readable(storage.open())
     lines = _runs(place, run_group) if run_group else _groups(place)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from flows.commands.submissions import Line
 from storage.store import Store
 
@@ -31,7 +31,7 @@ from storage.store import Store
 )
 @click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="With --metadata: below a run.")
 @click.option("--rel-code-path", default="code/train.py", show_default=True, help="With --metadata: below a run.")
-@store_option
+@takes(storage=StoreOptions)
 def command(
     run_group: str | None,
     metadata: Path | None,
@@ -39,8 +39,7 @@ def command(
     copy_to: Path | None,
     rel_log_path: str,
     rel_code_path: str,
-    store: str | None,
-    data_dir: Path | None,
+    storage: StoreOptions,
 ) -> None:
     """Write what `grade` reads, for every run of RUN_GROUP or of a published run folder.
 
@@ -51,7 +50,7 @@ def command(
     if metadata:
         lines = list(_published(metadata, rel_log_path, rel_code_path))
     else:
-        place = open_store(store, data_dir)
+        place = storage.open()
         lines = list(_recorded(place, str(run_group), copy_to))
         if not lines:
             raise UserError(f"no finished runs of group {run_group!r} in {place.root}")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -15,8 +13,8 @@ from flows.commands.refresh import refresh_report
 @click.option(
     "--against", multiple=True, metavar="GROUP", help="Only these groups' runs, besides notebooks. Default: all others."
 )
-@store_option
-def command(run_group: str, against: tuple[str, ...], store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> None:
     """Compare the code of RUN_GROUP with public notebooks (`mlebench kernels`) and with other agents' runs.
 
     Prints what is 60 % similar or more, side by side in the report; all pairs go to tables/plagiarism.
@@ -28,7 +26,7 @@ def command(run_group: str, against: tuple[str, ...], store: str | None, data_di
     from storage.sources.kaggle.kernels import read_index
     from tasks.plagiarism import find_plagiarism
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     runs = runs_of(place, run_group)
     rows = find_plagiarism(place, run_group, against)
     for row in rows:

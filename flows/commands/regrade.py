@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
 from competitions.editions import EDITIONS
-from flows.commands.options import leaderboard_option, open_store, quiet_prefect, store_option
+from flows.commands.options import LEADERBOARD, StoreOptions, quiet_prefect, takes
 
 if TYPE_CHECKING:
     from grading.medals import Leaderboard
@@ -20,15 +19,14 @@ if TYPE_CHECKING:
 @click.argument("run_group")
 @click.option("--edition", type=click.Choice(EDITIONS), help="Grade as this edition. Default: that of the runs.")
 @click.option("--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP as it is and write this group.")
-@leaderboard_option
-@store_option
+@LEADERBOARD.named("leaderboard", default="stored")
+@takes(storage=StoreOptions)
 def command(
     run_group: str,
     edition: Any,
     new_group: str | None,
     leaderboard: Any,
-    store: str | None,
-    data_dir: Path | None,
+    storage: StoreOptions,
 ) -> int:
     """Grade the submissions of RUN_GROUP again, with the graders as they are now; no agent runs.
 
@@ -40,7 +38,7 @@ def command(
     from tasks.aggregate import write_tables
     from tasks.report import write_report
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     records = place.glob(f"runs/{run_group}/*/*/run.json")
     if not records:
         raise UserError(f"no runs of group {run_group!r} in {place.root}")
@@ -75,7 +73,7 @@ def _regrade(
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Grade one run again; returns the record before, if there was one, and after."""
     from storage.runs.paths import RUN
-    from tasks.grade import GRADE, grade_key, grade_run
+    from tasks.grade import GRADE, grade_key, grade_submission
 
     run = store.read_json(f"{folder}/{RUN}") or {}
     source = run.get("submission_from") or folder
@@ -84,7 +82,7 @@ def _regrade(
     target = store.run(group, run["competition_id"], run["seed"])
     if target != folder:
         run = {**run, "run_group": group, "edition": chosen, "submission_from": source}
-    graded = grade_run(store, run, source, chosen, leaderboard)
+    graded = grade_submission(store, run, source, chosen, leaderboard)
     if target != folder:
         store.write_json(f"{target}/{RUN}", run)
     key = grade_key(run["competition_id"], run["key"], chosen, graded["leaderboard"])

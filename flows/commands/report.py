@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("report")
@@ -32,14 +31,13 @@ from flows.commands.options import open_store, store_option
     metavar="NAME",
     help="Count all competitions of this split, and as ungraded those never run. Default: what each group ran.",
 )
-@store_option
+@takes(storage=StoreOptions)
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,
     interval: Any,
     split: str | None,
-    store: str | None,
-    data_dir: Path | None,
+    storage: StoreOptions,
 ) -> None:
     """Write the report of one or several RUN_GROUPS, side by side, from the tables in the store.
 
@@ -48,7 +46,7 @@ def command(
     from storage.tables import read_table
     from tasks.report import write_aggregates, write_report
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
         if not len(read_table(place, "grades", [group])):

@@ -14,15 +14,15 @@ import click
 from flows.commands.options import quiet_prefect
 
 if TYPE_CHECKING:
-    from flows.outcome import Outcome
+    from flows.watching.outcome import Outcome
 
 
 def run_flow(title: str, flow: Callable[[], Any]) -> int:
     """Run `flow` under the board and print what became of each piece of work; returns the exit code."""
     quiet_prefect()
     end_orphaned_servers()
-    from flows.board import board
-    from flows.outcome import PartlyFailed
+    from flows.watching.board import board
+    from flows.watching.outcome import PartlyFailed
 
     with _interruptible():
         try:

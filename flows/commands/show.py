@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
 from flows.commands.ls import readable
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from flows.judged import judged
 from storage.store import Store
 
@@ -37,10 +35,10 @@ def run_url(store: Store, run: str) -> str:
 
 @click.command("show")
 @click.argument("run", metavar="RUN")
-@store_option
-def command(run: str, store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(run: str, storage: StoreOptions) -> None:
     """One run, GROUP/COMPETITION/SEED: how it ended, its grade, and the files it left with their sizes."""
-    place = readable(open_store(store, data_dir))
+    place = readable(storage.open())
     url = run_url(place, run)
     record = place.read_json(f"{url}/run.json")
     if record is None:

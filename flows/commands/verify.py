@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("verify")
 @click.argument("run_group")
-@store_option
-def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
+@takes(storage=StoreOptions)
+def command(run_group: str, storage: StoreOptions) -> int:
     """Check the evidence ledger of every run of RUN_GROUP against what the store holds.
 
     Each run's ledger is recomputed entry by entry, and every file that it vouches for is read again. With
@@ -22,7 +20,7 @@ def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
     from common.settings import get_settings
     from storage.runs.evidence.seal import verify_group
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     results = verify_group(place, run_group)
     if not results:
         raise UserError(f"no runs of group {run_group!r} in {place.root}")

@@ -10,9 +10,8 @@ from typing import Any
 
 from common.errors import UserError
 from common.jsonlines import parse
-from common.settings import get_settings
+from sandbox.gateway.policy import GatewayPolicy
 from sandbox.services.run_services import RECORDS, RunServices
-from tasks.wiring.services import gateway_policy
 
 ANSWER_TOKENS = 2000
 _SECONDS = 600.0
@@ -71,13 +70,12 @@ class LanguageModel:
 
 
 @contextmanager
-def language_model(name: str, api: str | None = None) -> Iterator[LanguageModel]:
+def language_model(name: str, policy: GatewayPolicy, api: str | None = None) -> Iterator[LanguageModel]:
     """A model that one of the providers in the settings serves, for a while.
 
     The limits on language models hold for all that is asked meanwhile together. Raises `ModelError` if no provider
     serves it.
     """
-    policy = gateway_policy(get_settings())
     spoken = [each for each in ("openai", "anthropic") if api in (None, each)]
     served = next((each for each in spoken if policy.provider_for(each, name)), None)  # type: ignore[arg-type]
     if served is None:

@@ -1,12 +1,13 @@
-"""The services beside a run, as the settings want them."""
+"""The services beside a run, validation and the LLM gateway, configured from the settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.settings import Settings, get_settings
+from common.settings import Settings
 from competitions import registry
 from competitions.editions import Edition
 from sandbox.backend import Backend, RunSpec
@@ -18,15 +19,14 @@ if TYPE_CHECKING:
     from sandbox.gateway.policy import GatewayPolicy
 
 READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
-"""Of one validation; a submission that takes longer is told so, or that it could not be checked."""
+"""Timeouts of a validation: of reading the submission, and of grading it."""
 
 
-def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition) -> RunServices:
-    """The services of a run that is about to start or goes on; open them before the run."""
+def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition, settings: Settings) -> RunServices:
+    """The services of a run that is about to start or continues; open them before the run."""
     from sandbox.validation.check import GraderCheck
     from sandbox.validation.service import ValidationLimits
 
-    settings = get_settings()
     reach: Reach = runner.reach(spec) if hasattr(runner, "reach") else Reach()
     limits = ValidationLimits(
         calls=settings.validation_calls,
@@ -36,19 +36,21 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition)
     return RunServices(
         spec.workdir,
         reach,
-        check=GraderCheck(lambda: _grader(spec.competition_id, store, edition)) if limits.calls else None,
+        check=GraderCheck(lambda: _grader(spec.competition_id, store, edition, settings.scratch))
+        if limits.calls
+        else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
     )
 
 
 def _may_ask(runner: Backend) -> bool:
-    """Whether the operator's choice of network lets a run reach the gateway."""
+    """Whether the network policy allows a run to reach the gateway."""
     return getattr(runner, "policy", None) != "none"
 
 
 def gateway_policy(settings: Settings) -> GatewayPolicy:
-    """What the settings let a run ask of language models."""
+    """Providers, prices and budget of the gateway, from the settings."""
     from sandbox.gateway.policy import Budget, GatewayPolicy
     from sandbox.gateway.prices import list_prices
 
@@ -62,14 +64,14 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 
 
 @contextmanager
-def _grader(competition_id: str, store: Store, edition: Edition) -> Iterator[IsolatedGrader]:
-    """A grader of this run's own: no other run waits for what this one sends."""
+def _grader(competition_id: str, store: Store, edition: Edition, scratch: Path) -> Iterator[IsolatedGrader]:
+    """A grader for this run alone, so that no run waits for the validations of another."""
     from grading.workers import GradingLimits, IsolatedGrader
     from storage.datasets.prepared import held_part
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
     with (
-        held_part(store, competition_id, edition, "private", get_settings().scratch) as prepared,
+        held_part(store, competition_id, edition, "private", scratch) as prepared,
         IsolatedGrader(registry.get(competition_id), prepared, edition, limits=limits) as grader,
     ):
         yield grader

@@ -13,8 +13,8 @@ from common.progress import Event
 from common.settings import get_settings
 from competitions import registry
 from flows import health
-from flows.board import Board
 from flows.cli import cli
+from flows.watching.board import Board
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
 from storage.datasets.materialise import materialise

@@ -12,6 +12,7 @@ import pytest
 from flows.cli import main
 from sandbox.isolation import Isolation
 from storage.store import Store
+from tasks.wiring.requests import RunRequest
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,8 +27,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Store:
     silent.mkdir()
     (silent / "agent.yaml").write_text("name: silent\ndescription: leaves nothing\ntrusted: true\n")
     (silent / "start.sh").write_text("#!/bin/bash\nprintf 'gave up \\xff early'\nexit 3\n")
-    full_benchmark(["diabetes"], "dummy", "good", place.root)
-    full_benchmark(["diabetes"], str(silent), "bad", place.root, isolation=Isolation(allow_untrusted=True))
+    full_benchmark(["diabetes"], RunRequest(agent="dummy", run_group="good", store=place.root))
+    full_benchmark(
+        ["diabetes"],
+        RunRequest(agent=str(silent), run_group="bad", store=place.root, isolation=Isolation(allow_untrusted=True)),
+    )
     return place
 
 

@@ -14,7 +14,6 @@ it makes the same calls with the same credentials and hands over the streaming r
     source       the download source: into a folder (partial files survive) or straight into an object store
     access       may this account download it? without downloading
     leaderboard  teams and scores, kept as a table
-    figures      thresholds and percentiles of it, compared with the stored ones, and to grade with
     kernels, notebook, pages
 """
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from datetime import timedelta
 
-from flows.health import Finding
+from flows.diagnosis.health import Finding
 
 _REMEDY = "mlebench doctor --fix"
 
@@ -21,7 +21,7 @@ def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iter
     if not _server():
         yield Finding("flow runs", "ok", "no Prefect server is set that could remember any")
         return
-    from flows import zombies
+    from flows.diagnosis import zombies
 
     found = zombies.find(silence)
     done = zombies.resolve(found) if fix else {}
@@ -41,7 +41,7 @@ def check_slots(fix: bool = False) -> Iterator[Finding]:
     """Concurrency slots of deployments that no flow run uses: they keep others waiting. Fixed: given back."""
     if not _server():
         return
-    from flows import zombies
+    from flows.diagnosis import zombies
 
     first = zombies.leaks()
     # Between asking for the slots and for the runs one may have ended; what leaks does so twice.
