@@ -7,7 +7,7 @@ from typing import Any
 from prefect import flow
 from prefect.futures import PrefectFuture
 
-from common.progress import tell
+from common import progress
 from flows.grading import Work, finish_group, outcomes_of, submit_grade
 from flows.integrity import integrity
 from flows.watching.naming import request_name
@@ -31,11 +31,11 @@ def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
     for attempt in (each for name in competition_ids for each in attempts_of(request, name)):
         made: list[PrefectFuture[Any]] = []
         if finished_run(attempt) is None:
-            tell(attempt.name, "queued")
+            progress.report(attempt.name, "queued")
             made = [agent_run.submit(attempt)]
         work[attempt.name] = submit_grade(grade_request(attempt), after=made)
         if isinstance(work[attempt.name], Outcome):
-            tell(attempt.name, "reused", "already run and graded")
+            progress.report(attempt.name, "reused", "already run and graded")
     outcomes = outcomes_of(work)
     if request.examine and place.glob(f"runs/{request.run_group}/*/*/{RUN}"):
         outcomes |= {each.what: each for each in integrity(request.run_group, place.root)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from prefect.futures import PrefectFuture
 
-from common.progress import tell
+from common import progress
 from flows.watching.artifacts import show_group
 from flows.watching.outcome import Outcome, finish, outcome_of
 from storage.store import Store
@@ -35,7 +35,7 @@ def outcomes_of(work: Mapping[str, Work]) -> dict[str, Outcome]:
         outcome = each if isinstance(each, Outcome) else _outcome(name, each)
         outcomes[name] = outcome
         if outcome.result != "done":  # the grade task has reported the others
-            tell(name, outcome.result, outcome.message)
+            progress.report(name, outcome.result, outcome.message)
     return outcomes
 
 

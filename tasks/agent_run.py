@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from prefect import task
-from prefect.context import TaskRunContext
 
+from common import progress
 from common.machine import provenance
-from common.progress import tell
 from common.settings import get_settings
 from competitions import registry
 from sandbox.agent import load_agent
@@ -26,6 +25,7 @@ from storage.runs.evidence.seal import seal
 from storage.runs.paths import RUN
 from storage.store import Store
 from tasks.wiring.backends import backend
+from tasks.wiring.caching import while_stored
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.services import run_services
 from tasks.wiring.slots import slot
@@ -75,10 +75,8 @@ def finished_run(attempt: Attempt) -> dict[str, Any] | None:
     return record if record is not None and record["key"] == attempt.key else None
 
 
-def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    """A cached result counts only while the store has the run that it stands for."""
-    attempt: Attempt = parameters["attempt"]
-    return f"agent-run-{attempt.key}" if finished_run(attempt) else None
+def _stored_key(attempt: Attempt) -> str | None:
+    return attempt.key if finished_run(attempt) else None
 
 
 def _name(parameters: dict[str, Any]) -> str:
@@ -92,7 +90,7 @@ def _name(parameters: dict[str, Any]) -> str:
     name="agent-run",
     task_run_name=_name,  # type: ignore[arg-type]  # its protocol asks for more than it uses
     persist_result=True,
-    cache_key_fn=_cache_key,
+    cache_key_fn=while_stored(_stored_key),
 )
 def agent_run(attempt: Attempt) -> str:
     """Make an attempt; see `run_agent`."""
@@ -108,7 +106,7 @@ def run_agent(attempt: Attempt) -> str:
     record = finished_run(attempt)
     if record is not None:
         return str(record["status"])
-    tell(attempt.name, "waiting")
+    progress.report(attempt.name, "waiting")
     settings, place = get_settings(), Store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
@@ -160,11 +158,11 @@ def _folder(attempt: Attempt, store: Store) -> str:
 def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, attempt: Attempt) -> RunResult:
     request, row = attempt.request, attempt.name
     handle = _start(runner, spec, services)
-    tell(row, "running", "found running" if handle.attachment == "running" else "")
+    progress.report(row, "running", "found running" if handle.attachment == "running" else "")
     try:
-        result = runner.wait(handle, on_log=lambda line: tell(row, "running", line.strip()[:100]))
+        result = runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost:
-        tell(row, "running", "supervisor lost; starting anew")
+        progress.report(row, "running", "supervisor lost; starting anew")
         handle = _start(runner, spec, services)
         result = runner.wait(handle)
     services.close()  # its logs are complete now

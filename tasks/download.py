@@ -11,7 +11,7 @@ from pathlib import Path
 from prefect import task
 from prefect.tasks import exponential_backoff
 
-from common.progress import tell
+from common import progress
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
@@ -35,6 +35,13 @@ from tasks.wiring.slots import slot
 def download(
     competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
 ) -> str:
+    """Fetch the archive of a competition; see `download_archive`."""
+    return download_archive(competition_id, store, raw_dir, verify, edition)
+
+
+def download_archive(
+    competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
+) -> str:
     """Fetch the archive if the store has no complete one; returns its hash.
 
     Another process that does so already is waited for; it may also have prepared the dataset and removed the archive.
@@ -42,12 +49,12 @@ def download(
     place = Store(store)
 
     def waiting(reason: str) -> None:
-        tell(competition_id, "waiting", reason)
+        progress.report(competition_id, "waiting", reason)
 
     with slot("downloads", get_settings().downloads), lease(place, f"download/{competition_id}", on_wait=waiting):
         competition = registry.get(competition_id)
         source = source_for(competition, Path(raw_dir) if raw_dir else None)
-        tell(competition_id, "download", source.name)
+        progress.report(competition_id, "download", source.name)
         known = recorded(place, competition, source)
         if known is not None and is_prepared(place, competition_id, edition, raw_dir, verified=False):
             return known["hash"]
@@ -56,6 +63,6 @@ def download(
             competition,
             source,
             verify=verify,
-            on_progress=lambda step: tell(competition_id, "download", step),
+            on_progress=lambda step: progress.report(competition_id, "download", step),
         )
     return record["hash"]

@@ -1,4 +1,4 @@
-"""How familiar a language model is with the texts of competitions, and whether scores go with it."""
+"""How familiar a language model is with the texts of competitions, and whether scores correlate with that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tasks.wiring.language_model import LanguageModel, ModelError, language_mode
 from tasks.wiring.services import gateway_policy
 
 CHARACTERS = 8000
-"""Of a text that are measured: what most models take, and as much of a long text as of a short one."""
+"""Characters of a text that are measured: they fit into the context of most models."""
 KINDS = ("description", "discussion", "all")
 
 

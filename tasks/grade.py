@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from prefect import task
-from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
+from common import progress
 from common.errors import UserError
-from common.progress import tell
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
@@ -24,6 +23,7 @@ from storage.datasets.prepared import committed_key, held_part
 from storage.keys import content_key
 from storage.runs.paths import RUN
 from storage.store import Store
+from tasks.wiring.caching import while_stored
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
 from tasks.wiring.snapshots import store_snapshots
 from tasks.wiring.thresholds import chosen_thresholds
@@ -88,17 +88,15 @@ def finished_grade(request: GradeRequest) -> dict[str, Any] | None:
     return record if record is not None and record["key"] == request.key and record["outcome"] != "failed" else None
 
 
-def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    """A cached result counts only while the store has the grade that it stands for."""
-    request: GradeRequest = parameters["request"]
-    return f"grade-{request.key}" if finished_grade(request) else None
+def _stored_key(request: GradeRequest) -> str | None:
+    return request.key if finished_grade(request) else None
 
 
 @task(
     name="grade",
     task_run_name="grade {request.competition_id} seed {request.seed}",
     persist_result=True,
-    cache_key_fn=_cache_key,
+    cache_key_fn=while_stored(_stored_key),
 )
 def grade(request: GradeRequest) -> str:
     """Grade a run; see `grade_run`. Logs what a grader's own failure was."""
@@ -115,7 +113,7 @@ def grade_run(request: GradeRequest) -> dict[str, Any]:
     run = place.read_json(f"{url}/{RUN}") or {}
     record = {**grade_submission(place, run, url, request.edition, request.leaderboard), "key": request.key}
     place.write_json(f"{url}/{GRADE}", record)
-    tell(request.name, "graded", record["message"] or f"score {record['score']}")
+    progress.report(request.name, "graded", record["message"] or f"score {record['score']}")
     return record
 
 

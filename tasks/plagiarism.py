@@ -20,9 +20,9 @@ from storage.store import Store
 from storage.tables import write_table
 
 LEAST_SHOWN = 0.05
-"""Similarity below which a pair makes no row."""
+"""Pairs below this similarity are left out of the table."""
 FRAGMENTS, LINES = 12, 60
-"""Kept of a pair for the report, the longest first; and lines of each."""
+"""Fragments of a pair kept for the report, the longest first, and lines kept of each."""
 
 
 @task(name="plagiarism", task_run_name="plagiarism {run_group}")

@@ -1,4 +1,4 @@
-"""Looking for broken rules in what runs left: static detectors always, a language model where one is configured."""
+"""Searching code and logs of runs for broken rules: with static detectors, and a language model if configured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
 
 @dataclass(frozen=True)
 class Examined:
-    """What became of a group: rows of tables/violations, and what the model did."""
+    """The result for a group: rows of tables/violations, and counts of what the model answered."""
 
     rows: list[dict[str, Any]]
     runs: int

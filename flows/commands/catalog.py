@@ -12,9 +12,9 @@ from flows.commands.options import Selection, takes
 
 @click.command("list")
 @takes(selection=Selection)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 def command(as_json: bool, selection: Selection) -> None:
-    """Competitions: id, split, category, metric."""
+    """List competitions with their split, category and metric."""
     ids = selection.ids() if selection else registry.list()
     facts = [registry.get(name).facts for name in ids]
     if as_json:

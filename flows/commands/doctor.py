@@ -19,27 +19,27 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 @click.command("doctor")
 @takes(selection=Selection)
-@click.option("--raw-dir", type=click.Path(path_type=Path), help="Downloads that are there already.")
+@click.option("--raw-dir", type=click.Path(path_type=Path), help="A directory of already downloaded <id>.zip files.")
 @click.option(
     "--fix",
     is_flag=True,
     help="Clean up after processes that died: mark their flow runs as crashed and submit those of deployments again, "
-    "free concurrency slots, end containers that nobody waits for.",
+    "free concurrency slots, stop abandoned containers.",
 )
 @click.option(
     "--silent-for",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="A flow run without a sign of life for so long has no process. Default: three times its usual distance.",
+    help="Consider a flow run dead after this time without a heartbeat. Default: three times its heartbeat interval.",
 )
 @takes(storage=StoreOptions)
 def command(
     selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
-    """Look, before hours of work, whether all is there: store, space, access, memory, Docker, Dask, Prefect, versions.
+    """Check before a long run that store, disk, access, memory, Docker, Dask, Prefect and versions are as needed.
 
-    Without a selection, of the 22 competitions of the low split. Also what processes that died have left behind. Exit
-    code 1 if anything would fail.
+    Checks the 22 competitions of the low split unless others are selected. Also reports what dead processes have left
+    behind. Exit code 1 if a check fails.
     """
     quiet_prefect()
     from common.settings import get_settings
@@ -64,19 +64,19 @@ def command(
         )
         for each in health.guarded(about, check)
     ]
-    # Without a server that answers there is nothing to ask, and that is said already.
+    # Without a server there is nothing to ask, and the finding above says so.
     if not any((each.about, each.verdict) == ("prefect", "fail") for each in findings):
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
     _show(findings)
     failed = sum(each.verdict == "fail" for each in findings)
-    click.echo(f"{failed} of {len(findings)} fail" if failed else "all is there")
+    click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")
     return 1 if failed else 0
 
 
 def _show(findings: Sequence[Finding]) -> None:
-    """A table in a terminal; in a log one line each, unwrapped."""
+    """Print a table in a terminal, and one unwrapped line for each finding elsewhere."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

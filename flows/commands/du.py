@@ -12,7 +12,7 @@ from flows.commands.options import StoreOptions, takes
 @click.command("du")
 @takes(storage=StoreOptions)
 def command(storage: StoreOptions) -> int:
-    """What takes space in the store, in the cache of local copies, and on the scratch disk."""
+    """Show what takes space in the store, in the cache of local copies, and on the scratch disk."""
     from rich.console import Console
     from rich.table import Table
 
@@ -39,7 +39,7 @@ def command(storage: StoreOptions) -> int:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes with a decimal unit.
 
     >>> size(1234567), size(5)
     ('1.2 MB', '5 B')

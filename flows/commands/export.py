@@ -18,10 +18,10 @@ from flows.commands.options import StoreOptions, takes
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="Where the report is written. Default: here.",
+    help="Directory for the report. Default: the current one.",
 )
-@click.option("--by-seed", is_flag=True, help="One report a seed, as the public leaderboard asks for.")
-@click.option("--edition", type=click.Choice(EDITIONS), help="For a group that is graded in both.")
+@click.option("--by-seed", is_flag=True, help="Write one report for each seed, as the public leaderboard requires.")
+@click.option("--edition", type=click.Choice(EDITIONS), help="Edition to export, for a group that is graded in both.")
 @takes(storage=StoreOptions)
 def command(
     run_group: str,
@@ -30,9 +30,9 @@ def command(
     edition: str | None,
     storage: StoreOptions,
 ) -> None:
-    """Write the published grading report (`<time>_grading_report.json`) of RUN_GROUP.
+    """Write the grading report of RUN_GROUP in the published format (`<time>_grading_report.json`).
 
-    Gradings that failed are left out, and said to be: nothing is known of those submissions.
+    Runs whose grading failed are left out, with a warning.
     """
     from grading.aggregate import latest_grades
     from grading.report import summarise
@@ -60,4 +60,4 @@ def command(
         (output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
         click.echo(str(output_dir / name))
     if failed:
-        click.echo(f"mlebench: {failed} gradings failed by a fault of ours and are left out", err=True)
+        click.echo(f"mlebench: {failed} runs are left out because their grading failed", err=True)

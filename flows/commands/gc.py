@@ -12,11 +12,13 @@ from flows.commands.options import StoreOptions, takes
 
 
 @click.command("gc")
-@click.option("--raw", is_flag=True, help="Downloaded archives of competitions that are prepared.")
-@click.option("--edition", type=click.Choice(EDITIONS), help="All prepared datasets of this edition.")
-@click.option("--orphans", is_flag=True, help="Incomplete datasets, downloads and uploads that nobody works on.")
-@click.option("--cache", "copies", is_flag=True, help="Local copies of prepared data.")
-@click.option("--dry-run", "dry", is_flag=True, help="Only say what would go.")
+@click.option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")
+@click.option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition.")
+@click.option(
+    "--orphans", is_flag=True, help="Remove incomplete datasets, downloads and uploads that no process works on."
+)
+@click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
+@click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
 @takes(storage=StoreOptions)
 def command(
     raw: bool,
@@ -26,12 +28,12 @@ def command(
     dry: bool,
     storage: StoreOptions,
 ) -> int:
-    """Remove what is not needed any more, and say how much space that gives.
+    """Remove data that is no longer needed, and print how much space is freed.
 
-    Only what is named goes, and nothing of it that is in use at this moment, by whatever process.
+    Only the chosen kinds of data are removed, and nothing that a process is using.
     """
     if not (raw or edition or orphans or copies):
-        raise click.UsageError("say what may go: --raw, --edition, --orphans, --cache")
+        raise click.UsageError("choose what to remove: --raw, --edition, --orphans, --cache")
     from common.settings import get_settings
     from storage.cache import Cache
     from storage.upkeep import gc as collect

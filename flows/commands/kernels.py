@@ -11,12 +11,13 @@ from flows.commands.options import StoreOptions, takes
 
 @click.command("kernels")
 @click.argument("competition_id")
-@click.option("--top", type=click.IntRange(1, 500), default=20, show_default=True, help="How many notebooks.")
+@click.option("--top", type=click.IntRange(1, 500), default=20, show_default=True, help="Number of notebooks.")
 @takes(storage=StoreOptions)
 def command(competition_id: str, top: int, storage: StoreOptions) -> None:
     """Pull the most voted public notebooks of COMPETITION_ID into the store as plain code.
 
-    They are what submitted code is compared with. kernels/ID/index.parquet says which, with how many votes, and when.
+    `mlebench plagiarism` compares submitted code with them. kernels/ID/index.parquet lists them with their votes
+    and the time of the pull.
     """
     competition = registry.get(competition_id)
     if competition.facts.source != "kaggle":

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 
 @click.command("leaderboard")
 @click.argument("competition_id")
-@click.option("--refresh", is_flag=True, help="Fetch the leaderboard from Kaggle, compare, and keep it in the store.")
-@click.option("--json", "as_json", is_flag=True, help="The stored figures as one JSON object.")
+@click.option(
+    "--refresh",
+    is_flag=True,
+    help="Fetch the leaderboard from Kaggle, compare it with the stored one, and write it to the store.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the stored figures as one JSON object.")
 @takes(storage=StoreOptions)
 def command(competition_id: str, refresh: bool, as_json: bool, storage: StoreOptions) -> None:
-    """Medal thresholds and percentiles of COMPETITION_ID.
+    """Show medal thresholds and percentiles of COMPETITION_ID.
 
-    Grading uses these stored figures, also after --refresh, which shows how the leaderboard has moved since and keeps
-    it in the store. The commands that grade take it with --leaderboard refreshed.
+    Grading uses these stored figures by default. --refresh shows how Kaggle's leaderboard has changed since, and writes
+    it to the store, where the commands that grade use it with --leaderboard refreshed.
     """
     competition = registry.get(competition_id)
     if as_json and refresh:
-        raise click.UsageError("--json shows the stored figures; leave out --refresh")
+        raise click.UsageError("--json prints the stored figures; leave out --refresh")
     facts = competition.facts
     board = facts.leaderboard
     if as_json:

@@ -23,13 +23,13 @@ _CHUNK = 1 << 20
 
 @click.command("logs")
 @click.argument("run", metavar="RUN")
-@click.option("-f", "--follow", is_flag=True, help="Go on with a run that is still going until it ends.")
+@click.option("-f", "--follow", is_flag=True, help="Follow a run in progress until it ends.")
 @takes(storage=StoreOptions)
 def command(run: str, follow: bool, storage: StoreOptions) -> None:
-    """What the agent of a run, GROUP/COMPETITION/SEED, printed.
+    """Print the log of a run's agent; RUN is GROUP/COMPETITION/SEED.
 
-    A finished run's log is read from the store. The log of one that is still going lies on the machine where the agent
-    runs, below MLEBENCH_SCRATCH; call this there.
+    The log of a finished run is read from the store. The log of a run in progress is on the machine where the agent
+    runs, below MLEBENCH_SCRATCH: use this command there.
     """
     from common.settings import get_settings
 

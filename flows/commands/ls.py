@@ -16,9 +16,9 @@ _RUN = "run.json"
 @click.argument("run_group", required=False)
 @takes(storage=StoreOptions)
 def command(run_group: str | None, storage: StoreOptions) -> None:
-    """What the store holds: run groups, or the runs of RUN_GROUP.
+    """List the run groups in the store, or the runs of RUN_GROUP.
 
-    From the runs' own records, so that a group that is still going shows what is finished of it.
+    Read from the records of the runs, so that a group in progress shows its finished runs.
     """
     place = readable(storage.open())
     lines = _runs(place, run_group) if run_group else _groups(place)
@@ -28,7 +28,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
 
 
 def readable(store: Store) -> Store:
-    """The store itself, once it has answered. Raises `StoreError` soon if nothing does."""
+    """The store, once it has answered. Raises `StoreError` if it does not."""
     from storage.remote import explain
     from storage.store import fsspec_at
     from storage.writers import StoreError
@@ -48,7 +48,7 @@ def _groups(store: Store) -> list[tuple[str, ...]]:
     for url in store.glob(f"runs/*/*/*/{_RUN}"):
         found.setdefault(store.relative(url).split("/")[1], []).append(url)
     if not found:
-        raise UserError(f"no runs in {store.root}; `mlebench run` makes some")
+        raise UserError(f"no runs in {store.root}; create some with: mlebench run")
     lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
     for group, urls in sorted(found.items()):
         records = [record for url in urls if (record := store.read_json(url))]
@@ -61,7 +61,7 @@ def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
     """One line a finished run of the group."""
     urls = store.glob(f"runs/{run_group}/*/*/{_RUN}")
     if not urls:
-        raise UserError(f"no finished runs of group {run_group!r} in {store.root}; `mlebench ls` names the groups")
+        raise UserError(f"no finished runs of group {run_group!r} in {store.root}; list the groups with: mlebench ls")
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL")]
     for url in urls:
         run = store.read_json(url) or {}

@@ -19,18 +19,26 @@ from storage.store import Store
 @click.option(
     "--metadata",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="metadata.json of a published run folder, instead of a RUN_GROUP of the store.",
+    help="Read metadata.json of a published run folder, instead of a RUN_GROUP in the store.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=Path("submission.jsonl"), show_default=True, help="The JSONL."
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("submission.jsonl"),
+    show_default=True,
+    help="The JSONL file to write.",
 )
 @click.option(
     "--copy-to",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Copy submissions there, for a store that is not on this machine.",
+    help="Copy submissions to this directory, for a store that is not on this machine.",
 )
-@click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="With --metadata: below a run.")
-@click.option("--rel-code-path", default="code/train.py", show_default=True, help="With --metadata: below a run.")
+@click.option(
+    "--rel-log-path", default="logs/agent.log", show_default=True, help="Log of a run in its folder, with --metadata."
+)
+@click.option(
+    "--rel-code-path", default="code/train.py", show_default=True, help="Code of a run in its folder, with --metadata."
+)
 @takes(storage=StoreOptions)
 def command(
     run_group: str | None,
@@ -41,9 +49,9 @@ def command(
     rel_code_path: str,
     storage: StoreOptions,
 ) -> None:
-    """Write what `grade` reads, for every run of RUN_GROUP or of a published run folder.
+    """Write a JSONL file for `mlebench grade` with every run of RUN_GROUP, or of a published run folder.
 
-    Paths are local where the store is on this machine, else URLs, which `grade` reads as well.
+    Paths are local if the store is on this machine, and URLs otherwise; `mlebench grade` reads both.
     """
     if bool(run_group) == bool(metadata):
         raise click.UsageError("give a RUN_GROUP, or --metadata FILE")
@@ -65,7 +73,7 @@ def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
     try:
         runs = list(json.loads(metadata.read_text("utf-8"))["runs"])
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f'{metadata} is no metadata.json: it needs an object with "runs"') from error
+        raise UserError(f'{metadata} is not a metadata.json: it needs an object with "runs"') from error
     for run_id in map(str, runs):
         folder = metadata.parent / run_id
 

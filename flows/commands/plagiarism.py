@@ -11,13 +11,17 @@ from flows.commands.refresh import refresh_report
 @click.command("plagiarism")
 @click.argument("run_group")
 @click.option(
-    "--against", multiple=True, metavar="GROUP", help="Only these groups' runs, besides notebooks. Default: all others."
+    "--against",
+    multiple=True,
+    metavar="GROUP",
+    help="Compare with the runs of this group, besides notebooks; repeatable. Default: all others.",
 )
 @takes(storage=StoreOptions)
 def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> None:
     """Compare the code of RUN_GROUP with public notebooks (`mlebench kernels`) and with other agents' runs.
 
-    Prints what is 60 % similar or more, side by side in the report; all pairs go to tables/plagiarism.
+    Prints pairs that are 60 % similar or more, which the report shows side by side. All pairs are written to
+    tables/plagiarism.
     """
     quiet_prefect()
     from competitions import registry

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 @click.command("regrade")
 @click.argument("run_group")
-@click.option("--edition", type=click.Choice(EDITIONS), help="Grade as this edition. Default: that of the runs.")
-@click.option("--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP as it is and write this group.")
+@click.option("--edition", type=click.Choice(EDITIONS), help="Edition to grade with. Default: that of the runs.")
+@click.option(
+    "--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP unchanged, and write the grades as this group."
+)
 @LEADERBOARD.named("leaderboard", default="stored")
 @takes(storage=StoreOptions)
 def command(
@@ -28,10 +30,10 @@ def command(
     leaderboard: Any,
     storage: StoreOptions,
 ) -> int:
-    """Grade the submissions of RUN_GROUP again, with the graders as they are now; no agent runs.
+    """Grade the submissions of RUN_GROUP again with the current graders, without running agents.
 
-    With another edition, RUN_GROUP then has grades of both. Prints what changed. Exit code 1 if any could not be
-    graded.
+    With another edition, RUN_GROUP has grades of both afterwards. Prints what has changed. Exit code 1 if any
+    submission could not be graded.
     """
     quiet_prefect()
     from storage.store import check_run_group
@@ -60,7 +62,7 @@ def command(
             changed += 1
             click.echo(f"{after['competition_id']} seed {after['seed']}: {_shown(before)} -> {_shown(after)}")
     if ungraded == len(records):
-        raise UserError(f"none of the {ungraded} runs could be graded; the causes are above")
+        raise UserError(f"none of the {ungraded} runs could be graded; see the causes above")
     write_tables(place, target)
     click.echo(f"{len(records)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])

@@ -17,7 +17,7 @@ from flows.commands.options import StoreOptions, takes
     type=click.Choice(["exclude", "fail"]),
     default="exclude",
     show_default=True,
-    help="Seeds in which something is ungraded: left out of the split, or padded with failures.",
+    help="Seeds with ungraded competitions: exclude them from the split, or count the missing ones as failures.",
 )
 @click.option(
     "--interval",
@@ -29,7 +29,7 @@ from flows.commands.options import StoreOptions, takes
 @click.option(
     "--split",
     metavar="NAME",
-    help="Count all competitions of this split, and as ungraded those never run. Default: what each group ran.",
+    help="Count all competitions of this split, also those that were never run. Default: those that each group ran.",
 )
 @takes(storage=StoreOptions)
 def command(
@@ -41,7 +41,7 @@ def command(
 ) -> None:
     """Write the report of one or several RUN_GROUPS, side by side, from the tables in the store.
 
-    report.html and report.md; the numbers go to tables/aggregates as well. Prints where the page lies.
+    Writes report.html and report.md, and the aggregates to tables/aggregates. Prints the path of the page.
     """
     from storage.tables import read_table
     from tasks.report import write_aggregates, write_report

@@ -182,5 +182,5 @@ def command(
     from flows.commands.results import show_results
 
     show_results(place, group)
-    click.echo(f"{time.monotonic() - started:.0f} s in total")
+    click.echo(f"{time.monotonic() - started:.0f} s in all")
     return code

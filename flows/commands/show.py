@@ -26,10 +26,10 @@ _SHOWN = (
 
 
 def run_url(store: Store, run: str) -> str:
-    """The folder of a run named group/competition/seed. Raises `UserError` for anything that is no such name."""
+    """The folder of the run GROUP/COMPETITION/SEED. Raises `UserError` for a name of another form."""
     parts = run.strip("/").split("/")
     if len(parts) != 3 or not parts[2].isdigit():
-        raise UserError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` prints it")
+        raise UserError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` lists it")
     return store.run(parts[0], parts[1], int(parts[2]))
 
 
@@ -37,12 +37,12 @@ def run_url(store: Store, run: str) -> str:
 @click.argument("run", metavar="RUN")
 @takes(storage=StoreOptions)
 def command(run: str, storage: StoreOptions) -> None:
-    """One run, GROUP/COMPETITION/SEED: how it ended, its grade, and the files it left with their sizes."""
+    """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes."""
     place = readable(storage.open())
     url = run_url(place, run)
     record = place.read_json(f"{url}/run.json")
     if record is None:
-        raise UserError(f"no finished run {run} in {place.root}; `mlebench logs {run}` shows one that is still going")
+        raise UserError(f"no finished run {run} in {place.root}; `mlebench logs {run}` shows a run in progress")
     for name in _SHOWN:
         if record.get(name) is not None:
             click.echo(f"{name:<20}{record[name]}")

@@ -12,10 +12,10 @@ from flows.commands.options import StoreOptions, takes
 @click.argument("run_group")
 @takes(storage=StoreOptions)
 def command(run_group: str, storage: StoreOptions) -> int:
-    """Check the evidence ledger of every run of RUN_GROUP against what the store holds.
+    """Verify the evidence of every run of RUN_GROUP against the files in the store.
 
-    Each run's ledger is recomputed entry by entry, and every file that it vouches for is read again. With
-    MLEBENCH_LEDGER_KEY set, signatures are checked too. Exit code 1 if anything disagrees.
+    The hash chain of each run (ledger.jsonl) is recomputed, and every file that it covers is read again. Signatures are
+    checked as well if MLEBENCH_LEDGER_KEY is set. Exit code 1 if anything differs.
     """
     from common.settings import get_settings
     from storage.runs.evidence.seal import verify_group

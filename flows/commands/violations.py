@@ -12,10 +12,10 @@ from flows.commands.refresh import refresh_report
 @click.argument("run_group")
 @takes(storage=StoreOptions)
 def command(run_group: str, storage: StoreOptions) -> None:
-    """Look for broken rules in the code and logs of RUN_GROUP.
+    """Search the code and logs of RUN_GROUP for broken rules.
 
-    Static detectors always; the language model of MLEBENCH_INTEGRITY_MODEL too, where one is set. What is found is for
-    a person to judge: each finding quotes the line it rests on. All findings go to tables/violations.
+    Uses static detectors, and the language model of MLEBENCH_INTEGRITY_MODEL if it is set. The findings are for a
+    person to judge; each quotes the line that it is based on. All are written to tables/violations.
     """
     quiet_prefect()
     from grading.integrity.findings import RULES

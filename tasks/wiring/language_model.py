@@ -1,4 +1,4 @@
-"""Asking a language model for our own purposes, through the same gateway as agents: budget, journal, no key about."""
+"""Language models for integrity checks, used through the same gateway as agents, with its budget and its log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ModelError(UserError):
 
 
 class LanguageModel:
-    """One model behind an open gateway."""
+    """A model behind a running gateway."""
 
     def __init__(self, name: str, api: str, env: dict[str, str], journal: Path) -> None:
         import httpx
@@ -61,7 +61,7 @@ class LanguageModel:
         return answer
 
     def calls(self) -> list[dict[str, Any]]:
-        """The journal of what was asked until now."""
+        """The log of calls so far."""
         return list(parse(self._journal.read_bytes())) if self._journal.exists() else []
 
     def close(self) -> None:
@@ -71,10 +71,9 @@ class LanguageModel:
 
 @contextmanager
 def language_model(name: str, policy: GatewayPolicy, api: str | None = None) -> Iterator[LanguageModel]:
-    """A model that one of the providers in the settings serves, for a while.
+    """A model of one of the policy's providers, for the block.
 
-    The limits on language models hold for all that is asked meanwhile together. Raises `ModelError` if no provider
-    serves it.
+    The budget of the policy covers all calls in the block. Raises `ModelError` if no provider serves the model.
     """
     spoken = [each for each in ("openai", "anthropic") if api in (None, each)]
     served = next((each for each in spoken if policy.provider_for(each, name)), None)  # type: ignore[arg-type]

@@ -41,8 +41,8 @@ def test_the_variable_to_set_keeps_what_it_has(
     ("name", "complaint"),
     [
         ("digits", "already"),
-        ("no good", "is no id"),
-        ("../up", "is no id"),
+        ("no good", "is not an id"),
+        ("../up", "is not an id"),
         ("-x", "No such option"),
         ("here", "exists"),
     ],
