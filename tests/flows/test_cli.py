@@ -69,7 +69,10 @@ class TestBadInput:
             (["grade-sample", "x.csv", "digits"], "is not prepared"),
             (["grade", "--submission", "nowhere.jsonl", "--output-dir", "out"], "does not exist"),
             (["report", "nobody"], "no graded runs of group 'nobody'"),
-            (["prepare", "-c", "leaf-classification", "--raw-dir", "/nowhere"], "--raw-dir /nowhere is no directory"),
+            (
+                ["prepare", "-c", "leaf-classification", "--raw-dir", "/nowhere"],
+                "--raw-dir /nowhere is not a directory",
+            ),
             (["frobnicate"], "No such command"),
         ],
     )

@@ -65,7 +65,7 @@ class TestDoctor:
 
     def test_prepare_says_so_before_it_begins(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**6))
-        with pytest.raises(Exception, match="not enough room"):
+        with pytest.raises(Exception, match="not enough space"):
             mlebench("prepare", "--lite", "--store", store.root)
 
     def test_downloads_that_are_there_already_need_no_account(self, store: Store, tmp_path: Path) -> None:
