@@ -1,9 +1,10 @@
-"""What is going on, told to whoever listens: the terminal's live board, a log."""
+"""Progress events of work in this process, for listeners such as the live board of a terminal."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import NamedTuple
 
 
@@ -18,25 +19,27 @@ class Event(NamedTuple):
 
 
 Listener = Callable[[Event], None]
-_listeners: list[Listener] = []
-_lock = threading.Lock()
+# In the context rather than global: Prefect's thread pool copies the context of a flow into the threads of its tasks.
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 
-def listen(listener: Listener) -> Callable[[], None]:
-    """Call `listener` for every event of this process from now on; returns the function that ends it."""
-    with _lock:
-        _listeners.append(listener)
+@contextlib.contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call `listener` for every event that the block reports, also from the tasks of flows that it runs.
 
-    def end() -> None:
-        with _lock:
-            _listeners.remove(listener)
+    >>> with listening(lambda event: print(event.row, event.state)):
+    ...     report("digits", "split")
+    digits split
+    >>> report("digits", "checksum")
+    """
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
 
-    return end
 
-
-def tell(row: str, state: str, detail: str = "", done: int = 0, total: int = 0) -> None:
-    """Tell all listeners."""
-    with _lock:
-        listeners = list(_listeners)
-    for listener in listeners:
+def report(row: str, state: str, detail: str = "", done: int = 0, total: int = 0) -> None:
+    """Report the state of a row to the listeners."""
+    for listener in _listeners.get():
         listener(Event(row, state, detail, done, total))

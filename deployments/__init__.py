@@ -1,1 +1,1 @@
-"""How the pipeline runs unattended: servers, images, schedules."""
+"""Running the pipeline unattended: servers, images, schedules."""

@@ -1,9 +1,9 @@
-"""The deployments: which flows run unattended, when, with which parameters and limits. The one place that says so.
+"""The deployments: which flows run unattended, their schedules, parameters and concurrency limits.
 
     python -m deployments.deploy [--pool NAME] [--paused]
 
-registers them with the Prefect server of PREFECT_API_URL, and the automation that starts `recovery`. Doing it again
-changes what has changed and adds nothing.
+registers them with the Prefect server of PREFECT_API_URL, together with the automation that starts `recovery`.
+Registering is idempotent: it updates what has changed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from prefect.events.schemas.automations import AutomationCore
 
 POOL = "mlebench"
-NIGHTLY = "0 2 * * *"  # UTC; done before people come to work
+NIGHTLY = "0 2 * * *"  # UTC; finished before the working day
 WATCH = "mlebench: a flow run has fallen silent"
 
 
 def deployments() -> list[RunnerDeployment]:
-    """All deployments, in the order in which a newcomer would meet them.
+    """All deployments.
 
-    None retries as a whole: their tasks retry what can pass, and what remains failed would fail again.
+    None of them retries as a whole: tasks retry transient errors, and other errors would occur again.
     """
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 
@@ -34,12 +34,12 @@ def deployments() -> list[RunnerDeployment]:
     from flows.recovery import recovery
     from flows.unattended import benchmark, grading, preparation
 
-    # One process limits its own agents and downloads (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS); two flow runs at one time
-    # would double both. So the long ones queue.
+    # Agents and downloads are limited for each process (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS). Two flow runs at the same
+    # time would double both, so long ones queue.
     queue = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
-    # A night that still runs when the next begins is a finding; a second one beside it would only be slower.
+    # A nightly that is still running when the next one is due would only be slowed down by it.
     skip = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
-    # Kept apart by leases in the store, so two preparations are safe; more would share one network for nothing.
+    # Leases in the store make concurrent preparations safe; more than two gain nothing on one network.
     pair = ConcurrencyLimitConfig(limit=2, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     return [
         _deployment(benchmark, "full-benchmark", ["agents", "long"], queue),
@@ -48,7 +48,7 @@ def deployments() -> list[RunnerDeployment]:
         ),
         _deployment(preparation, "prepare", ["data"], pair),
         _deployment(grading, "grade", ["grading"], pair),
-        # No limit: were it to die itself, its slot would keep the next one from resolving it.
+        # No limit: if it died, its slot would block the next one, which has to resolve it.
         _deployment(recovery, "recover", ["maintenance"], None),
     ]
 
@@ -60,7 +60,7 @@ def _deployment(flow: Any, name: str, tags: list[str], limit: Any, **more: Any) 
         name,
         tags=["mlebench", *tags],
         concurrency_limit=limit,
-        # The worker has the package installed: it imports the flow, no source is copied.
+        # The worker imports the flow from the installed package; no source is copied.
         entrypoint_type=EntrypointType.MODULE_PATH,
         **more,
     )
@@ -68,7 +68,7 @@ def _deployment(flow: Any, name: str, tags: list[str], limit: Any, **more: Any) 
 
 
 def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
-    """Make the work pool if need be, and register all deployments in it; returns their full names."""
+    """Create the work pool if it is missing, and register all deployments; returns their full names."""
     from prefect import get_client
     from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.exceptions import ObjectAlreadyExists
@@ -85,41 +85,41 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
 
 
 def automation(recover: UUID) -> AutomationCore:
-    """Starts the deployment `recover` when a flow run of a deployment gives no sign of life any more."""
+    """An automation that starts the deployment `recover` when the heartbeats of a deployment's flow run stop."""
     from prefect.events.actions import RunDeployment
     from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, ResourceSpecification
     from prefect.settings import get_current_settings
 
-    from flows.zombies import BEATS, HEARTBEAT
+    from flows.diagnosis.zombies import BEATS, HEARTBEAT
 
     beat = get_current_settings().flows.heartbeat_frequency or 180
     trigger = EventTrigger(
         match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
-        # A flow run of nobody's deployment cannot be submitted again: `mlebench doctor --fix` is for those.
+        # Flow runs without a deployment cannot be submitted again; `mlebench doctor --fix` resolves them.
         match_related=ResourceSpecification({"prefect.resource.role": "deployment"}),
         for_each={"prefect.resource.id"},
         after={HEARTBEAT, "prefect.flow-run.Pending"},
-        expect={"prefect.flow-run.*"},  # the next sign, or that it ended
+        expect={"prefect.flow-run.*"},  # the next heartbeat, or the end
         posture=Posture.Proactive,
         threshold=1,
         within=timedelta(seconds=BEATS * beat),
     )
     return AutomationCore(
         name=WATCH,
-        description="Its process or machine died: mark it as crashed, free its slots, submit it again.",
+        description="Its process or machine has died: mark it as crashed, free its slots, and submit it again.",
         trigger=trigger,
         actions=[RunDeployment(source="selected", deployment_id=recover, parameters=None, job_variables=None)],
     )
 
 
 def _watch(recover: UUID) -> None:
-    """Register the automation, or bring it up to date."""
+    """Register the automation, or update it."""
     from prefect import get_client
 
     wanted = automation(recover)
     with get_client(sync_client=True) as client:
         known = client.read_automations_by_name(WATCH)
-        # One that is updated forgets the flow runs that it watches; those that died just now would stay unnoticed.
+        # An updated automation forgets the flow runs that it watches, and would miss those that have just died.
         if any(_content(each) == _content(wanted) for each in known):
             return
         for each in known:
@@ -132,7 +132,7 @@ def _content(found: AutomationCore) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Register the deployments."""
+    """Run the command; returns the exit code."""
     parser = argparse.ArgumentParser(description="Register the deployments with the Prefect server.")
     parser.add_argument("--pool", default=POOL, help=f"work pool (default: {POOL})")
     parser.add_argument("--paused", action="store_true", help="schedules do not start runs")

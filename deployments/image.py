@@ -2,8 +2,8 @@
 
     python -m deployments.image [--base IMAGE] [--tag NAME]
 
-As `docker build --file deployments/Dockerfile .`, which does where packages come from the public index; this lends the
-machine's own index and certificates to the build, without their becoming part of the image.
+Equivalent to `docker build --file deployments/Dockerfile .`, but the build uses the package index and certificates that
+are configured on this machine. They do not become part of the image.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ TAG = "mlebench:0.1.0"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build it."""
+    """Run the command; returns the exit code."""
     parser = argparse.ArgumentParser(description="Build the image of the pipeline from a checkout.")
     parser.add_argument("--base", help="image with Python 3.11 to build on (default: the Dockerfile's)")
     parser.add_argument("--tag", default=TAG, help=f"name of the image (default: {TAG})")
     options = parser.parse_args(arguments)
     dockerfile = Path(__file__).with_name("Dockerfile")
     if not (ROOT / "constraints.txt").is_file() or not dockerfile.is_file():
-        print(f"image: {ROOT} is no checkout of the project; the image is built from one", file=sys.stderr)  # noqa: T201
+        print(f"image: {ROOT} is not a checkout of the project, which the build needs", file=sys.stderr)  # noqa: T201
         return 1
     try:
         build(ROOT, options.tag, {"BASE": options.base} if options.base else {}, print, dockerfile)

@@ -1,6 +1,6 @@
-"""Background processes with a record on disk, so that another command ends exactly those and no others.
+"""Background processes that are recorded on disk, so that a later command ends exactly these.
 
-A process is known by its id and the moment it was born: an id alone may belong to somebody else by now.
+A process is identified by its id and its start time, because ids are reused.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pathlib import Path
 import psutil
 
 PATIENCE = 240.0  # seconds for a service to answer; a Prefect server on a busy machine takes over a minute
-_GRACE = 30.0  # seconds to end after SIGTERM; a worker stops its flow runs meanwhile
+_GRACE = 30.0  # seconds between SIGTERM and SIGKILL, in which a worker stops its flow runs
 
 
 class ServiceError(RuntimeError):
-    """A service does not start; the message ends with the last lines it wrote."""
+    """A service does not start; the message ends with the last lines of its log."""
 
 
 class Services:
-    """The services of one state directory: <name>.log, and processes.json with who runs."""
+    """The services of one state directory, with their logs <name>.log and their record processes.json."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._record = folder / "processes.json"
 
     def running(self) -> dict[str, psutil.Process]:
-        """The services that were started and still live, in the order of their start."""
+        """The running services, in the order of their start."""
         found = {}
         for name, (pid, born) in self._read().items():
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -44,7 +44,7 @@ class Services:
     def start(
         self, name: str, command: Sequence[str], env: Mapping[str, str], ready: Callable[[], bool]
     ) -> psutil.Process:
-        """Start a service, write down that it runs, and return once it is ready. Raises `ServiceError`."""
+        """Start and record a service, and return once it is ready. Raises `ServiceError`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         log = self.folder / f"{name}.log"
         with log.open("ab") as out:
@@ -54,7 +54,7 @@ class Services:
                 stdout=out,
                 stderr=out,
                 env={**os.environ, **env},
-                start_new_session=True,  # Ctrl-C in the terminal that started it is not for it
+                start_new_session=True,  # keep it running after Ctrl-C in the terminal
             )
         process = psutil.Process(started.pid)
         self._write({**self._read(), name: (process.pid, process.create_time())})
@@ -62,7 +62,7 @@ class Services:
         while True:
             if started.poll() is not None:
                 raise ServiceError(f"{name} ended with {started.returncode}: {_last_words(log)}")
-            with contextlib.suppress(Exception):  # whatever a service that is not up yet answers
+            with contextlib.suppress(Exception):  # any answer of a service that is not ready yet
                 if ready():
                     return process
             if time.monotonic() > give_up:
@@ -70,7 +70,7 @@ class Services:
             time.sleep(0.2)
 
     def stop(self, *names: str) -> list[str]:
-        """End these services, or all, with everything they started, the last one first; returns their names."""
+        """End these services, or all, with their child processes, in reverse order; returns their names."""
         ended = []
         for name, process in reversed(list(self.running().items())):
             if names and name not in names:
@@ -97,7 +97,7 @@ class Services:
 
 
 def end(process: psutil.Process, grace: float = _GRACE) -> None:
-    """SIGTERM to a process, SIGKILL to what is left of it and its children after a while."""
+    """Send SIGTERM to a process, and SIGKILL to it and its children if they are still running after a while."""
     try:
         family = [*process.children(recursive=True), process]
         process.terminate()
@@ -106,7 +106,7 @@ def end(process: psutil.Process, grace: float = _GRACE) -> None:
     psutil.wait_procs([process], timeout=grace)
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [*process.children(recursive=True), *family]
-    # psutil knows when a process was born: a signal never reaches a later one with the same id.
+    # psutil compares start times: a signal never reaches a later process with the same id.
     _, alive = psutil.wait_procs(set(family), timeout=3)
     for each in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -123,4 +123,4 @@ def free_port() -> int:
 
 def _last_words(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-5:]) or "it wrote nothing"
+    return " | ".join(lines[-5:]) or "its log is empty"

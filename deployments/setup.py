@@ -1,8 +1,8 @@
-"""What a new installation needs besides its services: the store's bucket, and the deployments.
+"""First steps of a new installation: create the store's bucket, and register the deployments.
 
     python -m deployments.setup [--pool NAME]
 
-Done at every start of `deployments/compose.yaml`; doing it again changes nothing.
+`deployments/compose.yaml` runs this at every start. It is idempotent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from tasks.wiring.stores import open_store
 
 
 def make_bucket(store: Store) -> bool:
-    """Make the bucket of a store that is in one; returns whether it was missing. Raises what the file system does."""
+    """Create the bucket of an object store if it is missing; returns whether it was.
+
+    Raises the errors of the file system.
+    """
     from storage.store import fsspec_at
 
     if store.top.local:
@@ -31,14 +34,14 @@ def make_bucket(store: Store) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Set up."""
-    parser = argparse.ArgumentParser(description="Make the store's bucket and register the deployments.")
+    """Run the command; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Create the store's bucket and register the deployments.")
     parser.add_argument("--pool", default=POOL, help=f"work pool (default: {POOL})")
     options = parser.parse_args(arguments)
     try:
         store = open_store()
         if make_bucket(store):
-            print(f"made the bucket of {store.root}")  # noqa: T201
+            print(f"created the bucket of {store.root}")  # noqa: T201
         store.check()
     except (UserError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)  # noqa: T201

@@ -3,9 +3,9 @@
     python -m deployments.up [--state DIR] [--port N] [--dask-workers N]     # make up
     python -m deployments.up --down [--state DIR]                            # make down
 
-Everything runs in the background and writes below the state directory: logs, process ids, Prefect's SQLite database
-(or the PostgreSQL of MLEBENCH_DATABASE_URL). Starting again starts what is missing. `--down` ends exactly what was
-started, the worker first, so that it stops its flow runs while the server still listens.
+Everything runs in the background and writes below the state directory: logs, process ids, and Prefect's SQLite database
+(unless MLEBENCH_DATABASE_URL names a PostgreSQL database). Starting again starts only missing services. `--down` ends
+exactly what was started, beginning with the worker, which stops its flow runs while the server is still running.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from typing import Any
 
 from deployments.services import ServiceError, Services, free_port
 
-_HOST = "127.0.0.1"  # nothing here asks for a password, so nothing here is reachable from elsewhere
+_HOST = "127.0.0.1"  # nothing here has a password, so nothing may be reachable from other machines
 _POOL = "mlebench"
 
 
 class Installation:
-    """The services of a state directory, and how they find each other."""
+    """The services of a state directory, and their addresses."""
 
     def __init__(self, state: Path, port: int = 4200, dask_workers: int = 2) -> None:
         self.state = state.absolute()
         self.services = Services(self.state)
         self.dask_workers = dask_workers
         self._ports = self.state / "port"
-        # A second `up` must talk to the server that runs, whatever port it asks for.
+        # A second `up` must use the running server, whichever port it requests.
         if "server" in self.services.running() and self._ports.exists():
             self.port = int(self._ports.read_text())
         else:
@@ -40,32 +40,32 @@ class Installation:
 
     @property
     def url(self) -> str:
-        """Where the Prefect UI is."""
+        """The address of the Prefect UI."""
         return f"http://{_HOST}:{self.port}"
 
     @property
     def scheduler_file(self) -> Path:
-        """Written by the Dask scheduler when it listens."""
+        """The file that the Dask scheduler writes once it is listening."""
         return self.state / "dask-scheduler.json"
 
     def dask_address(self) -> str:
-        """The Dask scheduler's address. Raises `FileNotFoundError` as long as there is none."""
+        """The address of the Dask scheduler. Raises `FileNotFoundError` before it is listening."""
         return str(json.loads(self.scheduler_file.read_text())["address"])
 
     def environment(self) -> dict[str, str]:
-        """What leads a process to this installation."""
+        """The environment of a process that uses this installation."""
         return {
             "PREFECT_HOME": str(self.state / "prefect"),
             "PREFECT_API_URL": f"{self.url}/api",
-            # Else the pages ask the default port, whichever server gave them out.
+            # Without this the UI would use the default port.
             "PREFECT_UI_API_URL": f"{self.url}/api",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-            # The shortest that Prefect takes: a flow run whose process died is found after three.
+            # The minimum of Prefect. A dead flow run is found after three intervals.
             "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         }
 
     def up(self) -> None:
-        """Start what is not running, in the order in which each needs the other, and register the deployments."""
+        """Start the services that are not running, in the order of their dependencies, and register the deployments."""
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         running = self.services.running()
         if "server" not in running:
@@ -81,7 +81,7 @@ class Installation:
             self.start_worker()
 
     def down(self) -> list[str]:
-        """End what `up` started; returns the names."""
+        """End the services that `up` started; returns their names."""
         return self.services.stop()
 
     def _start_server(self) -> None:
@@ -89,7 +89,7 @@ class Installation:
         command = [sys.executable, "-m", "prefect", "server", "start", "--host", _HOST, "--port", str(self.port)]
         database = os.environ.get("MLEBENCH_DATABASE_URL")
         env = dict(self.environment())
-        # Kept in memory, leases of concurrency slots would die with the server, and flow runs with them.
+        # In memory, leases of concurrency slots would be lost with the server, and flow runs would fail.
         env["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
         if database:
             env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
@@ -117,7 +117,7 @@ class Installation:
     def _deploy(self) -> None:
         import subprocess
 
-        # In a process of its own: Prefect takes its settings from the environment at import.
+        # In a separate process, because Prefect reads its settings when it is imported.
         result = subprocess.run(
             [sys.executable, "-m", "deployments.deploy", "--pool", _POOL],
             env={**os.environ, **self.environment()},
@@ -126,10 +126,10 @@ class Installation:
             check=False,
         )
         if result.returncode:
-            raise ServiceError(f"the deployments cannot be registered: {result.stderr.strip()[-1000:]}")
+            raise ServiceError(f"cannot register the deployments: {result.stderr.strip()[-1000:]}")
 
     def start_worker(self) -> None:
-        """Start the Prefect worker; it is ready when the server has heard of it."""
+        """Start the Prefect worker; it is ready once the server lists it as online."""
         name = f"{os.uname().nodename}-{os.getpid()}"
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
@@ -141,7 +141,7 @@ class Installation:
 
 
 def async_url(url: str) -> str:
-    """A PostgreSQL URL with the driver that Prefect's server needs; any other URL as it is.
+    """A PostgreSQL URL with the driver that Prefect's server needs; other URLs are returned unchanged.
 
     >>> async_url("postgres://me@db/prefect")
     'postgresql+asyncpg://me@db/prefect'
@@ -151,7 +151,7 @@ def async_url(url: str) -> str:
 
 
 def _get(url: str, body: Any = None) -> Any:
-    """An answer of the API; with a body it is posted."""
+    """A response of the API; a body is sent as a POST request."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310
     with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
@@ -159,7 +159,7 @@ def _get(url: str, body: Any = None) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Start or end an installation."""
+    """Run the command; returns the exit code."""
     parser = argparse.ArgumentParser(description="A complete local installation: Prefect, a worker, Dask.")
     parser.add_argument("--down", action="store_true", help="end what was started")
     parser.add_argument("--state", type=Path, default=Path(".mlebench"), help="state directory (default: .mlebench)")

@@ -1,1 +1,1 @@
-"""The steps chained: Prefect flows and the command line."""
+"""Prefect flows, which chain the tasks, and the command line."""

@@ -1,4 +1,4 @@
-"""The command line: `mlebench COMMAND`. One file a command in `flows/commands`; each is imported when it is called."""
+"""The command line: `mlebench COMMAND`. Each command has a file in `flows/commands`, imported when it is called."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from common.errors import UserError
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
-    "list": ("catalog", "Competitions and their splits."),
+    "list": ("catalog", "List competitions and their splits."),
     "prepare": ("prepare", "Download, split and verify competitions."),
-    "run": ("run", "The full benchmark: prepare, run an agent, grade, report."),
-    "agents": ("agents", "The agents that can be run, and their variants."),
+    "run": ("run", "Run the full benchmark: prepare, run an agent, grade, report."),
+    "agents": ("agents", "List the agents and their variants."),
     "build": ("build", "Build the image of an agent, or the base image."),
     "grade": ("grade", "Grade a JSONL file of submissions."),
     "grade-sample": ("grade_sample", "Grade one CSV."),
-    "leaderboard": ("leaderboard", "Medal thresholds and percentiles; Kaggle's leaderboard of today."),
+    "leaderboard": ("leaderboard", "Show medal thresholds and percentiles; fetch Kaggle's current leaderboard."),
     "kernels": ("kernels", "Pull a competition's most voted public notebooks."),
-    "new": ("new", "Start a competition of your own from a small one that runs."),
-    "check": ("check", "Self-test competitions, with hostile submissions among others."),
-    "make-submission": ("make_submission", "The JSONL of a finished run group."),
-    "regrade": ("regrade", "Grade a run group again without running agents."),
-    "doctor": ("doctor", "Is everything there that hours of work will need?"),
-    "du": ("du", "What takes space in the store and the cache."),
-    "gc": ("gc", "Remove what is not needed any more."),
-    "report": ("report", "The report of one or several run groups."),
-    "ls": ("ls", "Run groups in the store, or the runs of one."),
-    "show": ("show", "One run: how it ended, its grade, its files."),
-    "logs": ("logs", "What a run's agent printed; -f follows one that is still going."),
-    "plagiarism": ("plagiarism", "Compare code with public notebooks and with other agents' runs."),
-    "violations": ("violations", "Look for broken rules in code and logs."),
-    "contamination": ("contamination", "Does a model know the competitions by heart?"),
-    "verify": ("verify", "Are a group's runs what was recorded of them?"),
-    "compare": ("compare", "What changed between two run groups."),
-    "export": ("export", "The published grading report of a run group."),
-    "import-report": ("import_report", "Take published grading reports into the tables."),
+    "new": ("new", "Create a competition of your own from a working template."),
+    "check": ("check", "Self-test competitions, also with hostile submissions."),
+    "make-submission": ("make_submission", "Write the JSONL file of submissions of a run group."),
+    "regrade": ("regrade", "Grade a run group again, without running agents."),
+    "doctor": ("doctor", "Check that the installation is ready for a long run."),
+    "du": ("du", "Show what takes space in the store and the cache."),
+    "gc": ("gc", "Remove data that is no longer needed."),
+    "report": ("report", "Write the report of one or several run groups."),
+    "ls": ("ls", "List the run groups in the store, or the runs of one."),
+    "show": ("show", "Show one run: how it ended, its grade, its files."),
+    "logs": ("logs", "Print the log of a run's agent; -f follows a run in progress."),
+    "plagiarism": ("plagiarism", "Compare the code of runs with public notebooks and other agents' runs."),
+    "violations": ("violations", "Search code and logs of runs for broken rules."),
+    "contamination": ("contamination", "Measure how familiar a model is with the competitions."),
+    "verify": ("verify", "Verify the evidence of a run group."),
+    "compare": ("compare", "Compare two run groups."),
+    "export": ("export", "Write the grading report of a run group in the published format."),
+    "import-report": ("import_report", "Import published grading reports into the tables."),
 }
 INTERRUPTED = 130
 
@@ -85,7 +85,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code. What a user can mend ends in one line, never in a traceback."""
+    """Run a command; returns the exit code. A `UserError` is shown as one line, never as a traceback."""
     try:
         code = cli.main(
             args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _interrupted() -> int:
-    click.echo("mlebench: stopped. What was finished is kept; the same command goes on from there.", err=True)
+    click.echo("mlebench: stopped. Finished work is kept; run the same command again to continue.", err=True)
     return INTERRUPTED
 
 

@@ -12,42 +12,32 @@ if __name__ == "__main__":
 
 from prefect import flow
 
-from competitions.editions import Edition
 from flows.evaluate import evaluate
-from flows.naming import run_name
-from flows.outcome import Outcome, PartlyFailed
 from flows.prepare import prepare
-from sandbox.isolation import PROCESSES, Isolation
+from flows.watching.naming import request_name
+from flows.watching.outcome import Outcome, PartlyFailed
+from tasks.wiring.requests import RunRequest
 
 
-@flow(name="full-benchmark", flow_run_name=run_name)
+@flow(name="full-benchmark", flow_run_name=request_name)
 def full_benchmark(
     competition_ids: list[str],
-    agent: str,
-    run_group: str,
-    store: str,
-    seeds: int = 1,
-    edition: Edition = "v1",
+    request: RunRequest,
     raw_dir: str | None = None,
     keep_raw: bool = False,
     skip_verification: bool = False,
-    time_limit_seconds: float | None = None,
-    isolation: Isolation = PROCESSES,
-    obfuscated: bool = False,
-    examine: bool = False,
 ) -> list[Outcome]:
-    """Prepare what is not prepared, run the agent on all that could be, grade and report.
+    """Prepare the competitions that are not prepared yet, run the agent on all that are, grade, and report.
 
-    Raises `PartlyFailed` at the end if anything failed; everything else is done all the same.
+    Raises `PartlyFailed` at the end if anything failed; everything else is finished nevertheless.
     """
     try:
-        prepared = prepare(competition_ids, store, edition, raw_dir, keep_raw, skip_verification)
+        prepared = prepare(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
     except PartlyFailed as error:
         prepared = error.outcomes
     ready = [each.what for each in prepared if each.result != "failed"]
     try:
-        how = (seeds, edition, time_limit_seconds, isolation, obfuscated, examine)
-        runs = evaluate(ready, agent, run_group, store, *how) if ready else []
+        runs = evaluate(ready, request) if ready else []
     except PartlyFailed as error:
         runs = error.outcomes
     outcomes = [*prepared, *runs]

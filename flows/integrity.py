@@ -1,4 +1,4 @@
-"""The integrity stages of the evaluate flow: what is found becomes tables, and with them sections of the report."""
+"""Integrity checks of the evaluate flow. Their findings become tables, and sections of the report."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from prefect import Task, flow
 
-from common.progress import tell
+from common import progress
 from common.settings import get_settings
-from flows.outcome import Outcome, outcome_of
+from flows.watching.outcome import Outcome, outcome_of
 from tasks.familiarity import familiarity
 from tasks.plagiarism import plagiarism
 from tasks.violations import violations
@@ -17,9 +17,9 @@ from tasks.wiring.process import apply_settings
 
 @flow(name="integrity", flow_run_name="integrity of {run_group}")
 def integrity(run_group: str, store: str) -> list[Outcome]:
-    """Look for plagiarism and broken rules in a group's runs; measure a model's familiarity if the settings name one.
+    """Examine the runs of a group for plagiarism and broken rules; measure a model's familiarity if one is configured.
 
-    A stage that fails does not stop the others.
+    A check that fails does not stop the others.
     """
     apply_settings()
     stages: dict[Task[..., Any], str] = {plagiarism: "to look at", violations: "to look at"}
@@ -31,6 +31,6 @@ def integrity(run_group: str, store: str) -> list[Outcome]:
         outcome = outcome_of(f"{stage.name} {run_group}", [future])
         if outcome.result == "done":
             outcome = Outcome(outcome.what, "done", f"{future.state.result()} {stages[stage]}")
-        tell(outcome.what, outcome.result, outcome.message)
+        progress.report(outcome.what, outcome.result, outcome.message)
         outcomes.append(outcome)
     return outcomes

@@ -1,4 +1,4 @@
-"""The nightly flow: a small benchmark with an agent whose scores are known not to change, and an alarm if they do."""
+"""The nightly flow: a small benchmark with a deterministic agent, which fails if scores have changed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
 from common.errors import UserError
-from competitions.editions import Edition
+from flows.forms import Data, Seeds, Split, chosen_ids, chosen_store, group_part, run_request
 from flows.full_benchmark import full_benchmark
-from flows.naming import agent_name, chosen_name, parameters
-from flows.unattended import Seeds, Split, chosen_ids, chosen_store, name_of
+from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
 from storage.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# An agent may take its time, but a night that has not ended must not meet the next one.
+# A nightly must have ended before the next one starts.
 LONGEST = 20 * 3600.0
 
 
 class ScoresMoved(UserError):
-    """The scores are not those of the last nightly."""
+    """Scores differ from those of the last nightly."""
 
 
 def _prefix(split: str, agent: str, edition: str) -> str:
@@ -33,7 +32,7 @@ def _prefix(split: str, agent: str, edition: str) -> str:
 
 
 def _group(prefix: str) -> str:
-    """Named after the flow run's creation: resubmitted after a crash, it goes on with the same group."""
+    """Named after the creation of the flow run, so that one resubmitted after a crash continues the same group."""
     with get_client(sync_client=True) as client:
         created = client.read_flow_run(runtime.flow_run.id).created
     assert created is not None
@@ -43,7 +42,7 @@ def _group(prefix: str) -> str:
 def _name() -> str:
     given = parameters()
     agent = agent_name(given["agent"])
-    group = _group(_prefix(given["split"], agent, given["edition"]))
+    group = _group(_prefix(given["split"], agent, Data.model_validate(given["data"]).edition))
     return f"nightly: {agent} on {chosen_name()}, group {group}"
 
 
@@ -54,33 +53,28 @@ def nightly(
     seeds: Seeds = 1,
     tolerance: Annotated[float, Field(ge=0)] = 0.0,
     competition_ids: list[str] | None = None,
-    edition: Edition = "v1",
-    store: str | None = None,
-    raw_dir: str | None = None,
-    skip_verification: bool = False,
+    data: Data = Data(),  # noqa: B008  # frozen
 ) -> str:
-    """Run a deterministic agent, and fail if any score is not that of the last nightly with the same parameters.
+    """Run a deterministic agent, and fail if a score differs from the last nightly with the same parameters.
 
-    The run group is named after split, agent and the time of the flow run; the first nightly has nothing to compare
+    The run group is named after split, agent and the time of the flow run. The first nightly has nothing to compare
     with and passes. Raises `ScoresMoved`, and `PartlyFailed` if something could not be run.
 
     Args:
         split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
-        agent: An agent whose scores do not change by themselves: dummy or baseline.
-        seeds: Runs of each competition.
-        tolerance: Difference of scores that is no alarm, relative to the larger one.
+        agent: An agent with deterministic scores: dummy or baseline.
+        seeds: Number of runs of each competition.
+        tolerance: Accepted difference of scores, relative to the larger one.
         competition_ids: Only these competitions, instead of a split.
-        edition: v1 is the published benchmark bit for bit; v2 has its known issues fixed.
-        store: Root URL of everything. Default: MLEBENCH_STORE of the worker.
-        raw_dir: Directory of downloaded archives on the worker. Default: Kaggle.
-        skip_verification: Do not compare with the published checksums.
+        data: Edition, store and downloads.
     """
-    place = chosen_store(store)
-    prefix = _prefix(split, name_of(agent), edition)
+    place = chosen_store(data.store)
+    prefix = _prefix(split, group_part(agent), data.edition)
     group = _group(prefix)
     before = last_group(place, prefix, group)
     ids = chosen_ids(split, competition_ids)
-    full_benchmark.fn(ids, agent, group, place.root, seeds, edition, raw_dir, skip_verification=skip_verification)
+    request = run_request(agent, group, seeds, data)
+    full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification)
     if before is None:
         create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")
         return group
@@ -102,9 +96,9 @@ def last_group(store: Store, prefix: str, group: str) -> str | None:
 
 
 def moves(before: pd.DataFrame, now: pd.DataFrame, tolerance: float = 0.0) -> list[str]:
-    """What differs between two tables of grades, one line a run: scores, outcomes, and runs that are gone.
+    """The differences between two tables of grades, one line a run: scores, outcomes, and missing runs.
 
-    A run that is new is no difference: there is nothing that it could differ from.
+    New runs are no difference.
     """
     keys = ["competition_id", "seed"]
     old, new = (

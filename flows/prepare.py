@@ -7,11 +7,11 @@ from typing import Any
 from prefect import flow
 from prefect.futures import PrefectFuture
 
-from common.progress import tell
+from common import progress
 from common.settings import get_settings
 from competitions.editions import Edition
-from flows.naming import parameters, selection_name
-from flows.outcome import Outcome, finish, outcome_of
+from flows.watching.naming import parameters, selection_name
+from flows.watching.outcome import Outcome, finish, outcome_of
 from storage.dataset import Dataset
 from storage.datasets.cluster import cluster
 from tasks.checksum import checksum
@@ -44,9 +44,9 @@ def prepare(
     for name in competition_ids:
         if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification):
             outcomes[name] = Outcome(name, "reused", "prepared already")
-            tell(name, "reused", "prepared already")
+            progress.report(name, "reused", "prepared already")
         else:
-            tell(name, "queued")
+            progress.report(name, "queued")
     todo = [name for name in competition_ids if name not in outcomes]
     if todo:
         settings = get_settings()
@@ -60,5 +60,5 @@ def prepare(
                     chains[name].append(checksum.submit(name, place.root, edition, key, keep_raw, return_state=False))
             for name, chain in chains.items():
                 outcomes[name] = outcome_of(name, chain)
-                tell(name, outcomes[name].result, outcomes[name].message)
+                progress.report(name, outcomes[name].result, outcomes[name].message)
     return finish("prepared", [outcomes[name] for name in competition_ids])

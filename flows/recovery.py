@@ -1,4 +1,4 @@
-"""The flow that an automation starts when a flow run has fallen silent: see `flows.zombies`."""
+"""The flow that an automation starts when the heartbeats of a flow run have stopped; see `flows.diagnosis.zombies`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 from prefect.settings import get_current_settings
 
-from flows import zombies
+from flows.diagnosis import zombies
 
 
 @flow(name="recovery", flow_run_name="recovery")
 def recovery(confirm_seconds: float | None = None) -> dict[str, str]:
-    """Mark flow runs whose process or machine died as crashed, and have those of deployments run again.
+    """Mark flow runs whose process or machine has died as crashed, and run those of deployments again.
 
-    What they had finished is reused. Starting it by hand does no harm: where there is nothing to resolve, it does
-    nothing. Returns what became of each, by name.
+    Their finished work is reused. It is safe to start this by hand: it does nothing if there is nothing to resolve.
+    Returns what was done with each flow run, by name.
 
     Args:
-        confirm_seconds: How long a silent flow run is given to show that it lives after all, as after an outage of
-            the server. Default: the time between two signs of life.
+        confirm_seconds: Time to wait for another heartbeat before a flow run is resolved, because heartbeats are also
+            missing after an outage of the server. Default: the heartbeat interval.
     """
     found = zombies.find()
     if not found:

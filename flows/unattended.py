@@ -1,58 +1,28 @@
-"""The flows as they are deployed: parameters that a form can ask for, defaults from the worker's settings.
+"""The flows as they are deployed: parameters for a form, with defaults from the worker's settings.
 
-They add nothing to the flows behind them but names: a split instead of a list of ids, the store of the settings
-instead of a URL. The descriptions below are what the Prefect UI shows beside each field.
+They add conveniences to the flows behind them: a split instead of a list of ids, the store of the settings instead of a
+URL. The Prefect UI shows the descriptions below beside each field.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
 from prefect import flow, runtime
-from pydantic import Field
 
 from common.errors import UserError
-from common.settings import get_settings
-from competitions import registry
 from competitions.editions import Edition
+from flows.forms import Data, Execution, Seeds, Split, chosen_ids, chosen_store, group_part, run_request
 from flows.full_benchmark import full_benchmark
-from flows.naming import agent_name, chosen_name, parameters
-from flows.outcome import Outcome, finish, outcome_of
+from flows.grading import finish_group, outcomes_of, submit_grade
 from flows.prepare import prepare
-from flows.story import show_group
+from flows.watching.naming import agent_name, chosen_name, parameters
+from flows.watching.outcome import Outcome
 from grading.medals import Leaderboard
-from sandbox.definitions import load_agent
-from sandbox.isolation import BackendName, Isolation, Network
-from storage.runs.folders import stored_runs
-from storage.store import Store, check_run_group
-from tasks.agent_run import run_row
-from tasks.aggregate import aggregate
-from tasks.grade import finished_grade, grade, grade_key
-from tasks.wiring.figures import chosen_thresholds
-from tasks.wiring.stores import open_store
-
-Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
-Seeds = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(ge=1)]
-
-
-def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
-    """The named competitions, or all of the split if none is named. Raises `UnknownCompetition` for a wrong id."""
-    return registry.select(competition_ids or registry.list(split))
-
-
-def chosen_store(store: str | None) -> Store:
-    """The store of that URL, or of the worker's settings."""
-    return open_store(store)
-
-
-def name_of(agent: str) -> str:
-    """An agent's name as part of a run group's. Raises `AgentError` now rather than after hours of preparing."""
-    return load_agent(agent, get_settings().agent_dirs).full_name.replace("@", "-")
+from storage.store import check_run_group
+from tasks.grade import grade_requests
 
 
 def _group() -> str:
-    """The run group; without a name one of this flow run, the same when it is resubmitted, so that it goes on."""
+    """The run group. Without a name, one made from the flow run's id: a flow run that is resubmitted continues it."""
     given = parameters()
     return given["run_group"] or f"{agent_name(given['agent']).replace('@', '-')}-{str(runtime.flow_run.id)[:8]}"
 
@@ -68,56 +38,27 @@ def benchmark(
     seeds: Seeds = 1,
     run_group: str | None = None,
     competition_ids: list[str] | None = None,
-    edition: Edition = "v1",
-    time_limit_seconds: Seconds | None = None,
-    backend: BackendName = "process",
-    network: Network = "gateway",
-    store: str | None = None,
-    raw_dir: str | None = None,
-    skip_verification: bool = False,
-    obfuscated: bool = False,
-    integrity: bool = False,
+    execution: Execution = Execution(),  # noqa: B008  # frozen
+    data: Data = Data(),  # noqa: B008  # frozen
 ) -> list[Outcome]:
-    """Prepare competitions, run an agent on each with several seeds, grade what it leaves, and write the report.
+    """Prepare competitions, run an agent on each with several seeds, grade its submissions, and write the report.
 
-    What is prepared, run or graded already under the same run group is reused. One failure stops nothing else; the
-    flow run then ends as failed, with a table of what failed and why among its artifacts.
+    Work that is already done under the same run group is skipped. A failure does not stop the rest: the flow run then
+    ends as failed, and its artifacts have a table of what failed and why.
 
     Args:
         split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
         agent: Name of an agent, or the path of its folder on the worker.
-        seeds: Runs of each competition.
-        run_group: Name of this set of runs; one that exists is gone on with. Default: agent and flow run.
+        seeds: Number of runs of each competition.
+        run_group: Name of this set of runs; an existing one is continued. Default: agent and id of the flow run.
         competition_ids: Only these competitions, instead of a split.
-        edition: v1 is the published benchmark bit for bit; v2 has its known issues fixed.
-        time_limit_seconds: Wall-clock limit of a run. Default: the agent's own, 24 hours for most.
-        backend: Where agents run: as processes (trusted agents only), or in containers.
-        network: What agents in containers reach: nothing, the gateway to language models, allowed hosts, or all.
-        store: Root URL of everything. Default: MLEBENCH_STORE of the worker.
-        raw_dir: Directory of downloaded archives on the worker. Default: Kaggle.
-        skip_verification: Do not compare with the published checksums.
-        obfuscated: Do not tell agents which competition it is: another description, and no name.
-        integrity: Look through what agents leave for plagiarism and broken rules.
+        execution: Limits, isolation and integrity checks of the runs.
+        data: Edition, store and downloads.
     """
-    place = chosen_store(store)
-    name_of(agent)  # one that does not exist is to fail now rather than after hours of preparing
-    group = check_run_group(_group())
+    group_part(agent)  # an unknown agent fails now, not after hours of preparing
     ids = chosen_ids(split, competition_ids)
-    isolation = Isolation(backend, network)
-    return full_benchmark.fn(
-        ids,
-        agent,
-        group,
-        place.root,
-        seeds,
-        edition,
-        raw_dir,
-        skip_verification=skip_verification,
-        time_limit_seconds=time_limit_seconds,
-        isolation=isolation,
-        obfuscated=obfuscated,
-        examine=integrity,
-    )
+    request = run_request(agent, _group(), seeds, data, execution)
+    return full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification)
 
 
 @flow(name="preparation", flow_run_name=lambda: f"prepare {chosen_name()} {parameters()['edition']}")
@@ -130,16 +71,16 @@ def preparation(
     keep_raw: bool = False,
     skip_verification: bool = False,
 ) -> list[Outcome]:
-    """Download, split and verify competitions. What is prepared already is reused; one failure stops nothing else.
+    """Download, split and verify competitions. Prepared ones are skipped, and a failure does not stop the rest.
 
     Args:
         split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
         competition_ids: Only these competitions, instead of a split.
-        edition: v1 is the published benchmark bit for bit; v2 has its known issues fixed.
-        store: Root URL of everything. Default: MLEBENCH_STORE of the worker.
-        raw_dir: Directory of downloaded archives on the worker. Default: Kaggle.
-        keep_raw: Keep the downloads after preparing.
-        skip_verification: Do not compare with the published checksums.
+        edition: v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed.
+        store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
+        raw_dir: Directory of downloaded archives on the worker. Default: download from Kaggle.
+        keep_raw: Keep the downloaded archives after preparing.
+        skip_verification: Do not compare prepared files with the published checksums.
     """
     place = chosen_store(store)
     return prepare.fn(chosen_ids(split, competition_ids), place.root, edition, raw_dir, keep_raw, skip_verification)
@@ -147,35 +88,16 @@ def preparation(
 
 @flow(name="grading", flow_run_name="grade {run_group}")
 def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | None = None) -> list[Outcome]:
-    """Grade the finished runs of a group that are not graded yet by the graders as they are now, and report anew.
+    """Grade the finished runs of a group that the current graders have not graded yet, and write the report again.
 
     Args:
-        run_group: Name of the set of runs, as `mlebench ls` shows it.
-        leaderboard: Medal thresholds: the competitions' own, or of leaderboards fetched with `mlebench leaderboard`.
-        store: Root URL of everything. Default: MLEBENCH_STORE of the worker.
+        run_group: Name of the set of runs, as `mlebench ls` lists it.
+        leaderboard: Medal thresholds: as stored with the competitions, or of the most recently fetched leaderboard.
+        store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
     """
     place = chosen_store(store)
-    outcomes, chains = {}, {}
-    for stored in stored_runs(place, check_run_group(run_group)):
-        run = stored.record
-        name, seed, edition = run.competition_id, run.seed, run.edition
-        row = run_row(run_group, name, seed)
-        try:
-            board = chosen_thresholds(place, registry.get(name).facts, leaderboard).leaderboard
-        except UserError as error:
-            outcomes[row] = Outcome(row, "failed", str(error))
-            continue
-        key = grade_key(name, run.key, edition, board)
-        if finished_grade(place, run_group, name, seed, key) is not None:
-            outcomes[row] = Outcome(row, "reused", "graded already")
-        else:
-            chains[row] = [
-                grade.submit(name, seed, run_group, place.root, edition, key, leaderboard, return_state=False)
-            ]
-    if not outcomes and not chains:
+    requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
+    if not requests:
         raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
-    for row, chain in chains.items():
-        outcomes[row] = outcome_of(row, chain)
-    report = aggregate(run_group, place.root)
-    show_group(place, run_group, report)
-    return finish("runs", [outcomes[row] for row in sorted(outcomes)])
+    outcomes = outcomes_of({each.name: submit_grade(each) for each in requests})
+    return finish_group(place, run_group, outcomes)

@@ -9,132 +9,137 @@ from pathlib import Path
 from typing import Any
 
 from prefect import task
-from prefect.context import TaskRunContext
 
-from common.progress import tell
+from common import progress
+from common.machine import provenance
 from common.settings import get_settings
 from competitions import registry
-from competitions.editions import Edition
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.definitions import load_agent
 from sandbox.errors import RunLost
-from sandbox.isolation import PROCESSES, Isolation
-from sandbox.limits import Limits
 from sandbox.secrets import resolve
 from sandbox.services.run_services import RunServices
 from storage.dataset import Dataset
-from storage.datasets.prepared import local_copy
+from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
 from storage.runs.evidence.seal import seal
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
 from tasks.wiring.backends import backend
-from tasks.wiring.conditions import run_conditions
+from tasks.wiring.caching import while_stored
+from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.services import run_services
 from tasks.wiring.slots import slot
-from tasks.wiring.stores import local_cache
+from tasks.wiring.stores import local_cache, open_store
 
 _SLACK = 3600.0  # seconds from fetching the data to the start of the agent, and from its end to the last file kept
 
 
-def run_row(run_group: str, competition_id: str, seed: int) -> str:
-    """How a run is named on boards and in logs."""
-    return f"{competition_id} seed {seed}"
+def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
+    """The attempts that a request makes at a competition, one a seed."""
+    prepared_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
+    return [
+        Attempt(
+            request=request,
+            competition_id=competition_id,
+            seed=seed,
+            # Empty if the competition is not prepared; the run will then say so.
+            key=run_key(request, seed, prepared_key or ""),
+        )
+        for seed in range(request.seeds)
+    ]
 
 
-def run_key(
-    agent: str,
-    limits: Limits,
-    seed: int,
-    edition: Edition,
-    prepared_key: str,
-    run_group: str,
-    isolation: Isolation,
-    obfuscated: bool = False,
-) -> str:
-    """The content key of a run: agent, limits, seed, data, and what it may reach.
+def run_key(request: RunRequest, seed: int, prepared_key: str) -> str:
+    """The content key of a run: the agent, its limits, the seed, the dataset, and what the agent can reach.
 
-    The group too, for another group is another attempt.
+    The run group is part of it, because another group is another attempt.
     """
-    settings = get_settings()
-    fingerprint = load_agent(agent, settings.agent_dirs).fingerprint()
-    reach = [each] if (each := isolation.conditions() | ({"obfuscated": True} if obfuscated else {})) else []
-    return content_key(fingerprint, limits.as_dict(), seed, edition, prepared_key, run_group, *reach)
-
-
-def finished_run(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> RunRecord | None:
-    """The record of a run that is in the store under `key`; None if it has still to be made."""
-    record = RunFolder(store, run_group, competition_id, seed).read_run()
-    return record if record is not None and record.key == key else None
-
-
-def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    store, where = (
-        Store(parameters["store"]),
-        [parameters[name] for name in ("run_group", "competition_id", "seed", "key")],
+    agent = load_agent(request.agent, get_settings().agent_dirs)
+    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    reach = request.isolation.conditions() | ({"obfuscated": True} if request.obfuscated else {})
+    return content_key(
+        agent.fingerprint(),
+        limits.as_dict(),
+        seed,
+        request.edition,
+        prepared_key,
+        request.run_group,
+        *([reach] if reach else []),
     )
-    return f"{context.task.name}-{where[-1]}" if finished_run(store, *where) else None
+
+
+def finished_run(attempt: Attempt) -> RunRecord | None:
+    """The record of an attempt that was made already, under the same key; None if it has still to be made."""
+    record = run_folder(attempt).read_run()
+    return record if record is not None and record.key == attempt.key else None
+
+
+def run_folder(attempt: Attempt) -> RunFolder:
+    """Where the files of an attempt are stored."""
+    request = attempt.request
+    return RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)
+
+
+def _stored_key(attempt: Attempt) -> str | None:
+    return attempt.key if finished_run(attempt) else None
 
 
 def _name(parameters: dict[str, Any]) -> str:
-    """The agent by its name, also where it was given as a folder."""
-    agent = load_agent(parameters["agent"], get_settings().agent_dirs).full_name
-    return f"run {agent} on {parameters['competition_id']} seed {parameters['seed']}"
+    """The agent by its name, even if it was given as a folder."""
+    attempt: Attempt = parameters["attempt"]
+    agent = load_agent(attempt.request.agent, get_settings().agent_dirs).full_name
+    return f"run {agent} on {attempt.name}"
 
 
 @task(
     name="agent-run",
     task_run_name=_name,  # type: ignore[arg-type]  # its protocol asks for more than it uses
     persist_result=True,
-    cache_key_fn=_cache_key,
+    cache_key_fn=while_stored(_stored_key),
 )
-def agent_run(
-    competition_id: str,
-    seed: int,
-    run_group: str,
-    agent: str,
-    store: str,
-    edition: Edition,
-    limits: Limits,
-    key: str,
-    isolation: Isolation = PROCESSES,
-    obfuscated: bool = False,
-) -> str:
-    """Run the agent, or go on waiting for it if it is already running; returns how it ended.
+def agent_run(attempt: Attempt) -> str:
+    """Make an attempt; see `run_agent`."""
+    return run_agent(attempt)
 
-    The run's record is written last: what lies in the run's folder without it does not count.
+
+def run_agent(attempt: Attempt) -> str:
+    """Run the agent, or continue waiting for it if it is already running; returns how it ended.
+
+    The run's record is written last: files in the run's folder do not count without it.
     """
-    place = Store(store)
-    record = finished_run(place, run_group, competition_id, seed, key)
+    request, competition_id = attempt.request, attempt.competition_id
+    record = finished_run(attempt)
     if record is not None:
         return str(record.status)
-    row = run_row(run_group, competition_id, seed)
-    tell(row, "waiting")
-    settings = get_settings()
-    # An agent outlives a killed orchestrator; the data of its run do so too.
+    progress.report(attempt.name, "waiting")
+    settings, place = get_settings(), open_store(request.store)
+    agent = load_agent(request.agent, settings.agent_dirs)
+    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    # An agent survives a killed orchestrator; the data of its run must as well.
     longest = limits.time_limit_seconds + _SLACK
+    dataset = Dataset(request.edition, competition_id)
     with (
-        slot("agents"),
-        local_copy(place, Dataset(edition, competition_id), "public", local_cache(), at_least=longest) as prepared,
+        slot("agents", settings.agents),
+        local_copy(place, dataset, "public", local_cache(), at_least=longest) as prepared,
     ):
         competition = registry.get(competition_id)
-        where = hashlib.blake2b(f"{place.root} {run_group} {competition_id} {seed} {key}".encode(), digest_size=8)
         sample = competition.facts.files.sample_submission
         spec = RunSpec(
-            run_id=f"{run_group}-{competition_id}-{seed}",
+            run_id=f"{request.run_group}-{competition_id}-{attempt.seed}",
             competition_id=competition_id,
-            seed=seed,
-            agent=load_agent(agent, settings.agent_dirs),
+            seed=attempt.seed,
+            agent=agent,
             data=prepared / "public",
-            workdir=settings.scratch / "runs" / where.hexdigest(),
+            workdir=settings.scratch / "runs" / _folder(attempt, place),
             limits=limits,
-            description=competition.obfuscated_description if obfuscated else None,
-            labels={"group": run_group, "store": place.root},
+            description=competition.obfuscated_description if request.obfuscated else None,
+            labels={"group": request.run_group, "store": place.root},
             sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
         )
-        runner = backend(isolation)
-        with run_services(runner, spec, place, edition) as services:
+        runner = backend(request.isolation, settings.allowed_hosts)
+        with run_services(runner, spec, place, request.edition, settings) as services:
             secrets = resolve(
                 spec.agent.name,
                 spec.agent.env,
@@ -148,33 +153,30 @@ def agent_run(
                 allowance=services.allowance,
                 env={**secrets, **services.env},
             )
-            result = _run(runner, spec, services, place, row, run_group, key, edition, isolation)
+            result = _run(runner, spec, services, place, attempt)
     return result.status
 
 
-def _run(
-    runner: Backend,
-    spec: RunSpec,
-    services: RunServices,
-    store: Store,
-    row: str,
-    run_group: str,
-    key: str,
-    edition: Edition,
-    isolation: Isolation,
-) -> RunResult:
+def _folder(attempt: Attempt, store: Store) -> str:
+    """The name of the run's work directory: short, and the same after a restart."""
+    what = f"{store.root} {attempt.request.run_group} {attempt.competition_id} {attempt.seed} {attempt.key}"
+    return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
+
+
+def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, attempt: Attempt) -> RunResult:
+    request, row = attempt.request, attempt.name
     handle = _start(runner, spec, services)
-    tell(row, "running", "found running" if handle.attachment == "running" else "")
+    progress.report(row, "running", "found running" if handle.attachment == "running" else "")
     try:
-        result = runner.wait(handle, on_log=lambda line: tell(row, "running", line.strip()[:100]))
+        result = runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost:
-        tell(row, "running", "supervisor lost; starting anew")
+        progress.report(row, "running", "supervisor lost; starting anew")
         handle = _start(runner, spec, services)
         result = runner.wait(handle)
-    services.close()  # what it wrote down is complete now
+    services.close()  # its logs are complete now
     if result.status == "cancelled":
         raise KeyboardInterrupt
-    folder = RunFolder(store, run_group, spec.competition_id, spec.seed)
+    folder = run_folder(attempt)
     store.remove(folder.url)
     files = services.files()
     if result.submission is not None:
@@ -188,21 +190,21 @@ def _run(
     for name, path in files.items():
         store.put(f"{folder.url}/{name}", path)
     conditions: dict[str, Any] = {
-        **isolation.conditions(),
+        **request.isolation.conditions(),
         **({"obfuscated": True} if spec.description is not None else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),
-        **run_conditions(),
+        **provenance(),
     }
     record = RunRecord(
-        key=key,
-        run_group=run_group,
+        key=attempt.key,
+        run_group=request.run_group,
         run_id=spec.run_id,
         competition_id=spec.competition_id,
         seed=spec.seed,
         agent=spec.agent.full_name,
-        edition=edition,
+        edition=request.edition,
         backend=runner.name,
         status=result.status,
         message=result.message,

@@ -12,11 +12,15 @@ from tasks.report import write_aggregates, write_report
 
 @task(name="aggregate", task_run_name="aggregate {run_group}")
 def aggregate(run_group: str, store: str) -> str | None:
-    """Write the group's tables from its records, and its reports; returns the URL of the HTML report.
+    """Write the tables and reports of a group; see `aggregate_group`."""
+    return aggregate_group(Store(store), run_group)
+
+
+def aggregate_group(place: Store, run_group: str) -> str | None:
+    """Write the tables of a group from its records, and its reports; returns the URL of the HTML report.
 
     None if no run of the group was graded: there is nothing to report on.
     """
-    place = Store(store)
     write_tables(place, run_group)
     return write_report(place, [run_group]) if graded_folders(place, run_group) else None
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from prefect import task
-from prefect.context import TaskRunContext
 
-from common.progress import tell
+from common import progress
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
@@ -16,21 +14,31 @@ from storage.datasets.prepared import check, is_verified
 from storage.lease import lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.store import Store
+from tasks.wiring.caching import while_stored
 from tasks.wiring.stores import open_store
 
 
-def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    dataset = Dataset(parameters["edition"], parameters["competition_id"], parameters["key"])
-    return f"checksum-{dataset.key}" if is_verified(open_store(parameters["store"]), dataset) else None
+def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_: bool) -> str | None:
+    return key if is_verified(open_store(store), Dataset(edition, competition_id, key)) else None
 
 
-@task(name="checksum", task_run_name="checksum {competition_id}", persist_result=True, cache_key_fn=_cache_key)
+@task(
+    name="checksum",
+    task_run_name="checksum {competition_id}",
+    persist_result=True,
+    cache_key_fn=while_stored(_stored_key),
+)
 def checksum(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
-    """Compare with the MD5s in competition.yaml; returns the number of files compared.
+    """Verify a prepared dataset; see `verify_checksums`."""
+    return verify_checksums(competition_id, store, edition, key, keep_raw)
 
-    Then the raw archive is removed unless `keep_raw`.
+
+def verify_checksums(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
+    """Compare prepared files with the MD5s in competition.yaml; returns how many were compared.
+
+    Removes the downloaded archive afterwards, unless `keep_raw`.
     """
-    tell(competition_id, "checksum")
+    progress.report(competition_id, "checksum")
     place, dataset = open_store(store), Dataset(edition, competition_id, key)
     compared = check(place, dataset, registry.get(competition_id))
     if not keep_raw:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.tasks import exponential_backoff
 
-from common.progress import tell
+from common import progress
+from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
@@ -31,7 +32,14 @@ from tasks.wiring.stores import already_prepared, download_source, open_store
 def download(
     competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
 ) -> str:
-    """Download the archive unless the store has it complete; returns its hash.
+    """Fetch the archive of a competition; see `download_archive`."""
+    return download_archive(competition_id, store, raw_dir, verify, edition)
+
+
+def download_archive(
+    competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
+) -> str:
+    """Fetch the archive if the store has no complete one; returns its hash.
 
     If another process downloads it already, that is waited for; it may even have prepared the dataset and removed the
     archive.
@@ -39,12 +47,12 @@ def download(
     place = open_store(store)
 
     def waiting(reason: str) -> None:
-        tell(competition_id, "waiting", reason)
+        progress.report(competition_id, "waiting", reason)
 
-    with slot("downloads"), lease(place, download_lease(competition_id), on_wait=waiting):
+    with slot("downloads", get_settings().downloads), lease(place, download_lease(competition_id), on_wait=waiting):
         competition = registry.get(competition_id)
         source = download_source(competition_id, raw_dir)
-        tell(competition_id, "download", source.name)
+        progress.report(competition_id, "download", source.name)
         known = recorded(place, competition, source)
         dataset = Dataset(edition, competition_id)
         if known is not None and already_prepared(place, dataset, raw_dir, verified=False):
@@ -54,6 +62,6 @@ def download(
             competition,
             source,
             verify=verify,
-            on_progress=lambda step: tell(competition_id, "download", step),
+            on_progress=lambda step: progress.report(competition_id, "download", step),
         )
     return record["hash"]

@@ -1,4 +1,4 @@
-"""How familiar a language model is with the texts of competitions, and whether scores go with it."""
+"""How familiar a language model is with the texts of competitions, and whether scores correlate with that."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from storage.store import Store
 from storage.tables import read_table, write_table
 from tasks.aggregate import write_tables
 from tasks.wiring.language_model import LanguageModel, ModelError, language_model
+from tasks.wiring.services import gateway_policy
 
 CHARACTERS = 8000
-"""Of a text that are measured: what most models take, and as much of a long text as of a short one."""
+"""Characters of a text that are measured: they fit into the context of most models."""
 KINDS = ("description", "discussion", "all")
 
 
@@ -65,7 +66,7 @@ def find_familiarity(
     beaten = scores.groupby("competition_id")["human_percentile"].mean().to_dict()
     editions = scores.groupby("competition_id")["edition"].first().to_dict()
     rows: list[dict[str, Any]] = []
-    with language_model(model_name, "openai") as model:
+    with language_model(model_name, gateway_policy(get_settings()), "openai") as model:
         for name in sorted(map(str, beaten)):
             tell(name)
             measured = [

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prefect import task
-from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 
+from common import progress
 from common.errors import UserError
-from common.progress import tell
 from competitions import registry
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
@@ -20,15 +21,58 @@ from grading.workers.shared import shared_grader
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
-from storage.runs.folders import RunFolder
+from storage.runs.folders import RunFolder, stored_runs
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
-from tasks.agent_run import run_row
-from tasks.wiring.figures import chosen_thresholds
-from tasks.wiring.stores import local_cache
+from tasks.wiring.caching import while_stored
+from tasks.wiring.requests import Attempt, GradeRequest, run_name
+from tasks.wiring.stores import local_cache, open_store
+from tasks.wiring.thresholds import chosen_thresholds
 
 if TYPE_CHECKING:
     from grading.workers import IsolatedGrader
+
+
+def grade_request(attempt: Attempt) -> GradeRequest:
+    """The grading of an attempt with the stored leaderboard, in the edition of its request."""
+    request = attempt.request
+    return GradeRequest(
+        store=request.store,
+        run_group=request.run_group,
+        competition_id=attempt.competition_id,
+        seed=attempt.seed,
+        edition=request.edition,
+        key=grade_key(attempt.competition_id, attempt.key, request.edition),
+    )
+
+
+def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
+    """The grading of each finished run of a group, in the edition that the run was made for."""
+    for stored in stored_runs(store, run_group):
+        run = stored.record
+        name, seed, edition = run.competition_id, run.seed, run.edition
+        try:
+            board = chosen_thresholds(store, registry.get(name).facts, leaderboard).leaderboard
+        except UserError as error:
+            yield Ungradable(run_name(name, seed), str(error))
+            continue
+        yield GradeRequest(
+            store=store.root,
+            run_group=run_group,
+            competition_id=name,
+            seed=seed,
+            edition=edition,
+            key=grade_key(name, run.key, edition, board),
+            leaderboard=leaderboard,
+        )
+
+
+@dataclass(frozen=True)
+class Ungradable:
+    """A run that cannot be graded, and why."""
+
+    name: str
+    reason: str
 
 
 def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: str = STORED) -> str:
@@ -37,47 +81,53 @@ def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: 
     return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition, *other)
 
 
-def finished_grade(store: Store, run_group: str, competition_id: str, seed: int, key: str) -> GradeRecord | None:
-    """The grade that is in the store under `key`; None if the run has still to be graded."""
-    record = RunFolder(store, run_group, competition_id, seed).read_grade()
-    # A grading that failed is our bug; it is tried again.
-    return record if record is not None and record.key == key and record.outcome != "failed" else None
+def finished_grade(request: GradeRequest) -> GradeRecord | None:
+    """The record of a grading that was done already, under the same key; None if the run has still to be graded."""
+    record = _run_folder(request).read_grade()
+    # A grading that failed is our bug, so it is tried again.
+    return record if record is not None and record.key == request.key and record.outcome != "failed" else None
 
 
-def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    store, where = (
-        Store(parameters["store"]),
-        [parameters[name] for name in ("run_group", "competition_id", "seed", "key")],
-    )
-    return f"{context.task.name}-{where[-1]}" if finished_grade(store, *where) else None
+def _run_folder(request: GradeRequest) -> RunFolder:
+    return RunFolder(open_store(request.store), request.run_group, request.competition_id, request.seed)
 
 
-@task(name="grade", task_run_name="grade {competition_id} seed {seed}", persist_result=True, cache_key_fn=_cache_key)
-def grade(
-    competition_id: str,
-    seed: int,
-    run_group: str,
-    store: str,
-    edition: Edition,
-    key: str,
-    leaderboard: Leaderboard = STORED,
-) -> str:
-    """Grade the submission that the run left; returns the outcome."""
-    place = Store(store)
-    folder = RunFolder(place, run_group, competition_id, seed)
-    run = folder.read_run()
-    if run is None:
-        raise UserError(f"run {folder.name} is not finished in {place.root}: it cannot be graded")
-    record, snapshots = grade_run(place, run, folder.url, edition, leaderboard)
+def _stored_key(request: GradeRequest) -> str | None:
+    return request.key if finished_grade(request) else None
+
+
+@task(
+    name="grade",
+    task_run_name="grade {request.competition_id} seed {request.seed}",
+    persist_result=True,
+    cache_key_fn=while_stored(_stored_key),
+)
+def grade(request: GradeRequest) -> str:
+    """Grade a run; see `grade_run`. Logs what a grader's own failure was."""
+    record = grade_run(request)
     if record.detail:
         get_run_logger().error("%s", record.detail)
-    folder.write_snapshots(snapshots)
-    folder.write_grade(record.replace(key=key))
-    tell(run_row(run_group, competition_id, seed), "graded", record.message or f"score {record.score}")
     return record.outcome
 
 
-def grade_run(
+def grade_run(request: GradeRequest) -> GradeRecord:
+    """Grade the submission that a run left, and write the grade record beside the run's; returns the record.
+
+    Raises `UserError` as `grade_submission`, and if the run is not finished.
+    """
+    folder = _run_folder(request)
+    run = folder.read_run()
+    if run is None:
+        raise UserError(f"run {folder.name} is not finished in {folder.store.root}: it cannot be graded")
+    graded, snapshots = grade_submission(folder.store, run, folder.url, request.edition, request.leaderboard)
+    record = graded.replace(key=request.key)
+    folder.write_snapshots(snapshots)
+    folder.write_grade(record)
+    progress.report(request.name, "graded", record.message or f"score {record.score}")
+    return record
+
+
+def grade_submission(
     place: Store, run: RunRecord, source: str, edition: Edition, leaderboard: Leaderboard = STORED
 ) -> tuple[GradeRecord, list[SnapshotRecord]]:
     """Grade the submission of `run`, whose files are below the URL `source`, and the versions kept while it was made.
@@ -126,8 +176,3 @@ def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: Isolated
         grades = {name: getattr(report, name) for name in SnapshotRecord.model_fields if hasattr(report, name)}
         records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
     return records
-
-
-def prepared_key_of(store: Store, edition: Edition, competition_id: str) -> str:
-    """The key of the dataset in the store; empty if it is not prepared (the run will then say so)."""
-    return committed_key(store, Dataset(edition, competition_id)) or ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from prefect import task
@@ -23,9 +24,9 @@ from storage.store import Store
 from storage.tables import write_table
 
 LEAST_SHOWN = 0.05
-"""Similarity below which a pair makes no row."""
+"""Pairs below this similarity are left out of the table."""
 FRAGMENTS, LINES = 12, 60
-"""Kept of a pair for the report, the longest first; and lines of each."""
+"""Fragments of a pair kept for the report, the longest first, and lines kept of each."""
 
 
 @task(name="plagiarism", task_run_name="plagiarism {run_group}")
@@ -46,7 +47,7 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
     by_competition: dict[str, list[StoredRun]] = {}
     for run in runs_of(store, run_group):
         by_competition.setdefault(run.record.competition_id, []).append(run)
-    rows = []
+    rows, agent_dirs = [], get_settings().agent_dirs
     for competition_id, runs in sorted(by_competition.items()):
         kernels, urls = kernel_documents(store, competition_id)
         others = [
@@ -56,7 +57,8 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
         ]
         for agent in sorted({run.record.agent for run in runs}):
             foreign = _documents(store, (each for each in others if each.record.agent != agent))
-            corpora = {"kernel": Corpus(kernels, template(agent)), "run": Corpus(foreign, template(agent))}
+            own = template(agent, agent_dirs)
+            corpora = {"kernel": Corpus(kernels, own), "run": Corpus(foreign, own)}
             for run in (each for each in runs if each.record.agent == agent):
                 rows += _rows(store, run, corpora, urls)
     rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
@@ -87,10 +89,10 @@ def kernel_documents(store: Store, competition_id: str) -> tuple[list[Document],
     return documents, urls
 
 
-def template(agent: str) -> list[Document]:
-    """Python files of an agent's own folder: whatever it writes with these is its maker's, not copied."""
+def template(agent: str, agent_dirs: Sequence[Path]) -> list[Document]:
+    """Python files of an agent's own folder: code that a run shares with them is not copied from elsewhere."""
     try:
-        found = load_agent(agent, get_settings().agent_dirs)
+        found = load_agent(agent, agent_dirs)
     except UserError:  # no longer there
         return []
     paths = [found.folder / name for name in found.files() if str(name).endswith(".py")]

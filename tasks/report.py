@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from competitions.facts import CompetitionFacts
+from grading.conditions import report_conditions
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
 from storage.store import Store
 from storage.tables import Table, read_table, write_frame
-from tasks.wiring.conditions import conditions_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ def write_report(
         usage=usage,
         examined={name: read_table(store, name, run_groups) for name in TABLES},
         thresholds=thresholds,
-        conditions={group: conditions_of(runs, grades, group) for group in run_groups},
+        conditions={group: report_conditions(runs, grades, group) for group in run_groups},
         percentiles=_percentiles(facts),
         titles={name: each.name for name, each in facts.items()},
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from prefect import task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.context import TaskRunContext
 from prefect.tasks import exponential_backoff
 
-from common.progress import tell
+from common import progress
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.datasets.cluster import DaskExecutor
 from storage.datasets.job import Job
-from storage.datasets.materialise import Progress, materialise
+from storage.datasets.materialise import Executor, Progress, materialise
 from storage.datasets.prepared import committed_key, prepared_key
 from storage.lease import lease, prepare_lease
+from tasks.wiring.caching import while_stored
 from tasks.wiring.process import apply_settings
 from tasks.wiring.retries import can_pass
 from tasks.wiring.slots import slot
@@ -31,53 +32,58 @@ def split_key(competition_id: str, download_hash: str, edition: Edition) -> str:
     return prepared_key(registry.get(competition_id), download_hash, edition, params)
 
 
-def _cache_key(_context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    """A cached result is valid only while the store has the dataset."""
-    competition_id, edition = parameters["competition_id"], parameters["edition"]
-    key = split_key(competition_id, parameters["download_hash"], edition)
-    committed = committed_key(open_store(parameters["store"]), Dataset(edition, competition_id))
-    return f"split-{key}" if committed == key else None
+def _stored_key(competition_id: str, store: str, edition: Edition, download_hash: str, **_: str) -> str | None:
+    key = split_key(competition_id, download_hash, edition)
+    return key if committed_key(open_store(store), Dataset(edition, competition_id)) == key else None
 
 
 @task(
     name="split",
     task_run_name="split {competition_id}",
     persist_result=True,
-    cache_key_fn=_cache_key,
+    cache_key_fn=while_stored(_stored_key),
     retries=3,
     retry_delay_seconds=exponential_backoff(backoff_factor=5),
     retry_condition_fn=can_pass,
 )
 def split(competition_id: str, store: str, edition: Edition, dask_address: str, download_hash: str) -> str:
-    """Prepare the dataset of a download unless the store has it; returns its content key."""
+    """Prepare the dataset of a download on Dask, with its progress in the Prefect UI; see `split_dataset`."""
+    artifact = _ProgressArtifact(f"prepare {competition_id} {edition}")
+    executor = DaskExecutor(dask_address, set_up=apply_settings)
+    return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show)
+
+
+def split_dataset(
+    competition_id: str,
+    store: str,
+    edition: Edition,
+    download_hash: str,
+    executor: Executor | None = None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> str:
+    """Prepare the dataset of a download unless the store has it; returns its content key.
+
+    Without an executor, in this process.
+    """
     key = split_key(competition_id, download_hash, edition)
     place, dataset = open_store(store), Dataset(edition, competition_id)
 
     def waiting(reason: str) -> None:
-        tell(competition_id, "waiting", reason)
+        progress.report(competition_id, "waiting", reason)
 
-    with slot("preparations"), lease(place, prepare_lease(dataset), on_wait=waiting) as mine:
+    def show(made: Progress) -> None:
+        files = f"{made.files} of {made.files_total} files"
+        progress.report(competition_id, "split", files, made.bytes, made.bytes_total)
+        on_progress(made)
+
+    with (
+        slot("preparations", get_settings().preparations),
+        lease(place, prepare_lease(dataset), on_wait=waiting) as mine,
+    ):
         assert mine is not None
         if committed_key(place, dataset) == key:
             return key
-        artifact = create_progress_artifact(0.0, description=f"prepare {competition_id} {edition}")
-        shown = 0.0
-
-        def show(progress: Progress) -> None:
-            nonlocal shown
-            tell(
-                competition_id,
-                "split",
-                f"{progress.files} of {progress.files_total} files",
-                progress.bytes,
-                progress.bytes_total,
-            )
-            share = 100.0 * progress.files / max(progress.files_total, 1)
-            if share - shown >= 5 or share == 100.0:  # each update is a request to the server
-                shown = share
-                update_progress_artifact(artifact, share)  # type: ignore[arg-type]
-
-        tell(competition_id, "split", "planning")
+        progress.report(competition_id, "split", "planning")
         job = Job(
             competition_id,
             raw=place.raw(competition_id),
@@ -86,6 +92,24 @@ def split(competition_id: str, store: str, edition: Edition, dask_address: str, 
             params=get_settings().params_of(competition_id),
             key=key,
         )
-        executor = DaskExecutor(dask_address, set_up=apply_settings)
         materialise(job, executor=executor, on_progress=show, before_commit=mine.check)
     return key
+
+
+class _ProgressArtifact:
+    """A progress bar in the Prefect UI."""
+
+    def __init__(self, description: str) -> None:
+        self._description, self._shown = description, 0.0
+        self._id: Any = None  # a UUID once the bar exists
+
+    def show(self, made: Progress) -> None:
+        """Create the bar, or update it if it has moved by 5 %: each update is a request to the server."""
+        share = 100.0 * made.files / max(made.files_total, 1)
+        if self._id is None:
+            self._id = create_progress_artifact(share, description=self._description)
+        elif share - self._shown >= 5 or share == 100.0:
+            update_progress_artifact(self._id, share)
+        else:
+            return
+        self._shown = share

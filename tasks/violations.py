@@ -1,4 +1,4 @@
-"""Looking for broken rules in what runs left: static detectors always, a language model where one is configured."""
+"""Searching code and logs of runs for broken rules: with static detectors, and a language model if configured."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from storage.runs.texts import code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
+from tasks.wiring.services import gateway_policy
 
 IDS = 200_000
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
@@ -31,7 +32,7 @@ _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
 
 @dataclass(frozen=True)
 class Examined:
-    """What became of a group: rows of tables/violations, and what the model did."""
+    """The result for a group: rows of tables/violations, and counts of what the model answered."""
 
     rows: list[dict[str, Any]]
     runs: int
@@ -59,11 +60,12 @@ def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = 
     What a model said of a run is kept beside the tables and not asked again while texts, model and questions are the
     same. Raises `ModelError` if the configured model cannot be asked.
     """
-    runs, model_name = runs_of(store, run_group), get_settings().integrity_model
+    settings = get_settings()
+    runs, model_name = runs_of(store, run_group), settings.integrity_model
     rows: list[dict[str, Any]] = []
     readings: list[Reading] = []
     with contextlib.ExitStack() as stack:
-        model = stack.enter_context(language_model(model_name)) if model_name else None
+        model = stack.enter_context(language_model(model_name, gateway_policy(settings))) if model_name else None
         for run in runs:
             tell(run.name)
             code, logs = code_of(store, run), logs_of(store, run)

@@ -1,1 +1,1 @@
-"""One file a command."""
+"""The commands of the command line, one in each file."""

@@ -8,7 +8,7 @@ import click
 @click.command("agents")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """The agents that can be run, with their variants; with NAME (or NAME@VARIANT), all about one."""
+    """List the agents and their variants; with NAME (or NAME@VARIANT), show the definition of one."""
     from common.settings import get_settings
     from sandbox.definitions import list_agents, load_agent, variants_of
 

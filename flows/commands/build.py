@@ -7,20 +7,22 @@ import click
 
 @click.command("build")
 @click.argument("agent")
-@click.option("--base", metavar="IMAGE", help="What the base image is built on. Default: python:3.12-slim.")
+@click.option("--base", metavar="IMAGE", help="Image to build the base image on. Default: python:3.12-slim.")
 @click.option(
     "--packages",
     type=click.Choice(["small", "full"]),
     default="small",
     show_default=True,
-    help="What the base image holds: what the agents that ship need, or also what machine learning agents expect.",
+    help="Packages of the base image: those that the included agents need, or also common machine learning packages.",
 )
-@click.option("--build-arg", "arguments", multiple=True, metavar="NAME=VALUE", help="For the agent's Dockerfile.")
-@click.option("--verbose", is_flag=True, help="Show what the build prints.")
+@click.option(
+    "--build-arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Build argument for the agent's Dockerfile."
+)
+@click.option("--verbose", is_flag=True, help="Show the output of the build.")
 def command(agent: str, base: str | None, packages: str, arguments: tuple[str, ...], verbose: bool) -> None:
-    """Build the image of AGENT from the Dockerfile in its folder, or with `base` the image that agents build on.
+    """Build the image of AGENT from the Dockerfile in its folder, or the base image if AGENT is `base`.
 
-    The builder's pip configuration is used, and does not become part of the image.
+    The pip configuration of this machine is used for the build, but does not become part of the image.
     """
     from common.settings import get_settings
     from sandbox.definitions import load_agent

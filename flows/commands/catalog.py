@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
 from competitions import registry
-from flows.commands.options import selected, selection
+from flows.commands.options import Selection, takes
 
 
 @click.command("list")
-@selection
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def command(as_json: bool, **which: Any) -> None:
-    """Competitions: id, split, category, metric."""
-    ids = selected(**which) if any(which.values()) else registry.list()
+@takes(selection=Selection)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
+def command(as_json: bool, selection: Selection) -> None:
+    """List competitions with their split, category and metric."""
+    ids = selection.ids() if selection else registry.list()
     facts = [registry.get(name).facts for name in ids]
     if as_json:
         for each in facts:

@@ -12,7 +12,7 @@ import click
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
-from flows.commands.options import edition_option, selected
+from flows.commands.options import EDITION, Selection
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 @click.option(
     "--raw-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A directory of downloads <id>.zip. Default: MLEBENCH_RAW_DIR.",
+    help="A directory of downloaded <id>.zip files. Default: MLEBENCH_RAW_DIR.",
 )
 @click.option(
     "--prepared",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A prepared dataset (with public/ and private/) to be checked as it is, instead of a download.",
+    help="Check this prepared dataset (with public/ and private/) instead of preparing a download.",
 )
-@click.option("--params", metavar="JSON", help="Parameters of prepare.py that a smaller download needs.")
-@edition_option
+@click.option(
+    "--params", metavar="JSON", help="Parameters of prepare.py, for a download that is smaller than the original."
+)
+@EDITION.named("edition", default="v1")
 def command(
     ids: tuple[str, ...],
     split: str | None,
@@ -44,14 +46,14 @@ def command(
     params: str | None,
     edition: Edition,
 ) -> int:
-    """Self-test competitions: prepared twice in a temporary directory, then graded in every way that must hold.
+    """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
 
-    Facts and description, sample and gold submission, rows in another order, nothing private in public, and some 200
-    submissions as careless or malicious agents write them. Exit code 1 if anything is wrong.
+    Checks facts and description, the sample and the perfect submission, shuffled rows, that public files hold nothing
+    private, and about 200 submissions as careless or malicious agents write them. Exit code 1 if a check fails.
     """
     if not ids and not split:
         raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")
-    chosen = selected(ids, split, lite=False, everything=False, listed=None)
+    chosen = Selection(competitions=ids, split=split).ids()
     if (raw or prepared or params) and len(chosen) != 1:
         raise UserError("--raw, --prepared and --params go with one competition")
     overrides = _parameters(params)
@@ -75,7 +77,7 @@ def command(
 
 
 def _show(result: Result) -> bool:
-    """Print a check's line and what is wrong; True if something is."""
+    """Print the result of a check; returns whether it failed."""
     style = {"ok": "green", "failed": "red", "skipped": "yellow"}[result.verdict]
     click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:10} {result.about}")
     for problem in result.problems:
@@ -84,7 +86,7 @@ def _show(result: Result) -> bool:
 
 
 def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
-    """Where the download lies; None for one that is bundled."""
+    """The path of the download; None if the competition is bundled."""
     from common.settings import get_settings
 
     if competition.facts.source == "bundled":
@@ -101,7 +103,7 @@ def _parameters(text: str | None) -> dict[str, Any] | None:
     try:
         values = json.loads(text) if text else None
     except ValueError as error:
-        raise UserError(f"--params is no JSON ({error})") from error
+        raise UserError(f"--params is not JSON ({error})") from error
     if values is not None and not isinstance(values, dict):
         raise UserError("--params must be a JSON object, as in '{\"test_size\": 10}'")
     return values

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,19 +24,19 @@ _SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", 
 @click.command("compare")
 @click.argument("a")
 @click.argument("b")
-@click.option("--everything", is_flag=True, help="Also list the competitions in which nothing changed.")
-@store_option
-def command(a: str, b: str, everything: bool, store: str | None, data_dir: Path | None) -> None:
-    """Compare run group B with A: what changed in which competition, and the mean paired differences.
+@click.option("--everything", is_flag=True, help="Also list competitions without changes.")
+@takes(storage=StoreOptions)
+def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
+    """Compare run group B with A: changes by competition, and mean paired differences.
 
-    Seeds of a competition are averaged, then competitions are paired. Intervals are 95 %: Student's t on the paired
-    differences, and a bootstrap over competitions. A group may be named as GROUP@EDITION. Written to
-    tables/comparisons as well.
+    Seeds of a competition are averaged, then competitions are paired. The 95 % confidence intervals are Student's t on
+    the paired differences, and a bootstrap over competitions. GROUP@EDITION selects the grades of one edition. The
+    comparison is also written to tables/comparisons.
     """
     from grading.compare import compare
     from storage.tables import write_frame
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     found = compare(_grades(place, a), _grades(place, b))
     if found.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")

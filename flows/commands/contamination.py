@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -14,18 +12,22 @@ from flows.commands.refresh import refresh_report
 @click.argument("run_group")
 @click.option(
     "--model",
-    help="A language model, usually the one that the group's agent used. Default: MLEBENCH_FAMILIARITY_MODEL.",
+    help="Language model, usually the one that the group's agent used. Default: MLEBENCH_FAMILIARITY_MODEL.",
 )
 @click.option(
-    "--kernels", type=click.IntRange(0), default=5, show_default=True, help="Pulled notebooks read of a competition."
+    "--kernels",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="Number of pulled notebooks to read for each competition.",
 )
-@store_option
-def command(run_group: str, model: str | None, kernels: int, store: str | None, data_dir: Path | None) -> None:
-    """Measure how familiar a model is with the competitions of RUN_GROUP, and whether its scores go with that.
+@takes(storage=StoreOptions)
+def command(run_group: str, model: str | None, kernels: int, storage: StoreOptions) -> None:
+    """Measure how familiar a model is with the competitions of RUN_GROUP, and whether scores correlate with that.
 
-    Familiarity is the mean probability that the model gives to the tokens of a competition's description and
-    discussions. The provider's completions must take `echo` with `logprobs`, as vLLM's do. Compare also with a group
-    that was run with --obfuscated.
+    Familiarity is the mean probability that the model assigns to the tokens of a competition's description and
+    discussions. The provider's completions endpoint must support `echo` with `logprobs`, as vLLM does. Compare the
+    scores with those of a group that was run with --obfuscated as well.
     """
     quiet_prefect()
     from common.settings import get_settings
@@ -33,8 +35,8 @@ def command(run_group: str, model: str | None, kernels: int, store: str | None, 
 
     model = model or get_settings().familiarity_model
     if model is None:
-        raise click.UsageError("which model? give --model, or set MLEBENCH_FAMILIARITY_MODEL")
-    place = open_store(store, data_dir)
+        raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
+    place = storage.open()
     tell = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
     rows, found = find_familiarity(place, run_group, model, kernels, tell)
     for row in rows:

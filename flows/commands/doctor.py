@@ -5,48 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from flows.commands.options import open_store, quiet_prefect, raw_directory, selected, selection, store_option
+from flows.commands.options import Selection, StoreOptions, quiet_prefect, raw_directory, takes
 
 if TYPE_CHECKING:
-    from flows.health import Finding
+    from flows.diagnosis.health import Finding
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 @click.command("doctor")
-@selection
-@click.option("--raw-dir", type=click.Path(path_type=Path), help="Downloads that are there already.")
+@takes(selection=Selection)
+@click.option("--raw-dir", type=click.Path(path_type=Path), help="A directory of already downloaded <id>.zip files.")
 @click.option(
     "--fix",
     is_flag=True,
     help="Clean up after processes that died: mark their flow runs as crashed and submit those of deployments again, "
-    "free concurrency slots, end containers that nobody waits for.",
+    "free concurrency slots, stop abandoned containers.",
 )
 @click.option(
     "--silent-for",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="A flow run without a sign of life for so long has no process. Default: three times its usual distance.",
+    help="Consider a flow run dead after this time without a heartbeat. Default: three times its heartbeat interval.",
 )
-@store_option
+@takes(storage=StoreOptions)
 def command(
-    raw_dir: Path | None, fix: bool, silent_for: float | None, store: str | None, data_dir: Path | None, **which: Any
+    selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
-    """Look, before hours of work, whether all is there: store, space, access, memory, Docker, Dask, Prefect, versions.
+    """Check before a long run that store, disk, access, memory, Docker, Dask, Prefect and versions are as needed.
 
-    Without a selection, of the 22 competitions of the low split. Also what processes that died have left behind. Exit
-    code 1 if anything would fail.
+    Checks the 22 competitions of the low split unless others are selected. Also reports what dead processes have left
+    behind. Exit code 1 if a check fails.
     """
     quiet_prefect()
     from common.settings import get_settings
-    from flows import health, leftovers
+    from flows.diagnosis import health, leftovers
 
-    ids = selected(**which) if any(which.values()) else selected((), None, lite=True, everything=False, listed=None)
-    place, settings = open_store(store, data_dir), get_settings()
+    ids = (selection or Selection(lite=True)).ids()
+    place, settings = storage.open(), get_settings()
     raw = raw_directory(raw_dir)
     silence = None if silent_for is None else timedelta(seconds=silent_for)
     findings = [
@@ -64,19 +64,19 @@ def command(
         )
         for each in health.guarded(about, check)
     ]
-    # Without a server that answers there is nothing to ask, and that is said already.
+    # Without a server there is nothing to ask, and the finding above says so.
     if not any((each.about, each.verdict) == ("prefect", "fail") for each in findings):
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
     _show(findings)
     failed = sum(each.verdict == "fail" for each in findings)
-    click.echo(f"{failed} of {len(findings)} fail" if failed else "all is there")
+    click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")
     return 1 if failed else 0
 
 
 def _show(findings: Sequence[Finding]) -> None:
-    """A table in a terminal; in a log one line each, unwrapped."""
+    """Print a table in a terminal, and one unwrapped line for each finding elsewhere."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

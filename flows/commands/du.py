@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 
 import click
 
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("du")
-@store_option
-def command(store: str | None, data_dir: Path | None) -> int:
-    """What takes space in the store, in the cache of local copies, and on the scratch disk."""
+@takes(storage=StoreOptions)
+def command(storage: StoreOptions) -> int:
+    """Show what takes space in the store, in the cache of local copies, and on the scratch disk."""
     from rich.console import Console
     from rich.table import Table
 
@@ -21,7 +20,7 @@ def command(store: str | None, data_dir: Path | None) -> int:
     from storage.cache import Cache
     from storage.upkeep.space import usage_of_machine, usage_of_store
 
-    place, settings = open_store(store, data_dir), get_settings()
+    place, settings = storage.open(), get_settings()
     cache = Cache(settings.scratch / "cache", settings.cache_limit)
     found = [*usage_of_store(place), *usage_of_machine(settings.scratch, cache)]
     table = Table(title=f"{place.root} and {settings.scratch}", title_justify="left")
@@ -40,7 +39,7 @@ def command(store: str | None, data_dir: Path | None) -> int:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes with a decimal unit.
 
     >>> size(1234567), size(5)
     ('1.2 MB', '5 B')

@@ -9,7 +9,7 @@ import click
 
 from common.errors import UserError
 from competitions.editions import EDITIONS
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("export")
@@ -18,24 +18,28 @@ from flows.commands.options import open_store, store_option
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="Where the report is written. Default: here.",
+    help="Directory for the report. Default: the current one.",
 )
-@click.option("--by-seed", is_flag=True, help="One report a seed, as the public leaderboard asks for.")
-@click.option("--edition", type=click.Choice(EDITIONS), help="For a group that is graded in both.")
-@store_option
+@click.option("--by-seed", is_flag=True, help="Write one report for each seed, as the public leaderboard requires.")
+@click.option("--edition", type=click.Choice(EDITIONS), help="Edition to export, for a group that is graded in both.")
+@takes(storage=StoreOptions)
 def command(
-    run_group: str, output_dir: Path, by_seed: bool, edition: str | None, store: str | None, data_dir: Path | None
+    run_group: str,
+    output_dir: Path,
+    by_seed: bool,
+    edition: str | None,
+    storage: StoreOptions,
 ) -> None:
-    """Write the published grading report (`<time>_grading_report.json`) of RUN_GROUP.
+    """Write the grading report of RUN_GROUP in the published format (`<time>_grading_report.json`).
 
-    Gradings that failed are left out, and said to be: nothing is known of those submissions.
+    Runs whose grading failed are left out, with a warning.
     """
     from grading.aggregate import latest_grades
     from grading.report import summarise
     from storage.tables import read_table
     from tasks.report import reports_of
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     grades = read_table(place, "grades", [run_group])
     if not len(grades):
         raise UserError(f"no graded runs of group {run_group!r} in {place.root}")
@@ -56,4 +60,4 @@ def command(
         (output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
         click.echo(str(output_dir / name))
     if failed:
-        click.echo(f"mlebench: {failed} gradings failed by a fault of ours and are left out", err=True)
+        click.echo(f"mlebench: {failed} runs are left out because their grading failed", err=True)

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from competitions.editions import EDITIONS
 from flows.commands.du import size
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("gc")
-@click.option("--raw", is_flag=True, help="Downloaded archives of competitions that are prepared.")
-@click.option("--edition", type=click.Choice(EDITIONS), help="All prepared datasets of this edition.")
-@click.option("--orphans", is_flag=True, help="Incomplete datasets, downloads and uploads that nobody works on.")
-@click.option("--cache", "copies", is_flag=True, help="Local copies of prepared data.")
-@click.option("--dry-run", "dry", is_flag=True, help="Only say what would go.")
-@store_option
+@click.option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")
+@click.option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition.")
+@click.option(
+    "--orphans", is_flag=True, help="Remove incomplete datasets, downloads and uploads that no process works on."
+)
+@click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
+@click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
+@takes(storage=StoreOptions)
 def command(
-    raw: bool, edition: Any, orphans: bool, copies: bool, dry: bool, store: str | None, data_dir: Path | None
+    raw: bool,
+    edition: Any,
+    orphans: bool,
+    copies: bool,
+    dry: bool,
+    storage: StoreOptions,
 ) -> int:
-    """Remove what is not needed any more, and say how much space that gives.
+    """Remove data that is no longer needed, and print how much space is freed.
 
-    Only what is named goes, and nothing of it that is in use at this moment, by whatever process.
+    Only the chosen kinds of data are removed, and nothing that a process is using.
     """
     if not (raw or edition or orphans or copies):
-        raise click.UsageError("say what may go: --raw, --edition, --orphans, --cache")
+        raise click.UsageError("choose what to remove: --raw, --edition, --orphans, --cache")
     from common.settings import get_settings
     from storage.cache import Cache
     from storage.upkeep import gc as collect
 
-    place, settings = open_store(store, data_dir), get_settings()
+    place, settings = storage.open(), get_settings()
     found = collect.everything(place) if raw or edition or orphans else []
     steps = []
     if edition:

@@ -4,22 +4,57 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from common.errors import UserError
 from competitions import registry
-from flows.commands.options import edition_option, leaderboard_option, open_store, store_option
+from flows.commands.options import GradingOptions, StoreOptions, option, takes
 from flows.commands.submissions import Fetch, Line, local_copies, parse_line
 
 if TYPE_CHECKING:
     from grading.grade import Grade
-    from grading.medals import Leaderboard
     from grading.workers import GradingLimits
     from storage.store import Store
+
+
+@dataclass(frozen=True)
+class ProcessOptions:
+    """The processes that grade, and their limits."""
+
+    workers: Annotated[
+        int, option("--workers", type=click.IntRange(1), show_default=True, help="Number of grading processes.")
+    ] = 1
+    memory: Annotated[
+        float | None,
+        option(
+            "--memory",
+            type=click.FloatRange(0.01),
+            metavar="GIB",
+            help="Memory limit of a process. Default: depends on the competition.",
+        ),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        option(
+            "--time-limit",
+            type=click.FloatRange(1),
+            metavar="SECONDS",
+            help="Time limit for reading a submission; scoring it may take 12 times as long. Default: 300.",
+        ),
+    ] = None
+
+    def limits(self) -> GradingLimits:
+        """The limits as the grading processes take them."""
+        from grading.workers import GradingLimits
+
+        seconds = self.time_limit or 300.0
+        memory = int(self.memory * (1 << 30)) if self.memory else None
+        return GradingLimits(memory_bytes=memory, read_seconds=seconds, grade_seconds=12 * seconds)
 
 
 @click.command("grade")
@@ -27,57 +62,35 @@ if TYPE_CHECKING:
     "--submission",
     required=True,
     type=click.Path(path_type=Path),
-    help="JSONL: competition_id and submission_path a line; seed, run_id, logs_path and code_path if you like.",
+    help="JSONL file: competition_id and submission_path on each line; optionally seed, run_id, logs_path, code_path.",
 )
 @click.option(
-    "--output-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Where the report is written."
+    "--output-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for the report."
 )
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that grade.")
-@click.option(
-    "--memory", type=click.FloatRange(0.01), metavar="GIB", help="Memory of a process. Default: by the competition."
-)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(1),
-    metavar="SECONDS",
-    help="For reading a submission; scoring it has 12 times as long. Default: 300.",
-)
-@edition_option
-@leaderboard_option
-@store_option
+@takes(processes=ProcessOptions, grading=GradingOptions, storage=StoreOptions)
 def command(
     submission: Path,
     output_dir: Path,
-    workers: int,
-    memory: float | None,
-    time_limit: float | None,
-    edition: Any,
-    leaderboard: Any,
-    store: str | None,
-    data_dir: Path | None,
+    processes: ProcessOptions,
+    grading: GradingOptions,
+    storage: StoreOptions,
 ) -> int:
     """Grade every line of a JSONL file and write `<time>_grading_report.json`.
 
-    Each submission is read in a process of its own with limits on memory, time and size. A bad line or submission does
-    not stop the others. Exit code 1 if any line could not be graded; an invalid submission is a result.
+    Each submission is read in a separate process with limits on memory, time and size. A bad line or submission does
+    not stop the rest. Exit code 1 if any line could not be graded; an invalid submission is a result.
     """
     from grading.report import summarise
-    from grading.workers import GradingLimits
 
     if not submission.is_file():
         raise UserError(f"{submission} does not exist")
-    limits = GradingLimits(
-        memory_bytes=int(memory * (1 << 30)) if memory else None,
-        read_seconds=time_limit or 300.0,
-        grade_seconds=12 * (time_limit or 300.0),
-    )
     items, failed = _items(submission)
-    place = open_store(store, data_dir)
+    place = storage.open()
     grades: dict[int, Grade] = {}
     for name in dict.fromkeys(line.competition_id for line in items.values()):
         own = {number: line for number, line in items.items() if line.competition_id == name}
         try:
-            found = _grade(name, own, place, edition, limits, workers, leaderboard)
+            found = _grade(name, own, place, processes, grading)
             grades |= found
             failed += len(own) - len(found)
         except UserError as error:
@@ -110,26 +123,24 @@ def _grade(
     name: str,
     lines: dict[int, Line],
     store: Store,
-    edition: Any,
-    limits: GradingLimits,
-    workers: int,
-    leaderboard: Leaderboard,
+    processes: ProcessOptions,
+    grading: GradingOptions,
 ) -> dict[int, Grade]:
     """Grade one competition's submissions.
 
-    Raises `UserError` if the competition is unknown or not prepared, or its leaderboard was to be fetched and is not.
+    Raises `UserError` if the competition is unknown or not prepared, or if the chosen leaderboard was not fetched.
     """
     from grading.workers import grade_many
     from storage.dataset import Dataset
     from storage.datasets.prepared import local_copy
-    from tasks.wiring.figures import chosen_thresholds
     from tasks.wiring.stores import local_cache
+    from tasks.wiring.thresholds import chosen_thresholds
 
     competition = registry.get(name)
     options: dict[str, Any] = {
-        "limits": limits,
-        "workers": workers,
-        "thresholds": chosen_thresholds(store, competition.facts, leaderboard),
+        "limits": processes.limits(),
+        "workers": processes.workers,
+        "thresholds": chosen_thresholds(store, competition.facts, grading.leaderboard),
     }
     grades: dict[int, Grade] = {}
     order: deque[int] = deque()
@@ -144,9 +155,9 @@ def _grade(
             order.append(number)
             yield path, line.submission_path
 
-    dataset = Dataset(edition, name)
+    dataset = Dataset(grading.edition, name)
     with local_copy(store, dataset, "private", local_cache()) as prepared, local_copies() as fetch:
-        for grade in grade_many(competition, prepared, edition, fetched(fetch), **options):
+        for grade in grade_many(competition, prepared, grading.edition, fetched(fetch), **options):
             number = order.popleft()
             grades[number] = grade
             result = grade.report.score if grade.outcome == "valid" else f"{grade.outcome}: {grade.message}"

@@ -14,7 +14,7 @@ from common.errors import UserError, one_line
 from competitions import registry
 from competitions.editions import EDITIONS
 from competitions.errors import UnknownCompetition
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 
 if TYPE_CHECKING:
     from grading.report import CompetitionReport
@@ -22,18 +22,27 @@ if TYPE_CHECKING:
 
 @click.command("import-report")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--group", "run_group", required=True, metavar="NAME", help="The run group that they become.")
-@click.option("--agent", default=None, help="Whose results they are. Default: the group's name.")
+@click.option("--group", "run_group", required=True, metavar="NAME", help="Name of the run group to create.")
+@click.option("--agent", default=None, help="Name of the agent that made the submissions. Default: the group's name.")
 @click.option(
-    "--edition", type=click.Choice(EDITIONS), default="v1", show_default=True, help="What they were graded as."
+    "--edition",
+    type=click.Choice(EDITIONS),
+    default="v1",
+    show_default=True,
+    help="Edition that they were graded with.",
 )
-@store_option
+@takes(storage=StoreOptions)
 def command(
-    files: tuple[Path, ...], run_group: str, agent: str | None, edition: str, store: str | None, data_dir: Path | None
+    files: tuple[Path, ...],
+    run_group: str,
+    agent: str | None,
+    edition: str,
+    storage: StoreOptions,
 ) -> None:
-    """Take published grading reports FILES into the tables as run group NAME, to be compared with our own.
+    """Import published grading reports FILES as run group NAME, to compare them with other run groups.
 
-    Each file is a seed: 0, 1, ... in their order. A competition that a file names several times becomes several seeds.
+    Each file becomes a seed: 0, 1, ... in the given order. A competition that occurs several times in a file becomes
+    several seeds.
     """
     quiet_prefect()
     from grading.report import GradedSubmission
@@ -44,7 +53,7 @@ def command(
     from tasks.report import write_report
 
     reports = [(path, _read(path)) for path in files]
-    place = open_store(store, data_dir)
+    place = storage.open()
     if group_exists(place, check_run_group(run_group)):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()
@@ -76,7 +85,7 @@ def command(
 
 
 def _read(path: Path) -> list[CompetitionReport]:
-    """The competition reports of a published file; NaN tokens, as Python writes them, are read too."""
+    """The competition reports of a published file, in which Python may have written NaN."""
     from grading.report import CompetitionReport
 
     known = set(CompetitionReport.model_fields)
@@ -84,13 +93,13 @@ def _read(path: Path) -> list[CompetitionReport]:
         items: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["competition_reports"]
         return [CompetitionReport.model_validate({k: v for k, v in item.items() if k in known}) for item in items]
     except ValidationError as error:
-        raise UserError(f"{path} is no grading report: {one_line(error)}") from error
+        raise UserError(f"{path} is not a grading report: {one_line(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is no grading report: it has no competition_reports") from error
+        raise UserError(f"{path} is not a grading report: it has no competition_reports") from error
 
 
 def _run_id(report: CompetitionReport, otherwise: str) -> str:
-    """The published run's name, `<competition>_<something>`, where the submission's path tells it."""
+    """The name of the published run, `<competition>_<something>`, if it is part of the submission's path."""
     parts = Path(report.submission_path or "").parts
     return next((part for part in parts if part.startswith(f"{report.competition_id}_")), otherwise)
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
 from competitions import registry
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("kernels")
 @click.argument("competition_id")
-@click.option("--top", type=click.IntRange(1, 500), default=20, show_default=True, help="How many notebooks.")
-@store_option
-def command(competition_id: str, top: int, store: str | None, data_dir: Path | None) -> None:
+@click.option("--top", type=click.IntRange(1, 500), default=20, show_default=True, help="Number of notebooks.")
+@takes(storage=StoreOptions)
+def command(competition_id: str, top: int, storage: StoreOptions) -> None:
     """Pull the most voted public notebooks of COMPETITION_ID into the store as plain code.
 
-    They are what submitted code is compared with. kernels/ID/index.parquet says which, with how many votes, and when.
+    `mlebench plagiarism` compares submitted code with them. kernels/ID/index.parquet lists them with their votes
+    and the time of the pull.
     """
     competition = registry.get(competition_id)
     if competition.facts.source != "kaggle":
         raise UserError(f"{competition_id} is not on Kaggle: it has no public notebooks")
-    place = open_store(store, data_dir)
+    place = storage.open()
     place.check()
     from common.settings import get_settings
     from storage.sources.kaggle.kernels import pull_kernels

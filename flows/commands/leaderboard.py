@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,26 +10,30 @@ import click
 from common.errors import UserError
 from competitions import registry
 from competitions.competition import Competition
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
-    from tasks.wiring.figures import Figure
+    from grading.leaderboards import Figure
 
 
 @click.command("leaderboard")
 @click.argument("competition_id")
-@click.option("--refresh", is_flag=True, help="Fetch the leaderboard from Kaggle, compare, and keep it in the store.")
-@click.option("--json", "as_json", is_flag=True, help="The stored figures as one JSON object.")
-@store_option
-def command(competition_id: str, refresh: bool, as_json: bool, store: str | None, data_dir: Path | None) -> None:
-    """Medal thresholds and percentiles of COMPETITION_ID.
+@click.option(
+    "--refresh",
+    is_flag=True,
+    help="Fetch the leaderboard from Kaggle, compare it with the stored one, and write it to the store.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the stored figures as one JSON object.")
+@takes(storage=StoreOptions)
+def command(competition_id: str, refresh: bool, as_json: bool, storage: StoreOptions) -> None:
+    """Show medal thresholds and percentiles of COMPETITION_ID.
 
-    Grading uses these stored figures, also after --refresh, which shows how the leaderboard has moved since and keeps
-    it in the store. The commands that grade take it with --leaderboard refreshed.
+    Grading uses these stored figures by default. --refresh shows how Kaggle's leaderboard has changed since, and writes
+    it to the store, where the commands that grade use it with --leaderboard refreshed.
     """
     competition = registry.get(competition_id)
     if as_json and refresh:
-        raise click.UsageError("--json shows the stored figures; leave out --refresh")
+        raise click.UsageError("--json prints the stored figures; leave out --refresh")
     facts = competition.facts
     board = facts.leaderboard
     if as_json:
@@ -46,21 +49,22 @@ def command(competition_id: str, refresh: bool, as_json: bool, store: str | None
     for note in filter(None, (None if board.human else "the leaderboard is not one of human teams", board.note)):
         click.echo(f"  note: {note}")
     if refresh:
-        _refresh(competition, store, data_dir)
+        _refresh(competition, storage)
 
 
-def _refresh(competition: Competition, store: str | None, data_dir: Path | None) -> None:
+def _refresh(competition: Competition, storage: StoreOptions) -> None:
     from common.settings import get_settings
+    from grading.leaderboards import compare, compare_percentiles, in_order
     from storage.sources.kaggle import leaderboard
-    from tasks.wiring import figures
 
     facts = competition.facts
     if facts.source != "kaggle":
         raise UserError(f"{facts.id} is not on Kaggle: there is nothing to refresh")
-    place = open_store(store, data_dir)
+    place = storage.open()
     place.check()
     teams = leaderboard.fetch_leaderboard(facts.id, get_settings().network_timeout)
-    found, percentiles = figures.compare(teams, facts), figures.compare_percentiles(teams, facts)
+    scores = [team.score for team in teams if team.score is not None]
+    found, percentiles = compare(scores, facts), compare_percentiles(scores, facts)
     url = leaderboard.write_leaderboard(place, facts.id, teams)
     click.echo("  Kaggle now")
     for figure in found:
@@ -70,10 +74,10 @@ def _refresh(competition: Competition, store: str | None, data_dir: Path | None)
         click.echo(f"  top of the teams now: {same} of {len(percentiles)} the same to within two places")
         for figure in percentiles:
             _show(figure, f"{figure.name:>5}")
-    scoreless = sum(team.score is None for team in teams)
+    scoreless = len(teams) - len(scores)
     if scoreless:
         click.echo(f"    {scoreless} teams have no score and do not count")
-    if not figures.in_order(teams, facts):
+    if not in_order(scores, facts):
         click.echo(f"    warning: Kaggle's order is not that of '{facts.metric.direction} is better'", err=True)
     click.echo(f"  {len(teams)} teams written to {place.local(place.relative(url)) or url}")
 

@@ -11,7 +11,7 @@ import click
 from common.errors import UserError
 from common.processes import start_time
 from flows.commands.ls import readable
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from flows.commands.show import run_folder
 from sandbox.supervision import control
 from sandbox.supervision.follow import Follower
@@ -23,17 +23,17 @@ _CHUNK = 1 << 20
 
 @click.command("logs")
 @click.argument("run", metavar="RUN")
-@click.option("-f", "--follow", is_flag=True, help="Go on with a run that is still going until it ends.")
-@store_option
-def command(run: str, follow: bool, store: str | None, data_dir: Path | None) -> None:
-    """What the agent of a run, GROUP/COMPETITION/SEED, printed.
+@click.option("-f", "--follow", is_flag=True, help="Follow a run in progress until it ends.")
+@takes(storage=StoreOptions)
+def command(run: str, follow: bool, storage: StoreOptions) -> None:
+    """Print the log of a run's agent; RUN is GROUP/COMPETITION/SEED.
 
-    A finished run's log is read from the store. The log of one that is still going lies on the machine where the agent
-    runs, below MLEBENCH_SCRATCH; call this there.
+    The log of a finished run is read from the store. The log of a run in progress is on the machine where the agent
+    runs, below MLEBENCH_SCRATCH: use this command there.
     """
     from common.settings import get_settings
 
-    place = readable(open_store(store, data_dir))
+    place = readable(storage.open())
     folder = run_folder(place, run)
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from grading.words import score_and_medal
 from storage.runs.folders import RunFolder, finished_folders, runs_of
 from storage.store import Store
@@ -15,13 +13,13 @@ from storage.store import Store
 
 @click.command("ls")
 @click.argument("run_group", required=False)
-@store_option
-def command(run_group: str | None, store: str | None, data_dir: Path | None) -> None:
-    """What the store holds: run groups, or the runs of RUN_GROUP.
+@takes(storage=StoreOptions)
+def command(run_group: str | None, storage: StoreOptions) -> None:
+    """List the run groups in the store, or the runs of RUN_GROUP.
 
-    From the runs' own records, so that a group that is still going shows what is finished of it.
+    Read from the records of the runs, so that a group in progress shows its finished runs.
     """
-    place = readable(open_store(store, data_dir))
+    place = readable(storage.open())
     lines = _runs(place, run_group) if run_group else _groups(place)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
@@ -29,7 +27,7 @@ def command(run_group: str | None, store: str | None, data_dir: Path | None) -> 
 
 
 def readable(store: Store) -> Store:
-    """The store itself, once it has answered. Raises `StoreError` soon if nothing does."""
+    """The store, once it has answered. Raises `StoreError` if it does not."""
     from storage.remote import describe_error
     from storage.store import fsspec_at
     from storage.writers import StoreError
@@ -49,7 +47,7 @@ def _groups(store: Store) -> list[tuple[str, ...]]:
     for folder in finished_folders(store):
         found.setdefault(folder.run_group, []).append(folder)
     if not found:
-        raise UserError(f"no runs in {store.root}; `mlebench run` makes some")
+        raise UserError(f"no runs in {store.root}; create some with: mlebench run")
     lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
     for group, folders in sorted(found.items()):
         records = [record for folder in folders if (record := folder.read_run())]

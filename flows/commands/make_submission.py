@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from flows.commands.submissions import Line
 from storage.runs.folders import stored_runs
 from storage.store import Store
@@ -20,19 +20,27 @@ from storage.store import Store
 @click.option(
     "--metadata",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="metadata.json of a published run folder, instead of a RUN_GROUP of the store.",
+    help="Read metadata.json of a published run folder, instead of a RUN_GROUP in the store.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=Path("submission.jsonl"), show_default=True, help="The JSONL."
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("submission.jsonl"),
+    show_default=True,
+    help="The JSONL file to write.",
 )
 @click.option(
     "--copy-to",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Copy submissions there, for a store that is not on this machine.",
+    help="Copy submissions to this directory, for a store that is not on this machine.",
 )
-@click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="With --metadata: below a run.")
-@click.option("--rel-code-path", default="code/train.py", show_default=True, help="With --metadata: below a run.")
-@store_option
+@click.option(
+    "--rel-log-path", default="logs/agent.log", show_default=True, help="Log of a run in its folder, with --metadata."
+)
+@click.option(
+    "--rel-code-path", default="code/train.py", show_default=True, help="Code of a run in its folder, with --metadata."
+)
+@takes(storage=StoreOptions)
 def command(
     run_group: str | None,
     metadata: Path | None,
@@ -40,19 +48,18 @@ def command(
     copy_to: Path | None,
     rel_log_path: str,
     rel_code_path: str,
-    store: str | None,
-    data_dir: Path | None,
+    storage: StoreOptions,
 ) -> None:
-    """Write what `grade` reads, for every run of RUN_GROUP or of a published run folder.
+    """Write a JSONL file for `mlebench grade` with every run of RUN_GROUP, or of a published run folder.
 
-    Paths are local where the store is on this machine, else URLs, which `grade` reads as well.
+    Paths are local if the store is on this machine, and URLs otherwise; `mlebench grade` reads both.
     """
     if bool(run_group) == bool(metadata):
         raise click.UsageError("give a RUN_GROUP, or --metadata FILE")
     if metadata:
         lines = list(_published(metadata, rel_log_path, rel_code_path))
     else:
-        place = open_store(store, data_dir)
+        place = storage.open()
         lines = list(_recorded(place, str(run_group), copy_to))
         if not lines:
             raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
@@ -67,7 +74,7 @@ def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
     try:
         runs = list(json.loads(metadata.read_text("utf-8"))["runs"])
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f'{metadata} is no metadata.json: it needs an object with "runs"') from error
+        raise UserError(f'{metadata} is not a metadata.json: it needs an object with "runs"') from error
     for run_id in map(str, runs):
         folder = metadata.parent / run_id
 

@@ -24,16 +24,16 @@ TEMPLATE = Path(competitions.__file__).parent / "template"
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="The directory to hold the competition's folder. Default: the current one.",
+    help="Directory for the competition's folder. Default: the current one.",
 )
 def command(competition_id: str, into: Path) -> None:
-    """Start a competition of your own: a folder ID with a small one that runs at once, to be changed."""
+    """Create a competition of your own: a folder ID with a small working competition for you to change."""
     if not re.fullmatch(ID_PATTERN, competition_id):
-        raise UserError(f"{competition_id!r} is no id: letters, digits and dashes, as in my-competition")
+        raise UserError(f"{competition_id!r} is not an id: use letters, digits and dashes, as in my-competition")
     folder = into.expanduser().resolve() / competition_id
     known = registry.folders().get(competition_id)
     if known:
-        raise UserError(f"there is a competition {competition_id!r} already: {known}")
+        raise UserError(f"competition {competition_id!r} already exists: {known}")
     if folder.exists():
         raise UserError(f"{folder} exists already; choose another id, or another directory with --into")
     shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -42,7 +42,7 @@ def command(competition_id: str, into: Path) -> None:
         text = (folder / name).read_text("utf-8")
         text = text.replace("my-competition", competition_id).replace("My competition", title)
         (folder / name).write_text(text, "utf-8")
-    click.echo(f"Made {folder}. It runs as it is; next:")
+    click.echo(f"Created {folder}. It works as it is; next:")
     places = [str(place) for place in get_settings().competitions]
     if not any(Path(place).expanduser().resolve() == folder.parent for place in places):
         click.echo(f"  export MLEBENCH_COMPETITIONS={os.pathsep.join([*places, str(folder.parent)])}")

@@ -1,118 +1,184 @@
-"""Options that several commands take alike."""
+"""Groups of options that several commands share. A group is a frozen dataclass; see `takes`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import click
 
 from common.errors import UserError
 from competitions import registry
-from competitions.editions import EDITIONS
+from competitions.editions import EDITIONS, Edition
+from grading.medals import Leaderboard
 from storage.store import Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def selection(function: Function) -> Function:
-    """-c ID (repeatable), --split NAME, --lite, --all, --list FILE: which competitions."""
-    for option in (
-        click.option("-l", "--list", "listed", type=click.Path(path_type=Path), help="A text file with one id a line."),
-        click.option("-a", "--all", "everything", is_flag=True, help="All 75 competitions (low, medium and high)."),
-        click.option("--lite", is_flag=True, help="The 22 competitions of the low split."),
-        click.option("--split", "--split-name", metavar="NAME", help=f"A split: {', '.join(registry.SPLITS)}."),
-        click.option(
-            "-c",
-            "--competition",
-            "--competition-id",
-            "competitions",
-            multiple=True,
-            metavar="ID",
-            help="A competition; repeatable.",
+@dataclass(frozen=True)
+class Option:
+    """An option of the command line, as the annotation of a field in a group of options."""
+
+    names: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    def named(self, name: str, default: Any = None) -> Callable[[Function], Function]:
+        """The decorator that gives a command this option as the parameter `name`."""
+        attributes = dict(self.attributes) if default is None else {**self.attributes, "default": default}
+        return click.option(*self.names, name, **attributes)
+
+
+def option(*names: str, **attributes: Any) -> Option:
+    """An option with the arguments of `click.option`; name and default are those of the annotated field."""
+    return Option(names, attributes)
+
+
+def takes(**groups: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of each group, a dataclass of annotated fields, and pass each group as one value.
+
+    >>> @click.command()
+    ... @takes(storage=StoreOptions)
+    ... def command(storage: StoreOptions) -> None:
+    ...     click.echo(storage.store)
+    >>> command.main(["--store", "s3://bucket"], standalone_mode=False)
+    s3://bucket
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(**given: Any) -> Any:
+            values = {
+                name: group(**{each.name: given.pop(each.name) for each in fields(group)})
+                for name, group in groups.items()
+            }
+            return function(**given, **values)
+
+        decorated: Callable[..., Any] = call
+        for group in reversed(groups.values()):
+            hints = get_type_hints(group, include_extras=True)
+            for each in reversed(fields(group)):
+                (found,) = (part for part in hints[each.name].__metadata__ if isinstance(part, Option))
+                decorated = found.named(each.name, each.default)(decorated)
+        return decorated
+
+    return decorate
+
+
+EDITION = option(
+    "--edition",
+    type=click.Choice(EDITIONS),
+    show_default=True,
+    help="v1: the published benchmark bit for bit; v2: known issues fixed.",
+)
+LEADERBOARD = option(
+    "--leaderboard",
+    type=click.Choice(["stored", "refreshed"]),
+    show_default=True,
+    help="Medal thresholds: as stored with the competition, or of the leaderboard that `mlebench leaderboard ID "
+    "--refresh` fetched last.",
+)
+RAW_DIR = option(
+    "--raw-dir",
+    type=click.Path(path_type=Path),
+    help="A directory of already downloaded <id>.zip files. Default: MLEBENCH_RAW_DIR.",
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which competitions."""
+
+    competitions: Annotated[
+        tuple[str, ...],
+        option(
+            "-c", "--competition", "--competition-id", multiple=True, metavar="ID", help="A competition; repeatable."
         ),
-    ):
-        function = option(function)
-    return function
+    ] = ()
+    split: Annotated[
+        str | None,
+        option("--split", "--split-name", metavar="NAME", help=f"A split: {', '.join(registry.SPLITS)}."),
+    ] = None
+    lite: Annotated[bool, option("--lite", is_flag=True, help="The 22 competitions of the low split.")] = False
+    everything: Annotated[
+        bool, option("-a", "--all", is_flag=True, help="All 75 competitions (low, medium and high).")
+    ] = False
+    listed: Annotated[
+        Path | None,
+        option("-l", "--list", type=click.Path(path_type=Path), help="A text file with one competition id a line."),
+    ] = None
+
+    def __bool__(self) -> bool:
+        """Whether any option is given."""
+        return self != Selection()
+
+    def ids(self) -> list[str]:
+        """The selected ids. Raises `UserError` if one is unknown, or if there is none."""
+        ids = list(self.competitions)
+        if self.listed is not None:
+            if not self.listed.is_file():
+                raise UserError(
+                    f"--list {self.listed} does not exist; it is a text file with one competition id a line"
+                )
+            ids += self.listed.read_text("utf-8").split()
+        for name in filter(None, (self.split, "lite" if self.lite else None, "all" if self.everything else None)):
+            ids += registry.list(name)
+        return registry.select(ids)
 
 
-def selected(
-    competitions: tuple[str, ...], split: str | None, lite: bool, everything: bool, listed: Path | None
-) -> list[str]:
-    """The ids that `selection`'s options name. Raises `UserError` for unknown ones and for none."""
-    ids = list(competitions)
-    if listed is not None:
-        if not listed.is_file():
-            raise UserError(f"--list {listed} does not exist; it is a text file with one competition id a line")
-        ids += listed.read_text("utf-8").split()
-    for name in filter(None, (split, "lite" if lite else None, "all" if everything else None)):
-        ids += registry.list(name)
-    return registry.select(ids)
+@dataclass(frozen=True)
+class StoreOptions:
+    """Which store."""
 
-
-def store_option(function: Function) -> Function:
-    """--store URL, or --data-dir DIR as the published tool calls a local one."""
-    for option in (
-        click.option(
+    store: Annotated[
+        str | None,
+        option(
+            "--store", metavar="URL", help="Root of the store: a directory or any fsspec URL. Default: MLEBENCH_STORE."
+        ),
+    ] = None
+    data_dir: Annotated[
+        Path | None,
+        option(
             "--data-dir",
             type=click.Path(file_okay=False, path_type=Path),
-            help="A local directory as the store's root.",
+            help="A local directory as the root of the store.",
         ),
-        click.option(
-            "--store", metavar="URL", help="Root of everything: a directory or any fsspec URL. Default: MLEBENCH_STORE."
-        ),
-    ):
-        function = option(function)
-    return function
+    ] = None
+
+    def open(self) -> Store:
+        """The store that the options or the settings name."""
+        from tasks.wiring.stores import open_store
+
+        if self.store and self.data_dir:
+            raise click.UsageError("--store and --data-dir are alternatives; give one of them")
+        return open_store(self.store or (str(self.data_dir) if self.data_dir else None))
 
 
-def open_store(store: str | None, data_dir: Path | None) -> Store:
-    """The store that the options or the settings name."""
-    from tasks.wiring.stores import open_store as at
+@dataclass(frozen=True)
+class PreparationOptions:
+    """How competitions are prepared."""
 
-    if store and data_dir:
-        raise click.UsageError("--store and --data-dir name the same thing; give one")
-    return at(store or (str(data_dir) if data_dir else None))
-
-
-def edition_option(function: Function) -> Function:
-    """--edition v1 or v2."""
-    return click.option(
-        "--edition",
-        type=click.Choice(EDITIONS),
-        default="v1",
-        show_default=True,
-        help="v1: the published benchmark bit for bit; v2: known issues fixed.",
-    )(function)
+    edition: Annotated[Edition, EDITION] = "v1"
+    raw_dir: Annotated[Path | None, RAW_DIR] = None
+    keep_raw: Annotated[
+        bool, option("--keep-raw", is_flag=True, help="Keep the downloaded archives after preparing.")
+    ] = False
+    skip_verification: Annotated[
+        bool,
+        option("--skip-verification", is_flag=True, help="Do not compare prepared files with the published checksums."),
+    ] = False
 
 
-def leaderboard_option(function: Function) -> Function:
-    """--leaderboard stored or refreshed: whose medal thresholds."""
-    return click.option(
-        "--leaderboard",
-        type=click.Choice(["stored", "refreshed"]),
-        default="stored",
-        show_default=True,
-        help="Medal thresholds: the competition's own, or of what `mlebench leaderboard ID --refresh` fetched last.",
-    )(function)
+@dataclass(frozen=True)
+class GradingOptions:
+    """How submissions are graded."""
 
-
-def preparation(function: Function) -> Function:
-    """Options of preparing."""
-    for option in (
-        click.option("--skip-verification", is_flag=True, help="Do not compare with the published checksums."),
-        click.option("--keep-raw", is_flag=True, help="Keep the downloaded archives after preparing."),
-        click.option(
-            "--raw-dir",
-            type=click.Path(path_type=Path),
-            help="Take downloads from a directory of <id>.zip. Default: MLEBENCH_RAW_DIR.",
-        ),
-        edition_option,
-    ):
-        function = option(function)
-    return function
+    edition: Annotated[Edition, EDITION] = "v1"
+    leaderboard: Annotated[Leaderboard, LEADERBOARD] = "stored"
 
 
 def raw_directory(raw_dir: Path | None) -> str | None:
@@ -121,12 +187,12 @@ def raw_directory(raw_dir: Path | None) -> str | None:
 
     chosen = raw_dir or get_settings().raw_dir
     if chosen and not chosen.expanduser().is_dir():
-        raise UserError(f"--raw-dir {chosen} is no directory")
+        raise UserError(f"--raw-dir {chosen} is not a directory")
     return str(chosen.expanduser().resolve()) if chosen else None
 
 
 def quiet_prefect() -> None:
-    """Keep Prefect's own lines off the terminal, which is for the board. Call before importing it."""
+    """Keep Prefect's own output off the terminal, where the board is shown. Call before importing Prefect."""
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("DO_NOT_TRACK", "1")

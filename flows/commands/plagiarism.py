@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("plagiarism")
 @click.argument("run_group")
 @click.option(
-    "--against", multiple=True, metavar="GROUP", help="Only these groups' runs, besides notebooks. Default: all others."
+    "--against",
+    multiple=True,
+    metavar="GROUP",
+    help="Compare with the runs of this group, besides notebooks; repeatable. Default: all others.",
 )
-@store_option
-def command(run_group: str, against: tuple[str, ...], store: str | None, data_dir: Path | None) -> None:
+@takes(storage=StoreOptions)
+def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> None:
     """Compare the code of RUN_GROUP with public notebooks (`mlebench kernels`) and with other agents' runs.
 
-    Prints what is 60 % similar or more, side by side in the report; all pairs go to tables/plagiarism.
+    Prints pairs that are 60 % similar or more, which the report shows side by side. All pairs are written to
+    tables/plagiarism.
     """
     quiet_prefect()
     from competitions import registry
@@ -28,7 +30,7 @@ def command(run_group: str, against: tuple[str, ...], store: str | None, data_di
     from storage.sources.kaggle.kernels import read_index
     from tasks.plagiarism import find_plagiarism
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     runs = runs_of(place, run_group)
     rows = find_plagiarism(place, run_group, against)
     for row in rows:

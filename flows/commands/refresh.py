@@ -1,4 +1,4 @@
-"""Writing a group's report anew after something was added to its tables."""
+"""Rewriting the report of a run group after its tables have changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from storage.store import Store
 
 
 def refresh_report(store: Store, run_group: str) -> None:
-    """Write the report and say where it is; nothing happens for a group without grades."""
+    """Write the report and print its path; does nothing for a group without grades."""
     from storage.tables import read_table
     from tasks.report import write_report
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
 from competitions.editions import EDITIONS, Edition
-from flows.commands.options import leaderboard_option, open_store, quiet_prefect, store_option
+from flows.commands.options import LEADERBOARD, StoreOptions, quiet_prefect, takes
 from grading.words import in_words
 
 if TYPE_CHECKING:
@@ -21,22 +20,23 @@ if TYPE_CHECKING:
 
 @click.command("regrade")
 @click.argument("run_group")
-@click.option("--edition", type=click.Choice(EDITIONS), help="Grade as this edition. Default: that of the runs.")
-@click.option("--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP as it is and write this group.")
-@leaderboard_option
-@store_option
+@click.option("--edition", type=click.Choice(EDITIONS), help="Edition to grade with. Default: that of the runs.")
+@click.option(
+    "--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP unchanged, and write the grades as this group."
+)
+@LEADERBOARD.named("leaderboard", default="stored")
+@takes(storage=StoreOptions)
 def command(
     run_group: str,
     edition: Any,
     new_group: str | None,
     leaderboard: Any,
-    store: str | None,
-    data_dir: Path | None,
+    storage: StoreOptions,
 ) -> int:
-    """Grade the submissions of RUN_GROUP again, with the graders as they are now; no agent runs.
+    """Grade the submissions of RUN_GROUP again with the current graders, without running agents.
 
-    With another edition, RUN_GROUP then has grades of both. Prints what changed. Exit code 1 if any could not be
-    graded.
+    With another edition, RUN_GROUP has grades of both afterwards. Prints what has changed. Exit code 1 if any
+    submission could not be graded.
     """
     quiet_prefect()
     from storage.runs.folders import group_exists, stored_runs
@@ -44,7 +44,7 @@ def command(
     from tasks.aggregate import write_tables
     from tasks.report import write_report
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     runs = stored_runs(place, run_group)
     if not runs:
         raise UserError(f"no runs of group {run_group!r} in {place.root}")
@@ -66,7 +66,7 @@ def command(
             changed += 1
             click.echo(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
     if ungraded == len(runs):
-        raise UserError(f"none of the {ungraded} runs could be graded; the causes are above")
+        raise UserError(f"none of the {ungraded} runs could be graded; see the causes above")
     write_tables(place, target)
     click.echo(f"{len(runs)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])
@@ -79,7 +79,7 @@ def _regrade(
 ) -> tuple[GradeRecord | None, GradeRecord]:
     """Grade one run again; returns the grade before, if there was one, and after."""
     from grading.medals import STORED
-    from tasks.grade import grade_key, grade_run
+    from tasks.grade import grade_key, grade_submission
 
     record = run.record
     chosen = edition or record.edition
@@ -90,7 +90,7 @@ def _regrade(
     if target != run.folder:
         record = record.replace(run_group=group, edition=chosen, submission_from=run.source)
         other = None
-    graded, snapshots = grade_run(run.folder.store, record, run.source, chosen, leaderboard)
+    graded, snapshots = grade_submission(run.folder.store, record, run.source, chosen, leaderboard)
     if target != run.folder:
         target.write_run(record)
     key = grade_key(record.competition_id, record.key, chosen, graded.leaderboard or STORED)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("report")
@@ -18,7 +17,7 @@ from flows.commands.options import open_store, store_option
     type=click.Choice(["exclude", "fail"]),
     default="exclude",
     show_default=True,
-    help="Seeds in which something is ungraded: left out of the split, or padded with failures.",
+    help="Seeds with ungraded competitions: exclude them from the split, or count the missing ones as failures.",
 )
 @click.option(
     "--interval",
@@ -30,25 +29,24 @@ from flows.commands.options import open_store, store_option
 @click.option(
     "--split",
     metavar="NAME",
-    help="Count all competitions of this split, and as ungraded those never run. Default: what each group ran.",
+    help="Count all competitions of this split, also those that were never run. Default: those that each group ran.",
 )
-@store_option
+@takes(storage=StoreOptions)
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,
     interval: Any,
     split: str | None,
-    store: str | None,
-    data_dir: Path | None,
+    storage: StoreOptions,
 ) -> None:
     """Write the report of one or several RUN_GROUPS, side by side, from the tables in the store.
 
-    report.html and report.md; the numbers go to tables/aggregates as well. Prints where the page lies.
+    Writes report.html and report.md, and the aggregates to tables/aggregates. Prints the path of the page.
     """
     from storage.tables import read_table, upgrade_tables
     from tasks.report import write_aggregates, write_report
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
         if not len(read_table(place, "grades", [group])):

@@ -1,4 +1,4 @@
-"""The medal table of a run group in a terminal, and where its report lies."""
+"""The results of a run group in a terminal: medals, scores, and the path of the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES |= dict.fromkeys(("invalid", "missing", "failed", "ungraded"), "red")
 
 
 def show_results(store: Store, run_group: str) -> None:
-    """Print medals and scores of the group, the rate of medals by split, and where the report lies."""
+    """Print medals and scores of the group, the rate of medals by split, and the path of the report."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -49,7 +49,7 @@ def show_results(store: Store, run_group: str) -> None:
     if len(found.gaps):
         console.print(found.statement(), style="yellow")
     if content.model_leaderboards:
-        console.print("Thresholds of the demo come from trained models, not from people.", style="dim")
+        console.print("The thresholds of the demo come from trained models, not from people.", style="dim")
     path = store.local("reports", run_group, "report.html")
     console.print(f"Report: {path or store.url('reports', run_group, 'report.html')}", soft_wrap=True)
 

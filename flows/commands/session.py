@@ -1,4 +1,4 @@
-"""Running a flow from a terminal: live board, interrupts that stop what was started, the table at the end."""
+"""Running a flow from a terminal: the live board, interrupts that stop agents, and the table of outcomes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import click
 from flows.commands.options import quiet_prefect
 
 if TYPE_CHECKING:
-    from flows.outcome import Outcome
+    from flows.watching.outcome import Outcome
 
 
 def run_flow(title: str, flow: Callable[[], Any]) -> int:
-    """Run `flow` under the board and print what became of each piece of work; returns the exit code."""
+    """Run `flow` with the live board and print the outcomes; returns the exit code."""
     quiet_prefect()
     end_orphaned_servers()
-    from flows.board import board
-    from flows.outcome import PartlyFailed
+    from flows.watching.board import board
+    from flows.watching.outcome import PartlyFailed
 
     with _interruptible():
         try:
@@ -37,7 +37,7 @@ def run_flow(title: str, flow: Callable[[], Any]) -> int:
 
 
 def show_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """A table of what became of each, failures last with their causes; in a log one line each, unwrapped."""
+    """Print a table of outcomes in a terminal, failures last, and one unwrapped line for each elsewhere."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -56,7 +56,7 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 
 def end_orphaned_servers() -> None:
-    """End Prefect's temporary servers whose starter was killed: nobody else would, and they share one database."""
+    """End temporary Prefect servers whose parent was killed: they would run forever, and share one database."""
     import psutil
 
     for process in psutil.process_iter(["ppid", "cmdline"]):
@@ -69,7 +69,7 @@ def end_orphaned_servers() -> None:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C first ends the agents, then the flow; a second one ends the process at once."""
+    """Ctrl-C stops the agents, then the flow; a second one ends the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

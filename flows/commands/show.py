@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
 from flows.commands.ls import readable
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 from grading.words import score_and_medal
 from storage.runs.folders import RunFolder
 from storage.store import Store
@@ -29,23 +27,23 @@ _SHOWN = (
 
 
 def run_folder(store: Store, run: str) -> RunFolder:
-    """The folder of a run named group/competition/seed. Raises `UserError` for anything that is no such name."""
+    """The folder of the run GROUP/COMPETITION/SEED. Raises `UserError` for a name of another form."""
     parts = run.strip("/").split("/")
     if len(parts) != 3 or not parts[2].isdecimal():
-        raise UserError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` prints it")
+        raise UserError(f"run {run!r}: give GROUP/COMPETITION/SEED, as `mlebench ls GROUP` lists it")
     return RunFolder(store, parts[0], parts[1], int(parts[2]))
 
 
 @click.command("show")
 @click.argument("run", metavar="RUN")
-@store_option
-def command(run: str, store: str | None, data_dir: Path | None) -> None:
-    """One run, GROUP/COMPETITION/SEED: how it ended, its grade, and the files it left with their sizes."""
-    place = readable(open_store(store, data_dir))
+@takes(storage=StoreOptions)
+def command(run: str, storage: StoreOptions) -> None:
+    """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes."""
+    place = readable(storage.open())
     folder = run_folder(place, run)
     record = folder.read_run()
     if record is None:
-        raise UserError(f"no finished run {run} in {place.root}; `mlebench logs {run}` shows one that is still going")
+        raise UserError(f"no finished run {run} in {place.root}; `mlebench logs {run}` shows a run in progress")
     fields = record.to_json()
     for name in _SHOWN:
         if fields.get(name) is not None:

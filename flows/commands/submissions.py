@@ -1,4 +1,4 @@
-"""The JSONL that `grade` reads and `make-submission` writes."""
+"""The JSONL files of submissions that `grade` reads and `make-submission` writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class Line(BaseModel):
-    """One line: what was handed in for which competition; the rest says whose it was, and is not needed to grade."""
+    """One line: a competition and the submission to it. The other fields describe the run; grading ignores them."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -32,7 +32,7 @@ class Line(BaseModel):
 
 
 def parse_line(text: str) -> Line:
-    """A line of the file. Raises `UserError` saying what is wrong with it."""
+    """A line of the file. Raises `UserError` if it is invalid."""
     try:
         return Line.model_validate(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -43,13 +43,13 @@ def parse_line(text: str) -> Line:
 
 @contextmanager
 def local_copies() -> Iterator[Fetch]:
-    """Files that lie at URLs, for the block."""
+    """A function that makes submissions local, for the block."""
     with tempfile.TemporaryDirectory(prefix="mlebench-submissions-") as folder:
         yield Fetch(Path(folder))
 
 
 class Fetch:
-    """Submissions as local paths; what lies at a URL is copied into a folder first."""
+    """Makes submissions local: those at URLs are copied into a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0

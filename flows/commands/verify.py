@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from common.errors import UserError
-from flows.commands.options import open_store, store_option
+from flows.commands.options import StoreOptions, takes
 
 
 @click.command("verify")
 @click.argument("run_group")
-@store_option
-def command(run_group: str, store: str | None, data_dir: Path | None) -> int:
-    """Check the evidence of every run of RUN_GROUP against what the store holds.
+@takes(storage=StoreOptions)
+def command(run_group: str, storage: StoreOptions) -> int:
+    """Verify the evidence of every run of RUN_GROUP against the files in the store.
 
-    The hash chain in each run's `ledger.jsonl` is computed again, and every file that it covers is read again. With
-    MLEBENCH_LEDGER_KEY set, signatures are checked too. Exit code 1 if anything disagrees.
+    The hash chain of each run (ledger.jsonl) is recomputed, and every file that it covers is read again. Signatures are
+    checked as well if MLEBENCH_LEDGER_KEY is set. Exit code 1 if anything differs.
     """
     from common.settings import get_settings
     from storage.runs.evidence.seal import verify_group
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     key = get_settings().ledger_key.get_secret_value()
     results = verify_group(place, run_group, key)
     if not results:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from flows.commands.options import open_store, quiet_prefect, store_option
+from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("violations")
 @click.argument("run_group")
-@store_option
-def command(run_group: str, store: str | None, data_dir: Path | None) -> None:
-    """Look for broken rules in the code and logs of RUN_GROUP.
+@takes(storage=StoreOptions)
+def command(run_group: str, storage: StoreOptions) -> None:
+    """Search the code and logs of RUN_GROUP for broken rules.
 
-    Static detectors always; the language model of MLEBENCH_INTEGRITY_MODEL too, where one is set. What is found is for
-    a person to judge: each finding quotes the line it rests on. All findings go to tables/violations.
+    Uses static detectors, and the language model of MLEBENCH_INTEGRITY_MODEL if it is set. The findings are for a
+    person to judge; each quotes the line that it is based on. All are written to tables/violations.
     """
     quiet_prefect()
     from grading.integrity.findings import RULES
     from grading.page.build import clean
     from tasks.violations import find_violations
 
-    place = open_store(store, data_dir)
+    place = storage.open()
     found = find_violations(place, run_group, tell=lambda name: click.echo(f"reading {name} ...", err=True))
     for row in found.rows:
         if row["severity"] == "violation":

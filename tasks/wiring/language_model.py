@@ -1,4 +1,4 @@
-"""Asking a language model for our own purposes, through the same gateway as agents: budget, journal, no key about."""
+"""Language models for integrity checks, used through the same gateway as agents, with its budget and its log."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from common.errors import UserError
 from common.jsonlines import parse
-from common.settings import get_settings
+from sandbox.gateway.policy import GatewayPolicy
 from sandbox.services.run_services import RECORDS, RunServices
-from tasks.wiring.services import gateway_policy
 
 ANSWER_TOKENS = 2000
 _SECONDS = 600.0
@@ -23,7 +22,7 @@ class ModelError(UserError):
 
 
 class LanguageModel:
-    """One model behind an open gateway."""
+    """A model behind a running gateway."""
 
     def __init__(self, name: str, api: str, env: dict[str, str], journal: Path) -> None:
         import httpx
@@ -62,7 +61,7 @@ class LanguageModel:
         return answer
 
     def calls(self) -> list[dict[str, Any]]:
-        """The journal of what was asked until now."""
+        """The log of calls so far."""
         return list(parse(self._journal.read_bytes())) if self._journal.exists() else []
 
     def close(self) -> None:
@@ -71,13 +70,11 @@ class LanguageModel:
 
 
 @contextmanager
-def language_model(name: str, api: str | None = None) -> Iterator[LanguageModel]:
-    """A model that one of the providers in the settings serves, for a while.
+def language_model(name: str, policy: GatewayPolicy, api: str | None = None) -> Iterator[LanguageModel]:
+    """A model of one of the policy's providers, for the block.
 
-    The limits on language models hold for all that is asked meanwhile together. Raises `ModelError` if no provider
-    serves it.
+    The budget of the policy covers all calls in the block. Raises `ModelError` if no provider serves the model.
     """
-    policy = gateway_policy(get_settings())
     spoken = [each for each in ("openai", "anthropic") if api in (None, each)]
     served = next((each for each in spoken if policy.provider_for(each, name)), None)  # type: ignore[arg-type]
     if served is None:

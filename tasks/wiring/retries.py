@@ -1,4 +1,4 @@
-"""Retries, the same for all tasks: only where a cause can pass."""
+"""When tasks are retried: only after transient errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.remote import is_transient
 
 
 def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
-    """Whether trying again may help: errors of network and disk may pass, a user's errors and bugs do not."""
+    """Whether a retry may help: it may after errors of network and disk, not after user errors and bugs."""
     try:
         state.result()
     except UserError:

@@ -1,4 +1,4 @@
-"""The services of a run, configured by the settings."""
+"""The services beside a run, validation and the LLM gateway, configured from the settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.settings import Settings, get_settings
+from common.settings import Settings
 from competitions import registry
 from competitions.editions import Edition
 from sandbox.backend import Backend, RunSpec
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
-"""Timeouts of a validation: a submission that takes longer is reported as such, or as not checked."""
+"""Timeouts of a validation: a submission that takes longer to read or to score is reported as such."""
 
 
-def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition) -> RunServices:
-    """The services of a run; open them before the run is started or found again."""
+def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition, settings: Settings) -> RunServices:
+    """The services of a run that is about to start or continues; open them before the run."""
     from sandbox.validation.service import ValidationLimits
 
-    settings = get_settings()
     limits = ValidationLimits(
         calls=settings.validation_calls,
         calls_per_minute=settings.validation_calls_per_minute,
@@ -48,12 +47,12 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition)
 
 
 def _may_ask(runner: Backend) -> bool:
-    """Whether the operator's choice of network lets an agent reach the gateway."""
+    """Whether the network policy allows a run to reach the gateway."""
     return getattr(runner, "policy", None) != "none"
 
 
 def gateway_policy(settings: Settings) -> GatewayPolicy:
-    """Providers, prices and budget of a run, from the settings."""
+    """Providers, prices and budget of the gateway, from the settings."""
     from sandbox.gateway.policy import Budget, GatewayPolicy
     from sandbox.gateway.prices import list_prices
 

@@ -1,4 +1,4 @@
-"""How many of a kind may work at one time in this process: network, disk and agents, each with its own limit."""
+"""Concurrency limits of this process: of downloads, preparations and agents, each with its own number of slots."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
-from common.settings import get_settings
-
 Kind = Literal["downloads", "preparations", "agents"]
 
 
+# Cached, and so global, because the limit is one of the process: all flow runs and threads in it share the slots.
 @cache
-def _semaphore(kind: Kind) -> threading.BoundedSemaphore:
-    return threading.BoundedSemaphore(getattr(get_settings(), kind))
+def _semaphore(_kind: Kind, limit: int) -> threading.BoundedSemaphore:
+    return threading.BoundedSemaphore(limit)
 
 
 @contextlib.contextmanager
-def slot(kind: Kind) -> Iterator[None]:
-    """Wait for a free place of that kind and hold it for the block."""
-    with _semaphore(kind):
+def slot(kind: Kind, limit: int) -> Iterator[None]:
+    """Wait for one of the `limit` slots of that kind, and hold it for the block."""
+    with _semaphore(kind, limit):
         yield

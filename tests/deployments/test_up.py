@@ -79,7 +79,7 @@ def test_a_wrong_parameter_is_refused_before_anything_runs(running: Running) -> 
     for deployment, wrong in (
         ("preparation/prepare", {"split": "lo"}),
         ("benchmark/full-benchmark", {"seeds": 0}),
-        ("benchmark/full-benchmark", {"time_limit_seconds": 0}),
+        ("benchmark/full-benchmark", {"execution": {"time_limit_seconds": 0}}),
         ("nightly/nightly-lite", {"tolerance": -1.0}),
     ):
         with pytest.raises(OSError, match=r"409|422"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from common.progress import Event, listen
+from common.progress import Event, listening
 from common.settings import get_settings
 from competitions import registry
 from flows.prepare import prepare
@@ -83,11 +83,8 @@ def test_one_that_is_slow_to_plan_does_not_hold_up_the_others(
             finished_meanwhile.append(committed_key(store, Dataset("v1", "gated")) is None)
             gated.let_go()
 
-    end = listen(watch)
-    try:
+    with listening(watch):
         outcomes = prepare(["gated", "digits"], store.root, raw_dir=str(gated.downloads))
-    finally:
-        end()
     assert [each.result for each in outcomes] == ["done", "done"]
     assert finished_meanwhile == [True]
 

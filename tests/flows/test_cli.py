@@ -16,6 +16,7 @@ import pytest
 
 from competitions import registry
 from storage.datasets import prepare
+from tests.flows.gates import Gate
 
 ROOT = Path(__file__).parents[2]
 MLEBENCH = [sys.executable, "-m", "flows.cli"]
@@ -69,7 +70,10 @@ class TestBadInput:
             (["grade-sample", "x.csv", "digits"], "is not prepared"),
             (["grade", "--submission", "nowhere.jsonl", "--output-dir", "out"], "does not exist"),
             (["report", "nobody"], "no graded runs of group 'nobody'"),
-            (["prepare", "-c", "leaf-classification", "--raw-dir", "/nowhere"], "--raw-dir /nowhere is no directory"),
+            (
+                ["prepare", "-c", "leaf-classification", "--raw-dir", "/nowhere"],
+                "--raw-dir /nowhere is not a directory",
+            ),
             (["frobnicate"], "No such command"),
         ],
     )
@@ -186,8 +190,8 @@ class TestKilledAndStartedAgain:
         manifest = pd.read_parquet(here / "store/prepared/v1/digits/manifest.parquet")
         pd.testing.assert_frame_equal(manifest, expected)
 
-    def slow_agent(self, here: Path) -> str:
-        """An agent that counts its starts, says so, and waits until the test lets it go."""
+    def slow_agent(self, here: Path) -> tuple[str, Gate, Gate]:
+        """An agent that counts its starts, opens the first gate, and waits for the second."""
         folder = here / "slow"
         folder.mkdir()
         (folder / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
@@ -196,23 +200,23 @@ class TestKilledAndStartedAgain:
 echo start >> {here}/starts
 cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
 echo waiting
-while [ ! -e {here}/go ]; do sleep 0.1; done
+echo > {here}/started
+read < {here}/go
 """
         )
-        return str(folder)
+        return str(folder), Gate(here / "started"), Gate(here / "go")
 
     def test_killed_in_the_middle_of_an_agents_run(self, here: Path) -> None:
-        agent = self.slow_agent(here)
+        agent, started, go = self.slow_agent(here)
         arguments = ("run", "-c", "diabetes", "--run-group", "killed", "--agent", agent)
         process = start(*arguments)
         until(process, lambda line: "running waiting" in line or "running" in line)
-        while not (here / "starts").exists():
-            assert process.poll() is None
+        started.wait()
         kill(process)
 
         again = start(*arguments)
         until(again, lambda line: "found running" in line)
-        (here / "go").touch()
+        go.open()
         output, _ = again.communicate()
 
         assert again.returncode == 0, output
@@ -220,21 +224,20 @@ while [ ! -e {here}/go ]; do sleep 0.1; done
         assert pd.read_parquet(here / "store/tables/grades")["outcome"].tolist() == ["valid"]
 
     def test_ctrl_c_ends_agents_and_keeps_what_is_done(self, here: Path) -> None:
-        agent = self.slow_agent(here)
+        agent, started, go = self.slow_agent(here)
         process = start("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)
         until(process, lambda line: "running" in line)
-        while not (here / "starts").exists():
-            assert process.poll() is None
+        started.wait()
         children = psutil.Process(process.pid).children(recursive=True)
         code, output = end_of(process, signal.SIGINT)
 
         assert code == 130, output
-        assert "stopped. What was finished is kept" in output
+        assert "stopped. Finished work is kept" in output
         assert "Traceback" not in output
         _, alive = psutil.wait_procs(children, timeout=30)
         assert not [p for p in alive if "start.sh" in " ".join(p.cmdline())]
         assert not [p for p in psutil.process_iter(["cmdline"]) if str(here) in " ".join(p.info["cmdline"] or [])]
-        (here / "go").touch()
+        go.open()
         code, output = mlebench("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)
         assert code == 0, output
         assert "diabetes: reused" in output

@@ -20,6 +20,7 @@ from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.store import Store
 from storage.tables import read_table
+from tasks.wiring.requests import RunRequest
 from tests.flows.scripted_model import ScriptedModel, serving
 from tests.sandbox.docker.conftest import base_image
 
@@ -65,7 +66,7 @@ def test_the_agent_asks_whether_its_submission_is_valid(
     monkeypatch.setenv("MLEBENCH_AGENT_SECRETS", '["MY_TOKEN"]')
     monkeypatch.setenv("OPENAI_API_KEY", "s3cret-key")
     get_settings.cache_clear()
-    full_benchmark(["digits"], str(folder), "asks", store.root, isolation=CONTAINERS)
+    full_benchmark(["digits"], RunRequest(agent=str(folder), run_group="asks", store=store.root, isolation=CONTAINERS))
     log = (store.local("runs", "asks", "digits", 0) / "logs" / "agent.log").read_text()
     assert "token of-mine\n0\n" in log
     assert "valid" in log
@@ -130,7 +131,9 @@ def test_the_real_aide_against_the_gateway(
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__BASE_URL", url)
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__API_KEY", "the-real-key")
     get_settings.cache_clear()
-    full_benchmark(["breast-cancer"], f"{folder}@short", "aide", store.root, isolation=CONTAINERS)
+    full_benchmark(
+        ["breast-cancer"], RunRequest(agent=f"{folder}@short", run_group="aide", store=store.root, isolation=CONTAINERS)
+    )
     where = store.local("runs", "aide", "breast-cancer", 0)
     log = (where / "logs" / "agent.log").read_text()
     assert '"step": 3' in log, log

@@ -23,6 +23,7 @@ from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.store import Store
 from storage.tables import read_table
+from tasks.wiring.requests import RunRequest
 from tests.flows.scripted_model import ScriptedModel, serving
 from tests.flows.test_docker_flows import PROGRAM
 
@@ -70,7 +71,10 @@ def test_the_real_openhands_against_the_gateway(
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__BASE_URL", url)
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__API_KEY", "the-real-key")
     get_settings.cache_clear()
-    full_benchmark(["breast-cancer"], "openhands@dev", "openhands", store.root, isolation=Isolation("docker"))
+    full_benchmark(
+        ["breast-cancer"],
+        RunRequest(agent="openhands@dev", run_group="openhands", store=store.root, isolation=Isolation("docker")),
+    )
     where = store.local("runs", "openhands", "breast-cancer", 0)
     log = (where / "logs" / "agent.log").read_text()
     [grade] = read_table(store, "grades").to_dict("records")

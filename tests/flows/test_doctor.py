@@ -13,8 +13,8 @@ from common.progress import Event
 from common.settings import get_settings
 from competitions import registry
 from flows import health
-from flows.board import Board
 from flows.cli import cli
+from flows.watching.board import Board
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
 from storage.dataset import Dataset
@@ -35,7 +35,7 @@ class TestDoctor:
     def test_a_sound_installation(self, store: Store) -> None:
         code, output = mlebench("doctor", "--split", "demo", "--store", store.root)
         assert code == 0, output
-        assert "all is there" in output
+        assert "all checks passed" in output
         for about in ("store", "disk", "memory", "kaggle", "dask", "prefect", "docker", "versions"):
             assert about in output
 
@@ -67,7 +67,7 @@ class TestDoctor:
 
     def test_prepare_says_so_before_it_begins(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**6))
-        with pytest.raises(Exception, match="not enough room"):
+        with pytest.raises(Exception, match="not enough space"):
             mlebench("prepare", "--lite", "--store", store.root)
 
     def test_downloads_that_are_there_already_need_no_account(self, store: Store, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ class TestRoom:
         assert [entry.digest for entry in cache.entries()] == ["used"]
 
     def test_something_has_to_be_named(self, full: Store) -> None:
-        with pytest.raises(Exception, match="say what may go"):
+        with pytest.raises(Exception, match="choose what to remove"):
             mlebench("gc", "--store", full.root)
 
 

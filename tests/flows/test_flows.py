@@ -13,10 +13,11 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
 from competitions import registry
 from flows.full_benchmark import full_benchmark
-from flows.outcome import PartlyFailed
 from flows.prepare import prepare
+from flows.watching.outcome import PartlyFailed
 from storage.store import Store
 from storage.tables import read_table
+from tasks.wiring.requests import RunRequest
 
 
 def results(outcomes) -> dict[str, str]:
@@ -25,7 +26,7 @@ def results(outcomes) -> dict[str, str]:
 
 def test_the_whole_way_from_download_to_report(store: Store) -> None:
     ids = ["diabetes", "digits"]
-    outcomes = full_benchmark(ids, "dummy", "group", store.root, seeds=2)
+    outcomes = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=2))
     rows = [f"{name} seed {seed}" for name in ids for seed in (0, 1)]
     assert results(outcomes) == dict.fromkeys([*ids, *rows], "done")
 
@@ -39,17 +40,17 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     assert "digits" in (store.local("reports", "group") / "report.html").read_text()
     assert "digits" in (store.local("reports", "group") / "report.md").read_text()
 
-    again = full_benchmark(ids, "dummy", "group", store.root, seeds=2)
+    again = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=2))
     assert set(results(again).values()) == {"reused"}
     pd.testing.assert_frame_equal(read_table(store, "grades"), grades.assign(run_group="group"))
 
-    more = full_benchmark(ids, "dummy", "group", store.root, seeds=3)
+    more = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=3))
     new = {"diabetes seed 2": "done", "digits seed 2": "done"}
     assert results(more) == {**dict.fromkeys([*ids, *rows], "reused"), **new}
 
 
 def test_what_the_prefect_ui_shows(store: Store) -> None:
-    full_benchmark(["diabetes"], "dummy", "shown", store.root)
+    full_benchmark(["diabetes"], RunRequest(agent="dummy", run_group="shown", store=store.root))
     with get_client(sync_client=True) as client:
         flow_runs = {run.name for run in client.read_flow_runs()}
         task_runs = {run.name for run in client.read_task_runs()}
@@ -71,7 +72,11 @@ def test_one_failure_stops_nothing_else(store: Store, tmp_path: Path) -> None:
     downloads.mkdir()
     shutil.copy(Path(__file__), downloads / "leaf-classification.zip")
     with pytest.raises(PartlyFailed) as caught:
-        full_benchmark(["diabetes", "leaf-classification"], "dummy", "partly", store.root, raw_dir=str(downloads))
+        full_benchmark(
+            ["diabetes", "leaf-classification"],
+            RunRequest(agent="dummy", run_group="partly", store=store.root),
+            raw_dir=str(downloads),
+        )
     outcomes = {each.what: each for each in caught.value.outcomes}
     assert results(outcomes.values()) == {
         "diabetes": "done",
@@ -87,7 +92,7 @@ def test_a_group_without_a_single_run_says_why(store: Store, tmp_path: Path) -> 
     definition = tmp_path / "big" / "agent.yaml"
     definition.write_text(definition.read_text().replace("trusted: true", "trusted: false"))
     with pytest.raises(PartlyFailed, match="not marked as trusted") as caught:
-        full_benchmark(["diabetes"], agent, "refused", store.root)
+        full_benchmark(["diabetes"], RunRequest(agent=agent, run_group="refused", store=store.root))
     assert results(caught.value.outcomes) == {"diabetes": "done", "diabetes seed 0": "failed"}
 
 
@@ -128,7 +133,10 @@ def test_whatever_an_agent_does_is_a_result(
     store: Store, tmp_path: Path, script: str, status: str, outcome: str, message: str
 ) -> None:
     agent = make_agent(tmp_path / "odd", script)
-    full_benchmark(["diabetes"], agent, "odd", store.root, time_limit_seconds=2 if status == "timeout" else 60)
+    full_benchmark(
+        ["diabetes"],
+        RunRequest(agent=agent, run_group="odd", store=store.root, time_limit_seconds=2 if status == "timeout" else 60),
+    )
     (run,) = read_table(store, "runs").to_dict("records")
     (grade,) = read_table(store, "grades").to_dict("records")
     assert (run["status"], grade["outcome"]) == (status, outcome)
@@ -140,16 +148,17 @@ def test_whatever_an_agent_does_is_a_result(
 
 def test_another_agent_code_is_another_run(store: Store, tmp_path: Path) -> None:
     agent = make_agent(tmp_path / "mine", "cp $SAMPLE_SUBMISSION $SUBMISSION_DIR/submission.csv")
-    assert results(full_benchmark(["diabetes"], agent, "g", store.root))["diabetes seed 0"] == "done"
+    request = RunRequest(agent=agent, run_group="g", store=store.root)
+    assert results(full_benchmark(["diabetes"], request))["diabetes seed 0"] == "done"
     (tmp_path / "mine" / "start.sh").write_text("#!/bin/bash\nexit 1\n")
-    assert results(full_benchmark(["diabetes"], agent, "g", store.root))["diabetes seed 0"] == "done"
+    assert results(full_benchmark(["diabetes"], request))["diabetes seed 0"] == "done"
     assert read_table(store, "grades")["outcome"].tolist() == ["missing"], "what the old code left is gone"
 
 
 def test_the_baseline_beats_the_sample_submission(store: Store) -> None:
     ids = registry.list("demo")
     for agent in ("dummy", "baseline"):
-        full_benchmark(ids, agent, agent, store.root)
+        full_benchmark(ids, RunRequest(agent=agent, run_group=agent, store=store.root))
     scores = read_table(store, "grades").set_index(["competition_id", "agent"])["score"].unstack()
     for name in ids:
         better = scores.loc[name, "baseline"] - scores.loc[name, "dummy"]

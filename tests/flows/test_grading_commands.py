@@ -201,7 +201,7 @@ class TestMakeSubmission:
         assert mlebench("make-submission", store=store) == 2
         (tmp_path / "metadata.json").write_text("[]")
         assert mlebench("make-submission", "--metadata", tmp_path / "metadata.json", store=store) == 1
-        assert "no metadata.json" in capsys.readouterr().err
+        assert "is not a metadata.json" in capsys.readouterr().err
 
 
 class TestGrade:

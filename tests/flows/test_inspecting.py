@@ -12,6 +12,8 @@ import pytest
 from flows.cli import main
 from sandbox.isolation import Isolation
 from storage.store import Store
+from tasks.wiring.requests import RunRequest
+from tests.flows.gates import Gate
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,8 +28,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Store:
     silent.mkdir()
     (silent / "agent.yaml").write_text("name: silent\ndescription: leaves nothing\ntrusted: true\n")
     (silent / "start.sh").write_text("#!/bin/bash\nprintf 'gave up \\xff early'\nexit 3\n")
-    full_benchmark(["diabetes"], "dummy", "good", place.root)
-    full_benchmark(["diabetes"], str(silent), "bad", place.root, isolation=Isolation(allow_untrusted=True))
+    full_benchmark(["diabetes"], RunRequest(agent="dummy", run_group="good", store=place.root))
+    full_benchmark(
+        ["diabetes"],
+        RunRequest(agent=str(silent), run_group="bad", store=place.root, isolation=Isolation(allow_untrusted=True)),
+    )
     return place
 
 
@@ -117,9 +122,9 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> Non
     agent.mkdir()
     (agent / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
     (agent / "start.sh").write_text(
-        f"#!/bin/bash\necho first line\ntouch {tmp_path}/started\n"
-        f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done\nprintf 'last words'\n"
+        f"#!/bin/bash\necho first line\necho > {tmp_path}/started\nread < {tmp_path}/go\nprintf 'last words'\n"
     )
+    started, go = Gate(tmp_path / "started"), Gate(tmp_path / "go")
     environment = {**os.environ, "MLEBENCH_STORE": str(tmp_path / "store"), "MLEBENCH_SCRATCH": str(tmp_path / "s")}
     mlebench = [sys.executable, "-m", "flows.cli"]
 
@@ -136,15 +141,14 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(tmp_path: Path) -> Non
     running = start("run", "-c", "diabetes", "--run-group", "live", "--agent", str(agent))
     assert running.stdout is not None
     assert any(": running" in line for line in running.stdout)
-    while not (tmp_path / "started").exists():
-        assert running.poll() is None
+    started.wait()
     once, _ = start("logs", "live/diabetes/0").communicate(timeout=120)
     assert once == "first line\n"
 
     following = start("logs", "live/diabetes/0", "-f")
     assert following.stdout is not None
     assert following.stdout.readline() == "first line\n"
-    (tmp_path / "go").touch()
+    go.open()
     rest, _ = following.communicate(timeout=120)
     assert (rest, following.returncode) == ("last words\n", 0)
     running.communicate(timeout=240)

@@ -14,6 +14,7 @@ from common.settings import get_settings
 from flows.cli import main
 from storage.store import Store
 from storage.tables import read_table, write_frame
+from tasks.wiring.requests import RunRequest
 from tests.flows.test_integrity_violations import provided
 from tests.sandbox.gateway.llm import ScriptedLLM
 
@@ -100,7 +101,9 @@ def test_it_is_a_stage_of_the_flow_where_a_model_is_set(
     monkeypatch.delenv("MLEBENCH_INTEGRITY_MODEL")
     monkeypatch.setenv("MLEBENCH_FAMILIARITY_MODEL", "llama-3-70b")
     get_settings.cache_clear()
-    outcomes = full_benchmark(["breast-cancer"], "dummy", "g", store.root, examine=True)
+    outcomes = full_benchmark(
+        ["breast-cancer"], RunRequest(agent="dummy", run_group="g", store=store.root, examine=True)
+    )
     assert "1 competitions measured" in {each.message for each in outcomes}
     assert set(read_table(store, "familiarity")["competition_id"]) == {"breast-cancer"}
     assert "llama-3-70b" in store.local("reports", "g", "report.html").read_text()

@@ -14,6 +14,7 @@ from sandbox.backend import RunSpec
 from sandbox.limits import Limits
 from storage.store import Store
 from storage.tables import read_table
+from tasks.wiring.requests import RunRequest
 
 LOOK = """#!/bin/bash
 cp "$DATA_DIR/description.md" "$INSTRUCTIONS_FILE" "$LOGS_DIR/"
@@ -33,7 +34,9 @@ def agent(tmp_path: Path) -> str:
 
 
 def test_an_obfuscated_run_does_not_learn_its_competition(store: Store, agent: str) -> None:
-    full_benchmark(["breast-cancer"], agent, "g", store.root, obfuscated=True, examine=True)
+    full_benchmark(
+        ["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root, obfuscated=True, examine=True)
+    )
     run = Path(str(store.local("runs", "g", "breast-cancer", 0)))
     competition = registry.get("breast-cancer")
     assert (run / "logs" / "description.md").read_text() == competition.obfuscated_description
@@ -50,9 +53,9 @@ def test_an_obfuscated_run_does_not_learn_its_competition(store: Store, agent: s
     assert "Obfuscated" in page
     assert "imports requests" in page
 
-    again = full_benchmark(["breast-cancer"], agent, "g", store.root, obfuscated=True)
+    again = full_benchmark(["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root, obfuscated=True))
     assert {each.result for each in again} == {"reused"}
-    plain = full_benchmark(["breast-cancer"], agent, "g", store.root)
+    plain = full_benchmark(["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root))
     assert [each.result for each in plain] == ["reused", "done"], "another run than the one that was not told"
     assert (run / "logs" / "description.md").read_text() == competition.description
 
@@ -113,12 +116,12 @@ def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not
 
 def test_a_check_that_cannot_be_made_fails_by_itself(store: Store, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from common.settings import get_settings
-    from flows.outcome import PartlyFailed
+    from flows.watching.outcome import PartlyFailed
 
     monkeypatch.setenv("MLEBENCH_INTEGRITY_MODEL", "nobody-serves-it")
     get_settings.cache_clear()
     with pytest.raises(PartlyFailed) as caught:
-        full_benchmark(["diabetes"], agent, "g", store.root, examine=True)
+        full_benchmark(["diabetes"], RunRequest(agent=agent, run_group="g", store=store.root, examine=True))
     results = {each.what: each.result for each in caught.value.outcomes}
     assert results.pop("violations g") == "failed"
     assert set(results.values()) == {"done"}

@@ -13,6 +13,7 @@ from common.settings import get_settings
 from flows.cli import main
 from storage.store import Store
 from storage.tables import read_table
+from tasks.wiring.requests import RunRequest
 
 SCRIPT = """#!/bin/bash
 sh "$VALIDATE_SCRIPT" "$SAMPLE_SUBMISSION"
@@ -36,7 +37,7 @@ def _finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("MLEBENCH_SCRATCH", str(agents / "scratch"))
         patch.setenv("MLEBENCH_LEDGER_KEY", "the operator's")
         get_settings.cache_clear()
-        full_benchmark(["diabetes"], str(agents / "asks"), "g", str(root))
+        full_benchmark(["diabetes"], RunRequest(agent=str(agents / "asks"), run_group="g", store=str(root)))
     return root
 
 

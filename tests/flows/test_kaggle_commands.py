@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,16 @@ import pytest
 from common.errors import UserError
 from competitions import registry
 from flows.cli import main
+from grading.leaderboards import compare_percentiles
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import local_copy
 from storage.notebooks import plain_code
-from storage.sources.kaggle.leaderboard import Team, read_leaderboard
+from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.store import Store
 from storage.tables import read_table
-from tasks.wiring.figures import compare_percentiles
 from tests.kaggle_server import KaggleServer
 from tests.prepared import PreparedCompetitions
 
@@ -79,12 +78,11 @@ class TestLeaderboard:
         facts = registry.get(ID).facts
         points = facts.leaderboard.percentiles
         scores = np.interp(np.linspace(0, 20, 1593), range(21), points)  # the stored ones, and what lies between
-        teams = [Team(rank, rank, "", None, float(score)) for rank, score in enumerate(scores, 1)]
-        figures = compare_percentiles(teams, facts)
+        figures = compare_percentiles([float(score) for score in scores], facts)
         assert [figure.name for figure in figures[:3]] == ["0 %", "5 %", "10 %"]
         assert all(figure.same for figure in figures)
-        assert not any(figure.same for figure in compare_percentiles([replace(t, score=99.0) for t in teams], facts))
-        assert compare_percentiles([replace(team, score=None) for team in teams], facts) == []
+        assert not any(figure.same for figure in compare_percentiles([99.0] * len(scores), facts))
+        assert compare_percentiles([], facts) == []
 
     def test_what_cannot_be_had_is_one_line(
         self, kaggle: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from competitions import registry
-from flows.naming import agent_name, selection_name
+from flows.watching.naming import agent_name, selection_name
 from sandbox.definitions import BUILTIN_AGENTS
 
 

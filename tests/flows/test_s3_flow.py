@@ -23,6 +23,7 @@ from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
 from storage.store import Store
+from tasks.wiring.requests import RunRequest
 from tests.s3.fixtures import Bucket
 from tests.storage.datasets.dask_processes import DaskProcesses
 
@@ -34,7 +35,7 @@ def store(s3: Bucket) -> Store:
 
 def test_prepare_run_and_grade_in_a_bucket(store: Store, s3: Bucket, tmp_path: Path) -> None:
     ids = registry.list("demo")
-    outcomes = full_benchmark(ids, "dummy", "group", store.root)
+    outcomes = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root))
     assert {each.result for each in outcomes} == {"done"}
     grades = pd.read_parquet(store.url("tables", "grades"))
     assert sorted(grades["competition_id"]) == ids
@@ -48,7 +49,7 @@ def test_prepare_run_and_grade_in_a_bucket(store: Store, s3: Bucket, tmp_path: P
     }
     assert len(copies) == 2 * len(ids), "public and private parts"
 
-    again = full_benchmark(ids, "dummy", "group", store.root)
+    again = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root))
     assert {each.result for each in again} == {"reused"}
 
 

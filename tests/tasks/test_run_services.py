@@ -17,15 +17,15 @@ from sandbox import serving
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.isolation import PROCESSES, Isolation
-from sandbox.limits import Limits
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.store import Store
 from storage.tables import read_table
-from tasks.agent_run import agent_run
+from tasks.agent_run import run_agent
 from tasks.aggregate import write_tables
 from tasks.wiring.backends import stop_all
+from tasks.wiring.requests import Attempt, RunRequest
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.waiting import until
@@ -93,12 +93,14 @@ def attempt(
     get_settings.cache_clear()
     folder = tmp_path / "agents" / "asking"
     folder.mkdir(parents=True)
-    (folder / "agent.yaml").write_text("description: Asks.\ntrusted: true\n")
+    (folder / "agent.yaml").write_text(
+        "description: Asks.\ntrusted: true\nlimits: {time_limit_seconds: 120, grace_seconds: 1}\n"
+    )
 
     def attempt(script: str, isolation: Isolation = PROCESSES) -> dict[str, Any]:
         (folder / "start.sh").write_text(script)
-        limits = Limits(time_limit_seconds=120, grace_seconds=1)
-        agent_run.fn("diabetes", 0, "group", "asking", store.root, "v1", limits, key="key", isolation=isolation)
+        request = RunRequest(agent="asking", run_group="group", store=store.root, isolation=isolation)
+        run_agent(Attempt(request=request, competition_id="diabetes", seed=0, key="key"))
         record: dict[str, Any] = store.read_json(store.run("group", "diabetes", 0) + "/run.json")
         return record
 
@@ -150,11 +152,10 @@ def test_an_agent_validates_asks_and_submits(attempt, store: Store, llm: Scripte
 LOST = """
 import sys
 from sandbox.isolation import Isolation
-from sandbox.limits import Limits
-from tasks.agent_run import agent_run
-limits = Limits(time_limit_seconds=120, grace_seconds=1)
-isolation = Isolation(sys.argv[2])
-agent_run.fn("diabetes", 0, "group", "asking", sys.argv[1], "v1", limits, key="key", isolation=isolation)
+from tasks.agent_run import run_agent
+from tasks.wiring.requests import Attempt, RunRequest
+request = RunRequest(agent="asking", run_group="group", store=sys.argv[1], isolation=Isolation(sys.argv[2]))
+run_agent(Attempt(request=request, competition_id="diabetes", seed=0, key="key"))
 """
 
 # It goes on when told that the orchestrator is dead, and then knocks until the services are back.

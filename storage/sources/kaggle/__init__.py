@@ -6,16 +6,15 @@ directory and prints; it always uses the production server, whatever KAGGLE_API_
 retries on its own, prints its progress, and stores an error page as data when a resumed request fails. The SDK makes
 the same calls with the same credentials and returns the streaming response, which is all we need.
 
-    credentials  looking them up, and redacting them from messages
-    errors       exceptions
-    retry        retries with backoff
-    client       connections with timeouts
-    transfer     a download as a stream that resumes
-    source       the download source, into a folder or directly into an object store
-    access       whether this account may download a competition
-    leaderboard  teams and scores, as a table
-    kernels      public notebooks
-    pages        descriptions
+    credentials  where they are looked for, and keeping them out of everything that is shown
+    errors       what went wrong, in one line that says what to do
+    retry        what is tried again, and after how long
+    client       a connection with timeouts
+    transfer     an archive as a stream that goes on after a cut
+    source       the download source: into a folder (partial files survive) or straight into an object store
+    access       may this account download it? without downloading
+    leaderboard  teams and scores, kept as a table
+    kernels, notebook, pages
 """
 
 from storage.sources.kaggle.access import Access, access

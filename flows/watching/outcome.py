@@ -1,4 +1,4 @@
-"""What became of each piece of work in a flow, and how a flow with failures ends."""
+"""Outcomes of the work in a flow, and how a flow with failures ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = Literal["done", "reused", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One row of the table that a flow ends with."""
+    """The outcome of one piece of work: a row of the table that a flow ends with."""
 
     what: str
     result: Result
@@ -24,7 +24,7 @@ class Outcome:
 
 
 class PartlyFailed(UserError):
-    """Some of the work failed; everything else is finished. `outcomes` tells all."""
+    """Some of the work failed; everything else is finished. See `outcomes`."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = list(outcomes)
@@ -38,7 +38,7 @@ class PartlyFailed(UserError):
 
 
 def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
-    """The outcome of a chain of task runs: of the first that did not complete, else done."""
+    """The outcome of a chain of task runs: failed if one of them did not complete, otherwise done."""
     for future in futures:
         future.wait()
         if not future.state.is_completed():
@@ -47,7 +47,7 @@ def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
 
 
 def cause(state: Any) -> str:
-    """Why a state is not completed, in one line; an error of ours is named by its type."""
+    """Why a state is not completed, in one line; bugs are named by the type of their exception."""
     try:
         state.result()
     except UserError as error:
@@ -58,8 +58,8 @@ def cause(state: Any) -> str:
 
 
 def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """End of a flow: show the table in the Prefect UI; raises `PartlyFailed` if anything failed."""
-    create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"{key}: what became of each")
+    """End a flow: show the outcomes in the Prefect UI. Raises `PartlyFailed` if anything failed."""
+    create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"Outcomes: {key}")
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
     return list(outcomes)

@@ -1,8 +1,8 @@
-"""Flow runs that a Prefect server takes for running although nothing runs them: their process or machine died.
+"""Zombies: flow runs that a Prefect server shows as running although their process or machine has died.
 
-A flow run gives a sign of life, an event, every PREFECT_FLOWS_HEARTBEAT_FREQUENCY seconds. One that has given none for
-three times as long as it used to take is a zombie. Resolving it says so: it is marked as crashed, which frees its
-concurrency slot; one of a deployment is then scheduled again, and goes on from what is in the store.
+A flow run emits a heartbeat event every PREFECT_FLOWS_HEARTBEAT_FREQUENCY seconds. It counts as a zombie after three
+missed heartbeats. Resolving a zombie marks it as crashed, which frees its concurrency slot. A flow run of a deployment
+is then scheduled again, and continues from what is in the store.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
 BEATS = 3
-"""Signs of life missed in a row; one may be late on a busy machine."""
+"""Missed heartbeats in a row; one may be late on a busy machine."""
 HEARTBEAT = "prefect.flow-run.heartbeat"
-_BEAT = 180  # seconds between two signs by Prefect's default
-_STARTS = 3  # a flow run that takes its machine down each time must not do so for ever
+_BEAT = 180  # seconds between heartbeats by Prefect's default
+_STARTS = 3  # a flow run that crashes its machine must not be restarted forever
 _PAGE = 200
 
 Resolution = Literal["resubmitted", "crashed"]
@@ -35,16 +35,16 @@ class Zombie:
     id: UUID
     name: str
     last_sign: datetime
-    """When it was last known to live."""
+    """Time of the last heartbeat or change of state."""
     resubmittable: bool
-    """Whether it came from a deployment, so that a worker can run it again, and has not been started too often."""
+    """Whether a worker can run it again: it came from a deployment, and has not been started too often."""
 
 
 def find(silence: timedelta | None = None) -> list[Zombie]:
     """The zombies on the server of PREFECT_API_URL, oldest first.
 
     Args:
-        silence: how long a flow run may give no sign; by default three times as long as between its last two.
+        silence: time without a heartbeat after which a flow run counts as dead; by default three of its intervals.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentTaskRunId
@@ -52,7 +52,7 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
 
     found, now = [], datetime.now(UTC)
     with get_client(sync_client=True) as client:
-        # What a flow run started shares its process, and its fate.
+        # Subflows share the process of their parent, and are resolved with it.
         top = FlowRunFilter(state=_active(), parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=True))
         for run in client.read_flow_runs(flow_run_filter=top, sort=FlowRunSort.START_TIME_ASC, limit=_PAGE):
             sign, patience = _last_sign(client, run)
@@ -63,9 +63,9 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
 
 
 def resolve(zombies: Sequence[Zombie]) -> dict[UUID, Resolution]:
-    """Mark zombies and what they started as crashed, and have those of a deployment run again; what became of each.
+    """Mark zombies and their subflows as crashed, and schedule those of a deployment again; returns what was done.
 
-    One that gave a sign of life meanwhile, or has ended, is left alone and is not in the answer.
+    Flow runs that have emitted a heartbeat meanwhile, or have ended, are left alone and not returned.
     """
     from prefect.client.orchestration import get_client
     from prefect.states import AwaitingRetry, Crashed
@@ -91,7 +91,7 @@ def resolve(zombies: Sequence[Zombie]) -> dict[UUID, Resolution]:
 
 @dataclass(frozen=True)
 class Leak:
-    """A deployment whose concurrency slots are taken by more flow runs than there are."""
+    """A deployment with more taken concurrency slots than active flow runs."""
 
     limit: UUID
     deployment: str
@@ -100,7 +100,7 @@ class Leak:
 
 
 def leaks() -> list[Leak]:
-    """Deployments with taken slots that no flow run uses: what a server that was killed leaves behind."""
+    """Deployments with taken slots that no flow run uses, as a killed server leaves them."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter
 
@@ -122,7 +122,7 @@ def leaks() -> list[Leak]:
 
 
 def free(found: Sequence[Leak]) -> None:
-    """Give back the slots that no flow run uses."""
+    """Free the slots that no flow run uses."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 
@@ -142,7 +142,7 @@ def _active() -> FlowRunFilterState:
 
 
 def _last_sign(client: SyncPrefectClient, run: FlowRun) -> tuple[datetime, timedelta]:
-    """The last sign of life, or when it came into its state if that was later; and how long it may be silent."""
+    """The time of the last heartbeat or change of state, and how long the flow run may stay silent after it."""
     from prefect.events.filters import EventFilter, EventNameFilter, EventOrder, EventResourceFilter
     from prefect.settings import get_current_settings
 
@@ -153,15 +153,15 @@ def _last_sign(client: SyncPrefectClient, run: FlowRun) -> tuple[datetime, timed
     )
     signs = [event.occurred for event in client.read_events(wanted, limit=2).events]
     assert run.state is not None
-    # Whoever started it chose how often it beats. Of one that has not given two signs yet: as this process does, if it
-    # came from a deployment, whose workers all have the same setting.
+    # The starter of a flow run chooses its heartbeat interval. Before the second heartbeat, assume the setting of this
+    # process for flow runs of deployments, because all workers share it.
     own = get_current_settings().flows.heartbeat_frequency if run.deployment_id else None
     beat = max(signs[0] - signs[1], timedelta(seconds=10)) if len(signs) > 1 else timedelta(seconds=own or _BEAT)
     return max([*signs, run.state.timestamp]), BEATS * beat
 
 
 def _descendants(client: SyncPrefectClient, run: FlowRun) -> Iterator[FlowRun]:
-    """The active flow runs that a flow run started, and those that they did."""
+    """The active subflows of a flow run, recursively."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
 
     own = FlowRunFilter(state=_active(), parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run.id]))

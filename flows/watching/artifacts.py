@@ -1,4 +1,4 @@
-"""What a group's flow run leaves in the Prefect UI: results as a table, a summary, links to report and store."""
+"""The artifacts of a group's flow run in the Prefect UI: table of results, summary, links to report and store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees while a flow runs: a live table in a terminal, plain lines in a log."""
+"""The progress of a flow: a live table in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from common.progress import Event, listen
+from common.progress import Event, listening
 
 _FINAL = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
 _MOVING = ("download", "split", "checksum", "running")
 
 
 class Board:
-    """The newest event of each row, drawn on demand."""
+    """The latest event of each row, rendered on demand."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.rows: dict[str, Event] = {}
         self.since: dict[str, float] = {}
-        self.first: dict[str, Event] = {}  # where counting began: what was there already was not written now
+        self.first: dict[str, Event] = {}  # of the current state: bytes before it do not count for the rate
         self._lock = threading.Lock()
 
     def take(self, event: Event) -> bool:
-        """Take in an event; returns whether the row's state changed."""
+        """Record an event; returns whether the state of its row changed."""
         with self._lock:
             before = self.rows.get(event.row)
             changed = before is None or before.state != event.state
@@ -44,7 +44,7 @@ class Board:
         return changed
 
     def hear(self, event: Event) -> None:
-        """As `take`, for listening."""
+        """As `take`, as a listener."""
         self.take(event)
 
     def __rich__(self) -> Table:
@@ -55,7 +55,7 @@ class Board:
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title) + 2)
         for column in ("", "", "", ""):
             table.add_column(column, no_wrap=True, overflow="ellipsis")
-        # What moves comes first: a terminal shows some forty rows, the benchmark has hundreds.
+        # Active rows come first: a terminal shows some forty rows, the benchmark has hundreds.
         events.sort(key=lambda event: (event.state in _FINAL, event.state not in _MOVING))
         for event in events[:40]:
             style = _FINAL.get(event.state, "yellow" if event.state in _MOVING else "dim")
@@ -70,7 +70,7 @@ class Board:
 
 
 def pace(event: Event, first: Event | None, seconds: float) -> str:
-    """Bytes so far, their rate since counting began and how long the rest will take; empty without a total.
+    """Bytes so far, their rate, and the time left; empty without a total.
 
     >>> pace(Event("a", "split", "", 30_000_000, 90_000_000), Event("a", "split", "", 10_000_000, 90_000_000), 2.0)
     '30 of 90 MB, 10.0 MB/s, 6 s left'
@@ -93,16 +93,12 @@ def _clock(seconds: float) -> str:
 
 @contextlib.contextmanager
 def board(title: str) -> Iterator[None]:
-    """Show the events of the block: live if stderr is a terminal, else one line for each change of state."""
+    """Show the events of the block: live if stderr is a terminal, otherwise one line for each change of state."""
     console = Console(stderr=True, highlight=False)
     state = Board(title)
     if console.is_terminal:
-        with Live(state, console=console, refresh_per_second=4, transient=True):
-            end = listen(state.hear)
-            try:
-                yield
-            finally:
-                end()
+        with Live(state, console=console, refresh_per_second=4, transient=True), listening(state.hear):
+            yield
         return
 
     def line(event: Event) -> None:
@@ -110,8 +106,5 @@ def board(title: str) -> Iterator[None]:
             text = f"{event.row}: {event.state} {event.detail}".rstrip()
             print(f"{text}\n", end="", file=sys.stderr, flush=True)  # noqa: T201  # in one piece: threads write lines
 
-    end = listen(line)
-    try:
+    with listening(line):
         yield
-    finally:
-        end()

@@ -1,4 +1,4 @@
-"""What processes that died have left behind, for `mlebench doctor`: reported, or with `fix` resolved; one line each."""
+"""What dead processes have left behind, for `mlebench doctor`: reported, or with `fix` cleaned up."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterator
 from datetime import timedelta
 
-from flows.health import Finding
+from flows.diagnosis.health import Finding
 
 _REMEDY = "mlebench doctor --fix"
 
 
 def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iterator[Finding]:
-    """Flow runs without a process. Fixed: marked as crashed, and those of a deployment submitted again.
+    """Flow runs without a process. `fix` marks them as crashed, and submits those of a deployment again.
 
     Args:
-        fix: resolve what is found.
-        silence: how long a flow run may give no sign of life; by default three times as long as it used to take.
+        fix: clean up.
+        silence: time without a heartbeat after which a flow run counts as dead; by default three intervals.
     """
     if not _server():
-        yield Finding("flow runs", "ok", "no Prefect server is set that could remember any")
+        yield Finding("flow runs", "ok", "no Prefect server is configured")
         return
-    from flows import zombies
+    from flows.diagnosis import zombies
 
     found = zombies.find(silence)
     done = zombies.resolve(found) if fix else {}
@@ -38,13 +38,13 @@ def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iter
 
 
 def check_slots(fix: bool = False) -> Iterator[Finding]:
-    """Concurrency slots of deployments that no flow run uses: they keep others waiting. Fixed: given back."""
+    """Concurrency slots of deployments that no flow run uses, which block other flow runs. `fix` frees them."""
     if not _server():
         return
-    from flows import zombies
+    from flows.diagnosis import zombies
 
     first = zombies.leaks()
-    # Between asking for the slots and for the runs one may have ended; what leaks does so twice.
+    # A flow run may end between the requests for slots and for runs, so a leak is confirmed by a second look.
     found = [leak for leak in zombies.leaks() if leak in first] if first else []
     if fix:
         zombies.free(found)
@@ -56,7 +56,7 @@ def check_slots(fix: bool = False) -> Iterator[Finding]:
 
 
 def check_containers(fix: bool = False) -> Iterator[Finding]:
-    """Containers of runs that nobody waits for or has to come back for. Fixed: ended, keeping what they left."""
+    """Containers of abandoned runs. `fix` stops them and keeps their files."""
     from sandbox import docker
     from sandbox.errors import BackendError
 

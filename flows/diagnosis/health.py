@@ -1,4 +1,4 @@
-"""What hours of work will need, asked beforehand: each question is one function, and none raises."""
+"""Checks before a long run, for `mlebench doctor`: each is a function that returns findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEMORY_AGENT = 16 * 10**9
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of `mlebench doctor`: what was asked, the answer, and what to do about it."""
+    """One line of `mlebench doctor`: what was checked, the result, and what to do about it."""
 
     about: str
     verdict: Verdict
@@ -30,7 +30,7 @@ class Finding:
 
 
 def check_store(store: Store) -> Finding:
-    """The root answers and can be written."""
+    """The store answers and is writable."""
     try:
         store.check()
     except Exception as error:
@@ -39,33 +39,35 @@ def check_store(store: Store) -> Finding:
 
 
 def space_needed(competition_ids: Iterable[str]) -> int:
-    """Bytes that downloading and preparing takes at its peak, roughly: archives go when their datasets are verified."""
+    """Approximate peak of disk use in bytes: an archive is removed once its dataset is verified."""
     facts = [registry.get(name).facts for name in competition_ids]
     sizes = sorted((each.size_bytes or (_UNKNOWN if each.source == "kaggle" else 0) for each in facts), reverse=True)
     return int(sum(sizes) * _PREPARED + sum(sizes[:2]))  # two archives at one time, by the setting's default
 
 
 def check_disk(store: Store, competition_ids: list[str]) -> Finding:
-    """The disk has room for the selection."""
+    """The disk has space for the selection."""
     where = store.local()
     if where is None:
-        return Finding("disk", "ok", "the store is not on this machine; its size is its keeper's business")
+        return Finding("disk", "ok", "the store is not on this machine; its space is not checked")
     needed, free = space_needed(competition_ids), shutil.disk_usage(_existing(where)).free
     text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {len(competition_ids)} competitions"
     if free < needed:
-        return Finding("disk", "fail", text, "make room (mlebench gc), select fewer, or choose another store")
+        return Finding(
+            "disk", "fail", text, "free space (mlebench gc), select fewer competitions, or choose another store"
+        )
     return Finding("disk", "ok" if free > 1.5 * needed else "warn", text)
 
 
 def check_scratch(settings: Settings) -> Finding:
-    """The scratch disk can be written."""
+    """The scratch directory is writable."""
     try:
         settings.scratch.mkdir(parents=True, exist_ok=True)
         probe = settings.scratch / ".probe"
         probe.write_bytes(b"probe")
         probe.unlink()
     except OSError as error:
-        return Finding("scratch", "fail", str(error), "MLEBENCH_SCRATCH names another directory")
+        return Finding("scratch", "fail", str(error), "choose another directory with MLEBENCH_SCRATCH")
     free = shutil.disk_usage(settings.scratch).free
     return Finding("scratch", "ok" if free > 10**10 else "warn", f"{settings.scratch}, {free / 1e9:,.0f} GB free")
 
@@ -74,7 +76,7 @@ def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float
     """Credentials, and for each competition whether its rules are accepted."""
     wanted = [name for name in competition_ids if registry.get(name).facts.source == "kaggle"]
     if not wanted:
-        yield Finding("kaggle", "ok", "not needed: the selection is made from installed libraries")
+        yield Finding("kaggle", "ok", "not needed: the selected competitions are bundled")
         return
     if raw_dir is not None:
         missing = [name for name in wanted if not (Path(raw_dir) / f"{name}.zip").is_file()]
@@ -91,14 +93,14 @@ def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float
                 "kaggle", "fail", found[0].message.removeprefix(f"{found[0].competition_id}: "), found[0].page or ""
             )
     if good := by_state.pop("ok", None):
-        yield Finding("kaggle", "ok", f"{len(good)} of {len(wanted)} competitions may be downloaded")
+        yield Finding("kaggle", "ok", f"{len(good)} of {len(wanted)} competitions can be downloaded")
     for state, found in sorted(by_state.items()):
         for each in found:
             yield Finding(f"kaggle {state}", "fail", each.message or each.competition_id, each.page or "")
 
 
 def check_memory(agents: int) -> Finding:
-    """Enough memory for preparing, and for agents."""
+    """There is enough memory for preparing and for agents."""
     import psutil
 
     free = psutil.virtual_memory().available
@@ -106,12 +108,17 @@ def check_memory(agents: int) -> Finding:
     if free < _MEMORY:
         return Finding("memory", "fail", text, f"preparing needs up to {_MEMORY / 1e9:.0f} GB")
     if free < _MEMORY_AGENT:
-        return Finding("memory", "warn", text, f"{agents} agents at one time share it; MLEBENCH_AGENTS sets how many")
+        return Finding(
+            "memory",
+            "warn",
+            text,
+            f"{agents} agents run at the same time and share it; MLEBENCH_AGENTS sets their number",
+        )
     return Finding("memory", "ok", text)
 
 
 def check_docker() -> Finding:
-    """A Docker engine answers. Only agents that are not trusted need one."""
+    """A Docker engine answers. Only untrusted agents need one."""
     import docker
 
     try:
@@ -119,21 +126,23 @@ def check_docker() -> Finding:
         version = client.version()["Version"]
         client.close()
     except Exception:
-        return Finding("docker", "warn", "no engine answers", "needed for agents that are not trusted; start dockerd")
+        return Finding("docker", "warn", "no engine answers", "needed for untrusted agents; start dockerd")
     return Finding("docker", "ok", f"engine {version}")
 
 
 def check_dask(settings: Settings) -> Finding:
-    """The existing scheduler answers and has workers; otherwise a local cluster will be made."""
+    """The configured scheduler answers and has workers; without one, a local cluster is started."""
     if settings.dask_address is None:
-        return Finding("dask", "ok", f"a local cluster of {settings.dask_workers} processes is made when needed")
+        return Finding("dask", "ok", f"a local cluster of {settings.dask_workers} processes is started when needed")
     from distributed import Client
 
     try:
         with Client(settings.dask_address, timeout="5s", set_as_default=False) as client:
             workers = len(client.scheduler_info(n_workers=-1)["workers"])
     except Exception:
-        return Finding("dask", "fail", f"nothing answers at {settings.dask_address}", "start it, or unset it")
+        return Finding(
+            "dask", "fail", f"nothing answers at {settings.dask_address}", "start it, or unset MLEBENCH_DASK_ADDRESS"
+        )
     if not workers:
         return Finding(
             "dask",
@@ -145,13 +154,13 @@ def check_dask(settings: Settings) -> Finding:
 
 
 def check_prefect() -> Finding:
-    """The Prefect server that is set answers; otherwise a temporary one is made."""
+    """The configured Prefect server answers; without one, a temporary server is started."""
     import os
     import urllib.request
 
     url = os.environ.get("PREFECT_API_URL")
     if not url:
-        return Finding("prefect", "ok", "a temporary server is made when needed")
+        return Finding("prefect", "ok", "a temporary server is started when needed")
     try:
         urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=5).close()  # noqa: S310
     except (OSError, ValueError) as error:
@@ -162,7 +171,7 @@ def check_prefect() -> Finding:
 
 
 def check_versions() -> Finding:
-    """Installed packages are those that the package asks for: results depend on some of them."""
+    """Installed packages have the required versions: results depend on some of them."""
     from importlib import metadata
 
     from packaging.requirements import Requirement
@@ -182,11 +191,11 @@ def check_versions() -> Finding:
             wrong.append(f"{requirement.name} is {found}, wanted {requirement.specifier}")
     if wrong:
         return Finding("versions", "fail", _some(wrong), "pip install -c constraints.txt -e .")
-    return Finding("versions", "ok", f"{count} packages as asked for")
+    return Finding("versions", "ok", f"{count} packages have the required versions")
 
 
 def guarded(about: str, check: Callable[[], Finding | Iterable[Finding]]) -> list[Finding]:
-    """The findings of a check; one that breaks is a finding too, never a traceback."""
+    """The findings of a check. A check that raises becomes a failed finding."""
     try:
         found = check()
         return [found] if isinstance(found, Finding) else list(found)

@@ -1,4 +1,4 @@
-"""Names of flow runs, which are what the Prefect UI lists: agent, split and group, whatever they were called with."""
+"""Names of flow runs as the Prefect UI lists them: agent, split and group, however they were given."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from sandbox.definitions import load_agent
+from tasks.wiring.requests import RunRequest
 
 
 def parameters() -> dict[str, Any]:
@@ -19,15 +20,15 @@ def parameters() -> dict[str, Any]:
     return dict(runtime.flow_run.parameters)
 
 
-def run_name() -> str:
-    """Of a flow with the parameters agent, competition_ids and run_group."""
+def request_name() -> str:
+    """The name of a flow run with the parameters `competition_ids` and `request`."""
     given = parameters()
-    chosen = selection_name(given["competition_ids"])
-    return f"{agent_name(given['agent'])} on {chosen}, group {given['run_group']}"
+    request = RunRequest.model_validate(given["request"])  # given, but not yet validated, when a flow run is named
+    return f"{agent_name(request.agent)} on {selection_name(given['competition_ids'])}, group {request.run_group}"
 
 
 def agent_name(agent: str) -> str:
-    """The agent's name; of one that cannot be loaded, which the flow run will say, the last part of what was given.
+    """The agent's name; if it cannot be loaded, which the flow run will report, the last part of what was given.
 
     >>> agent_name("no/such/folder")
     'folder'
@@ -39,7 +40,7 @@ def agent_name(agent: str) -> str:
 
 
 def selection_name(competition_ids: Sequence[str]) -> str:
-    """The split that these are, the one competition, or how many they are.
+    """The name of the split with exactly these competitions; otherwise the one competition, or their number.
 
     >>> selection_name(["digits"]), selection_name(["diabetes", "digits"])
     ('digits', '2 competitions')
@@ -54,6 +55,6 @@ def selection_name(competition_ids: Sequence[str]) -> str:
 
 
 def chosen_name() -> str:
-    """As `selection_name`, of a deployment's parameters: a split, or competitions instead of it."""
+    """As `selection_name`, for the parameters of a deployment: a split, or competitions instead of it."""
     chosen = parameters()
     return selection_name(chosen["competition_ids"]) if chosen.get("competition_ids") else str(chosen["split"])

@@ -1,0 +1,112 @@
+"""Parameters of the deployed flows, as the Prefect UI draws them: common ones as fields, rarer ones in sections."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from common.settings import get_settings
+from competitions import registry
+from competitions.editions import Edition
+from sandbox.definitions import load_agent
+from sandbox.isolation import BackendName, Isolation, Network
+from storage.store import Store
+from tasks.wiring.requests import RunRequest
+
+Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
+Seeds = Annotated[int, Field(ge=1)]
+
+
+class Execution(BaseModel):
+    """How agents are run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="Execution of agents")
+
+    time_limit_seconds: float | None = Field(
+        default=None,
+        ge=1,
+        title="Time limit (seconds)",
+        description="Wall-clock limit of a run. Default: the agent's own, 24 hours for most.",
+    )
+    backend: BackendName = Field(
+        default="process",
+        title="Backend",
+        description="Run agents as processes (trusted agents only) or in containers.",
+    )
+    network: Network = Field(
+        default="gateway",
+        title="Network",
+        description="What agents in containers can reach: nothing, the LLM gateway, also allowed hosts, or anything.",
+    )
+    obfuscated: bool = Field(
+        default=False,
+        title="Obfuscate competitions",
+        description="Hide from agents which competition they work on: another description, and no name.",
+    )
+    integrity: bool = Field(
+        default=False,
+        title="Integrity checks",
+        description="Examine code and logs of the runs for plagiarism and broken rules.",
+    )
+
+    @property
+    def isolation(self) -> Isolation:
+        """Backend and network as the sandbox takes them."""
+        return Isolation(self.backend, self.network)
+
+
+class Data(BaseModel):
+    """Where datasets come from and where results go."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="Data and storage")
+
+    edition: Edition = Field(
+        default="v1",
+        title="Edition",
+        description="v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed.",
+    )
+    store: str | None = Field(
+        default=None, title="Store", description="Root URL of the store. Default: MLEBENCH_STORE of the worker."
+    )
+    raw_dir: str | None = Field(
+        default=None,
+        title="Downloads",
+        description="Directory of downloaded archives on the worker. Default: download from Kaggle.",
+    )
+    skip_verification: bool = Field(
+        default=False,
+        title="Skip verification",
+        description="Do not compare prepared files with the published checksums.",
+    )
+
+
+def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
+    """The named competitions, or all of the split if none is named. Raises `UnknownCompetition` for a wrong id."""
+    return registry.select(competition_ids or registry.list(split))
+
+
+def chosen_store(store: str | None) -> Store:
+    """The store of that URL, or of the worker's settings."""
+    return Store(store or get_settings().store)
+
+
+def group_part(agent: str) -> str:
+    """An agent's name as a part of a run group's name. Raises `AgentError` early, not after hours of preparing."""
+    return load_agent(agent, get_settings().agent_dirs).full_name.replace("@", "-")
+
+
+def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: Execution | None = None) -> RunRequest:
+    """What the flows behind the deployments take."""
+    how = execution or Execution()
+    return RunRequest(
+        agent=agent,
+        run_group=run_group,
+        store=chosen_store(data.store).root,
+        seeds=seeds,
+        edition=data.edition,
+        time_limit_seconds=how.time_limit_seconds,
+        isolation=how.isolation,
+        obfuscated=how.obfuscated,
+        examine=how.integrity,
+    )

@@ -1,0 +1,53 @@
+"""Grading the runs of a group in a flow, and how a flow of a run group ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prefect.futures import PrefectFuture
+
+from common import progress
+from flows.watching.artifacts import show_group
+from flows.watching.outcome import Outcome, finish, outcome_of
+from storage.store import Store
+from tasks.aggregate import aggregate
+from tasks.grade import Ungradable, finished_grade, grade
+from tasks.wiring.requests import GradeRequest
+
+Work = Outcome | Sequence[PrefectFuture[Any]]
+"""What became of a run, or the task runs that it is waiting for."""
+
+
+def submit_grade(request: GradeRequest | Ungradable, after: Sequence[PrefectFuture[Any]] = ()) -> Work:
+    """Submit the grading of a run to be done after some task runs, unless the run is already graded."""
+    if isinstance(request, Ungradable):
+        return Outcome(request.name, "failed", request.reason)
+    if not after and finished_grade(request) is not None:
+        return Outcome(request.name, "reused", "already graded")
+    return [*after, grade.submit(request, wait_for=after, return_state=False)]
+
+
+def outcomes_of(work: Mapping[str, Work]) -> dict[str, Outcome]:
+    """Wait for all the work, and say what became of it."""
+    outcomes = {}
+    for name, each in work.items():
+        outcome = each if isinstance(each, Outcome) else _outcome(name, each)
+        outcomes[name] = outcome
+        if outcome.result != "done":  # the grade task has reported the others
+            progress.report(name, outcome.result, outcome.message)
+    return outcomes
+
+
+def _outcome(name: str, futures: Sequence[PrefectFuture[Any]]) -> Outcome:
+    outcome = outcome_of(name, futures)
+    if outcome.result == "done" and futures[-1].state.result() == "failed":
+        return Outcome(name, "failed", "grading failed because of a bug; see the task run's log")
+    return outcome
+
+
+def finish_group(store: Store, run_group: str, outcomes: Mapping[str, Outcome]) -> list[Outcome]:
+    """Write tables and reports of a group and show them in the Prefect UI. Raises `PartlyFailed` if anything failed."""
+    report = aggregate(run_group, store.root)
+    show_group(store, run_group, report)
+    return finish("runs", [outcomes[name] for name in sorted(outcomes)])

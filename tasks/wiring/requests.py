@@ -1,0 +1,77 @@
+"""What is asked of the pipeline, as values: they travel from the command line and deployments down to the tasks.
+
+Frozen pydantic models, so that Prefect validates them as flow and task parameters, shows them in its UI, and restores
+them when a flow run is submitted again.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from competitions.editions import Edition
+from grading.medals import STORED, Leaderboard
+from sandbox.isolation import PROCESSES, Isolation
+from storage.store import check_run_group, root_url
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunRequest(_Request):
+    """A run group: which agent runs, how often, and under which conditions."""
+
+    agent: str = Field(description="Name of an agent, or the path of its folder.")
+    run_group: str = Field(description="Name of this set of runs.")
+    store: str = Field(description="Root URL of the store.")
+    seeds: int = Field(default=1, ge=1, description="Runs of each competition, with the seeds 0, 1, ...")
+    edition: Edition = Field(default="v1", description="Edition of the datasets and graders.")
+    time_limit_seconds: float | None = Field(
+        default=None, gt=0, description="Wall-clock limit of a run. Default: the agent's own."
+    )
+    isolation: Isolation = Field(default=PROCESSES, description="Where agents run, and what they can reach.")
+    obfuscated: bool = Field(default=False, description="Do not tell agents which competition they work on.")
+    examine: bool = Field(default=False, description="Examine the runs for plagiarism and broken rules.")
+
+    _store = field_validator("store")(root_url)
+    _run_group = field_validator("run_group")(check_run_group)
+
+
+class Attempt(_Request):
+    """One run of a group: one competition with one seed."""
+
+    request: RunRequest
+    competition_id: str
+    seed: int
+    key: str = Field(description="Content key of the run; see `tasks.agent_run.run_key`.")
+
+    @property
+    def name(self) -> str:
+        """How the run is named on boards and in tables of outcomes."""
+        return run_name(self.competition_id, self.seed)
+
+
+class GradeRequest(_Request):
+    """The grading of one run."""
+
+    store: str
+    run_group: str
+    competition_id: str
+    seed: int
+    edition: Edition
+    key: str = Field(description="Content key of the grade; see `tasks.grade.grade_key`.")
+    leaderboard: Leaderboard = STORED
+
+    @property
+    def name(self) -> str:
+        """The name of the run that is graded."""
+        return run_name(self.competition_id, self.seed)
+
+
+def run_name(competition_id: str, seed: int) -> str:
+    """How a run is named on boards, in logs and in tables of outcomes.
+
+    >>> run_name("digits", 2)
+    'digits seed 2'
+    """
+    return f"{competition_id} seed {seed}"

@@ -1,0 +1,58 @@
+"""Every step can be called as a plain function: outside of a flow, and without a Prefect server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from common.settings import get_settings
+from storage.store import Store
+from storage.tables import read_table
+from tasks.agent_run import attempts_of, finished_run, run_agent
+from tasks.aggregate import aggregate_group
+from tasks.checksum import verify_checksums
+from tasks.download import download_archive
+from tasks.grade import finished_grade, grade_request, grade_run
+from tasks.plagiarism import find_plagiarism
+from tasks.split import split_dataset, split_key
+from tasks.violations import find_violations
+from tasks.wiring.requests import RunRequest
+
+
+@pytest.fixture(autouse=True)
+def _no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))
+    get_settings.cache_clear()
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
+        yield
+    get_settings.cache_clear()
+
+
+def test_the_whole_pipeline_in_plain_calls(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    download_hash = download_archive("diabetes", store.root)
+    key = split_dataset("diabetes", store.root, "v1", download_hash)
+    assert key == split_key("diabetes", download_hash, "v1")
+    assert verify_checksums("diabetes", store.root, "v1", key) > 0
+    assert not store.exists(store.raw("diabetes"))
+
+    request = RunRequest(agent="dummy", run_group="plain", store=store.root, seeds=2)
+    for attempt in attempts_of(request, "diabetes"):
+        assert run_agent(attempt) == "completed"
+        assert finished_run(attempt) is not None
+        assert run_agent(attempt) == "completed", "decided by the record"
+        assert finished_grade(grade_request(attempt)) is None
+        grade_run(grade_request(attempt))
+        assert finished_grade(grade_request(attempt)) is not None
+
+    assert find_plagiarism(store, "plain") == []
+    assert find_violations(store, "plain").runs == 2
+    report = aggregate_group(store, "plain")
+    assert report is not None
+    assert store.exists(report)
+    assert read_table(store, "grades")["outcome"].tolist() == ["valid", "valid"]
