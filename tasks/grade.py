@@ -16,13 +16,13 @@ from competitions import registry
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
 from grading.report import GradedSubmission
-from grading.workers.shared import shared_grader
 from storage.datasets.prepared import committed_key, held_part
 from storage.keys import content_key
 from storage.runs.paths import RUN
 from storage.store import Store
 from tasks.agent_run import run_row
 from tasks.wiring.figures import chosen_thresholds
+from tasks.wiring.graders import process_graders
 from tasks.wiring.snapshots import store_snapshots
 
 GRADE = "grade.json"
@@ -83,7 +83,7 @@ def grade_run(
     with (
         held_part(place, competition.id, edition, "private", get_settings().scratch) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
-        shared_grader(competition, prepared, edition, version, thresholds) as grader,
+        process_graders().grader(competition, prepared, edition, version, thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
         if run["submission_exists"]:

@@ -17,7 +17,7 @@ from tasks.wiring.conditions import conditions_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from grading.aggregate import Incomplete, Uncertainty
+    from grading.statistics.aggregate import Incomplete, Uncertainty
 
 _SPLITS = ("low", "medium", "high", "dev", "demo")
 
@@ -30,10 +30,10 @@ def write_aggregates(
     split: str | None = None,
 ) -> None:
     """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
-    from grading.aggregate import aggregate
-    from grading.attempts import best_of, competition_table, pass_at
-    from grading.over_time import over_time
-    from grading.usage import usage_by_run, usage_by_series
+    from grading.statistics.aggregate import aggregate
+    from grading.statistics.attempts import best_of, competition_table, pass_at
+    from grading.statistics.over_time import over_time
+    from grading.statistics.usage import usage_by_run, usage_by_series
 
     grades, runs, snapshots, usage = _read(store, [run_group])
     if grades.empty:
@@ -79,7 +79,7 @@ def write_report(
     """summary.json, report.html and report.md of some run groups, from the tables; returns the HTML's URL.
 
     `split` names the competitions that count, also those of which there is no run; by default they are those that a
-    group ran. `incomplete` and `interval` as in `grading.aggregate.aggregate`.
+    group ran. `incomplete` and `interval` as in `grading.statistics.aggregate.aggregate`.
     """
     from grading.page import render_markdown, render_page
     from grading.page.integrity import TABLES
@@ -115,7 +115,7 @@ def write_report(
 
 
 def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
-    """Arguments `expected` and `facts` of `grading.aggregate.aggregate`. Raises `UserError` for an unknown split."""
+    """Arguments `expected` and `facts` of `aggregate`. Raises `UserError` for an unknown split."""
     known = _facts(grades, runs)
     expected = None
     if split is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from grading.compare import Comparison
+    from grading.statistics.compare import Comparison
     from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
@@ -34,7 +34,7 @@ def command(a: str, b: str, everything: bool, store: str | None, data_dir: Path 
     differences, and a bootstrap over competitions. A group may be named as GROUP@EDITION. Written to
     tables/comparisons as well.
     """
-    from grading.compare import compare
+    from grading.statistics.compare import compare
     from storage.tables import write_frame
 
     place = open_store(store, data_dir)

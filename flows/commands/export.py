@@ -30,8 +30,8 @@ def command(
 
     Gradings that failed are left out, and said to be: nothing is known of those submissions.
     """
-    from grading.aggregate import latest_grades
     from grading.report import summarise
+    from grading.statistics.series import latest_grades
     from storage.tables import read_table
     from tasks.report import reports_of
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import SPLITS
-from grading.attempts import best_of, pass_at
 from grading.page.build import clean
 from grading.page.format import DASH, number, percent
 from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
-from grading.usage import usage_by_run, usage_by_series
+from grading.statistics.attempts import best_of, pass_at
+from grading.statistics.series import SPLITS
+from grading.statistics.usage import usage_by_run, usage_by_series
 
 
 def pass_table(view: View, grades: pd.DataFrame) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import SERIES, SPLITS, Facts, latest_grades
 from grading.medals import Thresholds, human_percentile
 from grading.page.view import CompetitionView, Kind, Result, Series, View
+from grading.statistics.aggregate import Facts
+from grading.statistics.series import SERIES, SPLITS, latest_grades
 
 # Control characters draw boxes or move a terminal's cursor, and bidirectional ones reorder the text around them.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from markupsafe import Markup
 
-from grading.aggregate import Facts, Incomplete, Uncertainty, aggregate
 from grading.medals import Thresholds
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
@@ -21,6 +20,7 @@ from grading.page.build import build_view
 from grading.page.integrity import integrity_section
 from grading.page.strips import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.page.view import KIND_GLYPHS, KIND_WORDS
+from grading.statistics.aggregate import Facts, Incomplete, Uncertainty, aggregate
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,9 +49,9 @@ def render_page(
 
     `grades`, `runs`, `snapshots`, `usage` and those `examined` for integrity are tables of one or several run groups.
     By competition: `thresholds` (default: what was graded against), `percentiles` (21 scores of the leaderboard, best
-    first), `titles`, `expected` (competition -> split) and `facts`, see `grading.aggregate.aggregate`. `conditions` are
+    first), `titles`, `expected` (competition -> split) and `facts`, see `grading.statistics.aggregate.aggregate`. `conditions` are
     further facts to state by run group; `split_sizes` the full size of each split, so that a partly run split is shown
-    as such. `incomplete` and `interval` as in `grading.aggregate.aggregate`. `generated_at` defaults to now.
+    as such. `incomplete` and `interval` as in `grading.statistics.aggregate.aggregate`. `generated_at` defaults to now.
     Everything in the tables is untrusted and escaped.
     """
     view = build_view(grades, runs, thresholds=thresholds, percentiles=percentiles, titles=titles, facts=facts)

@@ -10,11 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import BENCHMARK_SPLITS, SERIES, Aggregate
 from grading.page import format as fmt
 from grading.page.build import clean
 from grading.page.strips import duration_strip
 from grading.page.view import KIND_WORDS, Result, Series, View
+from grading.statistics.aggregate import Aggregate
+from grading.statistics.series import BENCHMARK_SPLITS, SERIES
 
 # The columns of the paper's tables, in its order.
 RATE_NAMES = {

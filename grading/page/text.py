@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from grading.aggregate import Facts, Incomplete, aggregate
 from grading.medals import Thresholds
 from grading.page import format as fmt
 from grading.page.attempts import cost_tables, count, money, pass_table
@@ -16,6 +15,7 @@ from grading.page.build import build_view, clean
 from grading.page.sections import RATE_NAMES, gaps, rates
 from grading.page.timeline import time_table
 from grading.page.view import KIND_GLYPHS, KIND_WORDS, Kind, Result
+from grading.statistics.aggregate import Facts, Incomplete, aggregate
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup, escape
 
-from grading.aggregate import SPLITS
-from grading.over_time import over_time
 from grading.page.build import clean
 from grading.page.format import duration, mean_sem, number
 from grading.page.scales import score_axis
 from grading.page.sections import repeated_by_all
 from grading.page.view import CompetitionView, Series, View
+from grading.statistics.over_time import over_time
+from grading.statistics.series import SPLITS
 
 _WIDTH, _HEIGHT = 1000.0, 260.0  # of the drawing's own coordinates; it is stretched to the page
 

@@ -19,7 +19,7 @@ from distributed import Client, Event
 
 from deployments.services import free_port
 from tests.deployments.installation import Running, installation, until
-from tests.grading.browser import Browser
+from tests.grading.page.browser import Browser
 
 pytestmark = pytest.mark.timeout(600)
 

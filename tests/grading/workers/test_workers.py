@@ -17,8 +17,7 @@ import pytest
 
 from competitions import registry
 from competitions.competition import Competition
-from grading.workers import GradingLimits, IsolatedGrader, grade_many
-from grading.workers.shared import close_shared, shared_grader
+from grading.workers import GraderCache, GradingLimits, IsolatedGrader, grade_many
 
 MEMORY = 64 << 20
 FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
@@ -228,16 +227,16 @@ class TestProcesses:
                 break
             assert [grade.outcome for grade in subject.grade_all(paths)] == ["valid"] * 6
 
-    def test_shared_graders_are_kept_and_replaced_with_the_code(self, made, write) -> None:
+    def test_cached_graders_are_kept_and_replaced_with_the_code(self, made, write) -> None:
         path = write("pid\n1\n")
-        with shared_grader(*made, "v1") as subject:
-            first = subject.grade(path).report.score
-        with shared_grader(*made, "v1") as subject:
-            assert subject.grade(path).report.score == first
-        (made[0].folder / "grade.py").write_text(GRADE.replace("0.25", "0.75"))
-        with shared_grader(*made, "v1") as subject:
-            assert subject.grade(write("answer\n1\n", "answer.csv")).report.score == 0.75
-        close_shared()
+        with GraderCache() as graders:
+            with graders.grader(*made, "v1") as subject:
+                first = subject.grade(path).report.score
+            with graders.grader(*made, "v1") as subject:
+                assert subject.grade(path).report.score == first
+            (made[0].folder / "grade.py").write_text(GRADE.replace("0.25", "0.75"))
+            with graders.grader(*made, "v1") as subject:
+                assert subject.grade(write("answer\n1\n", "answer.csv")).report.score == 0.75
 
 
 def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared) -> None:
@@ -262,7 +261,7 @@ def test_when_whoever_asked_is_killed_its_processes_end(made, write) -> None:
         "IsolatedGrader(Competition.load(Path(sys.argv[1])), Path(sys.argv[2])).grade(Path(sys.argv[3]))"
     )
     arguments = [str(competition.folder), str(data), str(write("sleep\n1\n"))]
-    asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[2])
+    asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[3])
     try:
         end = time.monotonic() + 60
         while len(started := psutil.Process(asking.pid).children(recursive=True)) < 2:

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from grading.aggregate import aggregate
-from grading.attempts import best_of, competition_table, pass_at
-from grading.compare import compare
 from grading.medals import Thresholds, above_median, medal_for
-from grading.over_time import moments, over_time
 from grading.report import GradedSubmission, competition_report
-from grading.statistics import bootstrap_interval, expected_best, paired_p_value, pass_at_k
-from grading.usage import usage_by_run, usage_by_series
+from grading.statistics.aggregate import aggregate
+from grading.statistics.attempts import best_of, competition_table, pass_at
+from grading.statistics.compare import compare
+from grading.statistics.over_time import moments, over_time
+from grading.statistics.seeds import bootstrap_interval, expected_best, paired_p_value, pass_at_k
+from grading.statistics.usage import usage_by_run, usage_by_series
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=100, lower_is_better=False)
 # Scores of three seeds; None is an invalid submission. Medals: 3 of 4, 1 of 4, 2 of 4.

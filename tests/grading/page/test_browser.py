@@ -6,8 +6,8 @@ import re
 import pandas as pd
 import pytest
 
-from tests.grading.browser import Browser
-from tests.grading.pages import EVIL, RUNS, calls, graded, page, snapshots
+from tests.grading.page.browser import Browser
+from tests.grading.page.pages import EVIL, RUNS, calls, graded, page, snapshots
 
 PREFERS_DARK = {"name": "prefers-color-scheme", "value": "dark"}
 

@@ -10,7 +10,7 @@ from markupsafe import escape
 from grading.page import medal_table, render_markdown
 from grading.page.build import build_view
 from grading.page.format import number
-from tests.grading.pages import GRADES, MOMENT, RUNS, SNAPSHOTS, THRESHOLDS, USAGE, graded, page, ran, words
+from tests.grading.page.pages import GRADES, MOMENT, RUNS, SNAPSHOTS, THRESHOLDS, USAGE, graded, page, ran, words
 
 
 def test_the_headline_is_mean_and_standard_error_of_any_medal():

@@ -6,7 +6,7 @@ import pytest
 
 from grading.medals import Thresholds, above_median, medal_for
 from grading.page.scales import MEDAL_SCALE, medal_position, score_axis
-from tests.grading.pages import HIGHER, LOWER
+from tests.grading.page.pages import HIGHER, LOWER
 
 
 @pytest.mark.parametrize("thresholds", [HIGHER, LOWER])

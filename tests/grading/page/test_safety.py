@@ -10,7 +10,7 @@ import pytest
 
 from grading.page import medal_table, render_markdown
 from grading.page.build import clean
-from tests.grading.pages import EVIL, LOWER, SNAPSHOTS, USAGE, Document, calls, graded, page, ran, snapshots
+from tests.grading.page.pages import EVIL, LOWER, SNAPSHOTS, USAGE, Document, calls, graded, page, ran, snapshots
 
 SCRIPT = resources.files("grading.page").joinpath("page.js").read_text("utf-8")
 

@@ -6,8 +6,9 @@ import random
 import pandas as pd
 import pytest
 
-from grading.aggregate import RATES, aggregate, latest_grades
-from grading.statistics import mean, pass_at_k, standard_error, t_interval
+from grading.statistics.aggregate import aggregate
+from grading.statistics.seeds import mean, pass_at_k, standard_error, t_interval
+from grading.statistics.series import RATES, latest_grades
 
 EMPTY = pd.DataFrame(columns=["run_group", "run_id", "competition_id", "seed", "agent", "edition", "outcome", *RATES])
 

@@ -7,7 +7,7 @@ import pytest
 
 from grading.page import medal_table, render_markdown
 from grading.page.format import duration, mean_sem, number
-from tests.grading.pages import GRADES, RUNS, THRESHOLDS, graded
+from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded
 
 
 def test_the_markdown_summary_has_rates_matrix_and_failures():
