@@ -81,35 +81,30 @@ def write_report(
     `split` names the competitions that count, also those of which there is no run; by default they are those that a
     group ran. `incomplete` and `interval` as in `grading.statistics.aggregate.aggregate`.
     """
-    from grading.page import render_markdown, render_page
+    from grading.page import Results, render_markdown, render_page
     from grading.page.integrity import TABLES
 
     grades, runs, snapshots, usage = _read(store, run_groups)
     folder = store.url("reports", "+".join(run_groups))
     facts = _facts(grades, runs)
     counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
-    thresholds = {name: _thresholds(each, grades) for name, each in facts.items()}
     title = f"MLE-bench: {' and '.join(run_groups)}"
-    page = render_page(
+    results = Results(
         grades,
         runs,
-        snapshots=snapshots,
-        usage=usage,
+        snapshots,
+        usage,
         examined={name: read_table(store, name, run_groups) for name in TABLES},
-        thresholds=thresholds,
-        conditions={group: conditions_of(runs, grades, group) for group in run_groups},
-        percentiles=_percentiles(facts),
         titles={name: each.name for name, each in facts.items()},
+        thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
+        percentiles=_percentiles(facts),
+        conditions={group: conditions_of(runs, grades, group) for group in run_groups},
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
-        title=title,
         **counting,
     )
-    store.write(f"{folder}/report.html", page.encode())
-    markdown = render_markdown(
-        grades, runs, snapshots=snapshots, usage=usage, thresholds=thresholds, title=title, **counting
-    )
-    store.write(f"{folder}/report.md", markdown.encode())
+    store.write(f"{folder}/report.html", render_page(results, title).encode())
+    store.write(f"{folder}/report.md", render_markdown(results, title).encode())
     store.write(f"{folder}/summary.json", summarise(reports_of(grades)).to_json().encode())
     return f"{folder}/report.html"
 

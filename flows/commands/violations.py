@@ -21,7 +21,7 @@ def command(run_group: str, store: str | None, data_dir: Path | None) -> None:
     """
     quiet_prefect()
     from grading.integrity.findings import RULES
-    from grading.page.build import clean
+    from grading.page.cleaning import clean
     from tasks.violations import find_violations
 
     place = open_store(store, data_dir)

@@ -75,7 +75,7 @@ class IsolatedGrader:
         return next(self.grade_all([(submission, shown_path)]))
 
     def grade_all(self, submissions: Iterable[Path | tuple[Path | None, str | None] | None]) -> Iterator[Grade]:
-        """Grades in the order of `submissions`: paths (None: no submission), or pairs of path and path in the report."""
+        """Grades in the order of `submissions`: paths (None: no submission), or pairs of path and reported path."""
         with self._lock:
             waiting: deque[_Entry] = deque()  # in order; the verdict is None while a worker has the submission
             try:

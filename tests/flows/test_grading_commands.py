@@ -335,7 +335,7 @@ class TestCompareAndReport:
         assert set(rates["incomplete"]) == {"fail"}
         assert set(rates["interval"]) == {"bootstrap"}
         page = group.local("reports", GROUP, "report.html").read_text()
-        for stated in ("Any medal over time", "Cost a medal", "Graded with", "not restricted"):
+        for stated in ("Any medal over time", "Cost per medal", "Graded with", "not restricted"):
             assert stated in page
 
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pandas as pd
 
 from grading.medals import Thresholds, medal_for
-from grading.page import render_page
+from grading.page import Results, render_markdown, render_page
 from grading.report import GradedSubmission, competition_report
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=1221, lower_is_better=False)
@@ -105,7 +105,12 @@ class Document(HTMLParser):
 
 
 def page(grades=GRADES, runs=RUNS, **options):
-    return render_page(grades, runs, **{"thresholds": THRESHOLDS, **options})
+    of_page = {name: options.pop(name) for name in ("title", "generated_at") if name in options}
+    return render_page(Results(grades, runs, **{"thresholds": THRESHOLDS, **options}), **of_page)
+
+
+def markdown(grades, runs=None, title="MLE-bench results", **options):
+    return render_markdown(Results(grades, runs, **options), title)
 
 
 def words(html):

@@ -7,10 +7,22 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from grading.page import medal_table, render_markdown
+from grading.page import medal_table
 from grading.page.build import build_view
 from grading.page.format import number
-from tests.grading.page.pages import GRADES, MOMENT, RUNS, SNAPSHOTS, THRESHOLDS, USAGE, graded, page, ran, words
+from tests.grading.page.pages import (
+    GRADES,
+    MOMENT,
+    RUNS,
+    SNAPSHOTS,
+    THRESHOLDS,
+    USAGE,
+    graded,
+    markdown,
+    page,
+    ran,
+    words,
+)
 
 
 def test_the_headline_is_mean_and_standard_error_of_any_medal():
@@ -39,11 +51,11 @@ def test_one_split_alone_is_not_called_all():
 def test_incomplete_seeds_are_stated():
     grades = GRADES[:-1]  # nothing graded for diabetes, seed 2
     assert "1 incomplete seed (1 ungraded submission): left out" in words(page(grades))
-    assert "What is ungraded diabetes, baseline, seed 2: no grade" in words(page(grades))
-    assert "What is ungraded" not in words(page())
-    markdown = render_markdown(grades, RUNS)
-    assert "left out" in markdown
-    assert "- diabetes, baseline, seed 2: no grade" in markdown
+    assert "Ungraded submissions diabetes, baseline, seed 2: no grade" in words(page(grades))
+    assert "Ungraded submissions" not in words(page())
+    summary = markdown(grades, RUNS)
+    assert "left out" in summary
+    assert "- diabetes, baseline, seed 2: no grade" in summary
     assert "counted as failures" in words(page(grades, incomplete="fail"))
 
 
@@ -131,7 +143,7 @@ def test_medal_rates_over_time_are_drawn_and_told():
 
 
 def test_cost_is_told_by_run_and_by_medal():
-    text = words(page(usage=USAGE)).split("Calls of language models")[1]
+    text = words(page(usage=USAGE)).split("Language model calls")[1]
     assert "2 of 4 3 3,000,000 15,000 $6.00 $3.00 1,507,500 $2.00 1,005,000" in text
     assert "cactus g 1 model-a 2 2,000,000 10,000 $2.00" in text
     assert 'id="cost"' not in page()
@@ -153,7 +165,7 @@ def test_several_attempts_are_told_as_pass_at_k():
 
 
 def test_the_summary_in_markdown_has_the_same():
-    text = render_markdown(GRADES, RUNS, thresholds=THRESHOLDS, snapshots=SNAPSHOTS, usage=USAGE)
+    text = markdown(GRADES, RUNS, thresholds=THRESHOLDS, snapshots=SNAPSHOTS, usage=USAGE)
     assert "| baseline | demo | 0.0 ± 0.0 | 25.0 ± 25.0 | 50.0 ± 0.0 |" in text
     assert "| baseline | 2 | 3,000,000 | 15,000 | $6.00 | $3.00 | $2.00 |" in text
     assert r"| baseline | demo | 75.0 \[50, 100\] | 100.0 \[100, 100\] |" in text
@@ -192,7 +204,7 @@ def test_a_group_without_grades_still_has_a_page():
     empty = GRADES.iloc[:0]
     assert "0 competitions" in words(page(empty, None))
     assert "0 competitions" in words(page(empty, RUNS.iloc[:0]))
-    assert render_markdown(empty).startswith("# ")
+    assert markdown(empty).startswith("# ")
     assert medal_table(empty).rows == []
 
 

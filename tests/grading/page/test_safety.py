@@ -8,9 +8,21 @@ from importlib import resources
 import pandas as pd
 import pytest
 
-from grading.page import medal_table, render_markdown
-from grading.page.build import clean
-from tests.grading.page.pages import EVIL, LOWER, SNAPSHOTS, USAGE, Document, calls, graded, page, ran, snapshots
+from grading.page import medal_table
+from grading.page.cleaning import clean
+from tests.grading.page.pages import (
+    EVIL,
+    LOWER,
+    SNAPSHOTS,
+    USAGE,
+    Document,
+    calls,
+    graded,
+    markdown,
+    page,
+    ran,
+    snapshots,
+)
 
 SCRIPT = resources.files("grading.page").joinpath("page.js").read_text("utf-8")
 
@@ -89,7 +101,7 @@ def test_whatever_agents_write_stays_text(evil):
 def test_control_characters_and_terminal_colours_are_not_passed_on():
     assert clean("\x1b[31mred\x1b[0m\x00\u202egnp.exe\nnext") == "red\ufffd\ufffdgnp.exe\nnext"
     grades = pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message="\x1b]0;title\x07", agent="a\x1b[2Jb")])
-    for text in (page(grades, None), render_markdown(grades), str(medal_table(grades))):
+    for text in (page(grades, None), markdown(grades), str(medal_table(grades))):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", text)
 
 

@@ -5,13 +5,13 @@ import math
 import pandas as pd
 import pytest
 
-from grading.page import medal_table, render_markdown
+from grading.page import medal_table
 from grading.page.format import duration, mean_sem, number
-from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded
+from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, markdown
 
 
 def test_the_markdown_summary_has_rates_matrix_and_failures():
-    text = render_markdown(GRADES, RUNS, thresholds=THRESHOLDS, title="Results")
+    text = markdown(GRADES, RUNS, thresholds=THRESHOLDS, title="Results")
     assert text.startswith("# Results\n")
     assert "| 75.0 ± 25.0 |" in text
     assert "| cactus | G | B |\n| diabetes | S | × |" in text
@@ -21,7 +21,7 @@ def test_the_markdown_summary_has_rates_matrix_and_failures():
 
 def test_markdown_from_agents_stays_text():
     message = "a | b\n# head [link](javascript:x) <b>bold</b> `code`"
-    text = render_markdown(pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message=message)]))
+    text = markdown(pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message=message)]))
     assert r"a \| b \# head \[link\]\(javascript:x\) &lt;b&gt;bold&lt;/b&gt; \`code\`" in text
 
 
