@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,11 @@ from competitions.scoring.metrics.coco import coco_average_precision
 SMALLEST = [0, 0, 3, 3]
 
 
-def literal(truth, predicted, areas, threshold, limit, zero):
+def literal(truth: Any, predicted: Any, areas: Any, threshold: float, limit: int, zero: float) -> Any:
     images, labels, boxes = truth
     found_images, found_labels, found_boxes, confidences = predicted
 
-    def iou(a, b):
+    def iou(a: Any, b: Any) -> float:
         w = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
         h = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
         return w * h / (a[2] * a[3] + b[2] * b[3] - w * h) if w > 0 and h > 0 else 0
@@ -48,7 +50,7 @@ def literal(truth, predicted, areas, threshold, limit, zero):
 
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize("seed", range(15))
-def test_against_the_literal_rules(seed, zero):
+def test_against_the_literal_rules(seed: int, zero: bool) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.permutation(24)[:14]
     truth = cells // 3, cells % 3, rng.integers(SMALLEST, [5, 5, 8, 8], (14, 4))
@@ -65,18 +67,18 @@ def test_against_the_literal_rules(seed, zero):
     assert got == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_published_ids_cost_a_perfect_submission_its_first_hit():
+def test_the_published_ids_cost_a_perfect_submission_its_first_hit() -> None:
     truth = [0, 1], [7, 7], [[0, 0, 4, 4], [0, 0, 4, 4]]
     perfect = (*truth, [1.0, 1.0])
     assert coco_average_precision(truth, perfect, [16, 16]) == pytest.approx(1)
     assert coco_average_precision(truth, perfect, [16, 16], zero_means_unmatched=True) < 0.5
 
 
-def test_nothing_predicted_and_no_classes():
+def test_nothing_predicted_and_no_classes() -> None:
     assert coco_average_precision(([0], [1], [[0, 0, 1, 1]]), ([], [], [], []), []) == 0
     assert coco_average_precision(([], [], []), ([0], [1], [[0, 0, 1, 1]], [1.0]), [1]) == -1
 
 
-def test_two_objects_of_a_label_in_an_image_are_not_supported():
+def test_two_objects_of_a_label_in_an_image_are_not_supported() -> None:
     with pytest.raises(ValueError, match="two objects"):
         coco_average_precision(([0, 0], [1, 1], np.ones((2, 4))), ([], [], [], []), [])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from competitions.scoring.metrics.text import levenshtein, word_jaccard
 
 
-def edit_distance(a, b) -> int:
+def edit_distance(a: Any, b: Any) -> int:
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, start=1):
         previous, row[0] = row[0], i
@@ -18,7 +20,7 @@ def edit_distance(a, b) -> int:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_levenshtein_of_text(seed):
+def test_levenshtein_of_text(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth, predicted = (
         ["".join(rng.choice(list("abé\U0001f600 "), rng.integers(0, 90))) for _ in range(20)] for _ in "ab"
@@ -29,7 +31,7 @@ def test_levenshtein_of_text(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_levenshtein_of_tokens(seed):
+def test_levenshtein_of_tokens(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth, predicted = (
         [rng.choice([-2, -1, 0, 1, 2**61], rng.integers(0, 20)).tolist() for _ in range(20)] for _ in "ab"
@@ -39,11 +41,11 @@ def test_levenshtein_of_tokens(seed):
     ]
 
 
-def test_tokens_of_equal_hash_differ():
+def test_tokens_of_equal_hash_differ() -> None:
     assert levenshtein([[-1], [1]], [[-2], [2**61]]).tolist() == [1, 1]
 
 
-def test_lengths_must_agree():
+def test_lengths_must_agree() -> None:
     for metric in (levenshtein, word_jaccard):
         with pytest.raises(ValueError, match="zip"):
             metric(["a", "b"], ["a"])
@@ -62,5 +64,5 @@ def test_lengths_must_agree():
         (" ", "", np.nan),
     ],
 )
-def test_word_jaccard(a, b, score):
+def test_word_jaccard(a: str, b: str, score: float) -> None:
     assert word_jaccard([a], [b])[0] == pytest.approx(score, nan_ok=True)
