@@ -40,7 +40,7 @@ test: $(VENV)/installed-dev
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments benchmarks
+	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments benchmarks tests
 
 format: $(VENV)/installed-dev
 	@$(BIN)/ruff check --fix .

@@ -19,7 +19,7 @@ from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
 from storage.datasets.materialise import materialise
 from storage.lease import lease, prepare_lease
-from storage.store import Store
+from tests.stores import Store
 
 
 def mlebench(*arguments: str) -> tuple[int, str]:

@@ -15,9 +15,9 @@ from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
 from grading.report import GradingReport
-from storage.store import Store
 from storage.tables import read_table
 from tasks.aggregate import write_tables
+from tests.stores import Store
 
 GROUP = "group"
 

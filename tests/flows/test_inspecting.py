@@ -11,7 +11,7 @@ import pytest
 
 from flows.cli import main
 from sandbox.isolation import Isolation
-from storage.store import Store
+from tests.stores import Store
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,9 +19,9 @@ from flows.prepare import prepare
 from storage.datasets.cluster import DaskExecutor
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
-from storage.store import Store
 from tests.s3.fixtures import Bucket
 from tests.storage.datasets.dask_processes import DaskProcesses
+from tests.stores import Store
 
 
 @pytest.fixture

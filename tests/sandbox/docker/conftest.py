@@ -87,9 +87,10 @@ def run(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> C
 def left_of(workdir: Path) -> list[str]:
     """Names of containers and networks of a run."""
     client = connect()
-    label = {"label": f"{runs.WORKDIR}={workdir}"}
+    label: Any = {"label": f"{runs.WORKDIR}={workdir}"}
     return [
-        each.name for each in (*client.containers.list(all=True, filters=label), *client.networks.list(filters=label))
+        str(each.name)
+        for each in (*client.containers.list(all=True, filters=label), *client.networks.list(filters=label))
     ]
 
 
