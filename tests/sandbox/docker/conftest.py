@@ -88,10 +88,8 @@ def left_of(workdir: Path) -> list[str]:
     """Names of containers and networks of a run."""
     client = connect()
     label: Any = {"label": f"{runs.WORKDIR}={workdir}"}
-    return [
-        str(each.name)
-        for each in (*client.containers.list(all=True, filters=label), *client.networks.list(filters=label))
-    ]
+    found: list[Any] = [*client.containers.list(all=True, filters=label), *client.networks.list(filters=label)]
+    return [each.name for each in found]
 
 
 class Waiting:
