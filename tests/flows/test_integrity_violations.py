@@ -69,7 +69,7 @@ def test_without_a_model_the_static_detectors_speak_and_it_is_said(
 ) -> None:
     add_run(store, "g", "a", {"main.py": CODE}, {"agent.log": LOG})
     out, _ = examine(store, capfd)
-    assert "main.py:2: reaches for the network: imports requests [static]\n    | import requests" in out
+    assert "main.py:2: accesses the network: imports requests [static]\n    | import requests" in out
     assert "no language model asked" in out
     assert out.splitlines()[-1] == "1 runs examined, 1 to look at, 0 notices"
     assert read_table(store, "violations")["rule"].tolist() == ["network"]
@@ -117,4 +117,4 @@ def test_the_ends_of_an_overlong_log_are_read(
     out, _ = examine(store, capfd)
     assert "| $ wget https://example.org/answers.zip" in out
     add_run(store, "g", "a", {"main.py": CODE.replace("import requests\n", "")}, {"agent.log": line + filler})
-    assert "agent.log:1: reaches for the network: runs wget" in examine(store, capfd)[0]
+    assert "agent.log:1: accesses the network: runs wget" in examine(store, capfd)[0]
