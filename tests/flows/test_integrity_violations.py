@@ -82,7 +82,7 @@ def test_a_model_reads_logs_and_code_through_the_gateway(
     configure(monkeypatch, llm, api)
     add_run(store, "g", "a", {"main.py": CODE}, {"agent.log": LOG})
     out, _ = examine(store, capfd)
-    assert "logs/agent.log:2: looked for data or solutions it should not have" in out
+    assert "logs/agent.log:2: searched for data or solutions that it must not use" in out
     assert "read 2 pieces" in out
     assert len(llm.requests) == 2
     rows = read_table(store, "violations").set_index("rule")
