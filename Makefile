@@ -40,7 +40,7 @@ test: $(VENV)/installed-dev
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments
+	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments benchmarks tests
 	@$(BIN)/python -m tests.catalog_types
 
 format: $(VENV)/installed-dev

@@ -1,4 +1,4 @@
-"""python -m benchmarks [CASE ...] [--out DIR] [--work DIR]: one line a case; SCALE=full for the long form."""
+"""Performance measurements, each compared with a baseline in the same run. SCALE=full measures larger data."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from benchmarks.limits import limits
 from benchmarks.measure import Case
 from storage.datasets.cluster import cluster
 
-_BUILD = Path(__file__).parents[1] / "build" / "bench"
-_CORES = 2  # the targets are those of two cores
+_OUT = Path("build") / "bench"  # below the working directory: the package may be installed where nobody can write
+_CORES = 2  # the targets apply to two cores
 
 
 def main() -> int:
     """Run the cases; returns 1 if one misses its target."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="a to g; all if none is named")
-    parser.add_argument("--out", type=Path, default=_BUILD, help="where the Parquet file of results goes")
-    parser.add_argument("--work", type=Path, default=None, help="where generated data go; default: below --out")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="a to g (default: all)")
+    parser.add_argument("--out", type=Path, default=_OUT, help="directory for results.parquet (default: %(default)s)")
+    parser.add_argument("--work", type=Path, default=None, help="directory for generated data (default: --out)")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.cases) - set("abcdefg"))
     if unknown:
@@ -41,7 +41,7 @@ def main() -> int:
         found = limits(work)
         for case in _run(names, work, full):
             print(case.line, flush=True)
-            _tell(case.details)
+            _print(case.details)
             results.append(case)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -55,7 +55,7 @@ def _run(names: list[str], work: Path, full: bool) -> Iterator[Case]:
 
         start = time.perf_counter()
         with cluster(workers=_CORES) as address:
-            _tell(f"local cluster ready after {time.perf_counter() - start:.1f} s (once a run, not counted below)")
+            _print(f"local cluster ready after {time.perf_counter() - start:.1f} s (once per run, not measured)")
             yield from preparing.cases(names, work, full, address)
     if "e" in names:
         from benchmarks import grading
@@ -67,7 +67,7 @@ def _run(names: list[str], work: Path, full: bool) -> Iterator[Case]:
         result, lines = metrics.case(full)
         yield result
         for line in lines:
-            _tell(line)
+            _print(line)
     if "g" in names:
         from benchmarks import rerun
 
@@ -98,13 +98,13 @@ def _report(results: list[Case], found: dict[str, float], path: Path, full: bool
         for case in results
     ]
     table = pd.DataFrame(rows)
-    _tell(table.drop(columns=["scale"]).to_string(index=False, float_format="{:.2f}".format, na_rep=""))
-    _tell("limits of this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in found.items()))
+    _print(table.drop(columns=["scale"]).to_string(index=False, float_format="{:.2f}".format, na_rep=""))
+    _print("limits of this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in found.items()))
     table.assign(**found).to_parquet(path, index=False)
-    _tell(f"results in {path}")
+    _print(f"results in {path}")
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The straightforward way: unpack everything, copy file by file, zip again, MD5 in small blocks, all in sequence."""
+"""The straightforward way: unpack everything, copy file by file, zip again, MD5 in small blocks, sequentially."""
 
 from __future__ import annotations
 

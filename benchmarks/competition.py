@@ -1,4 +1,4 @@
-"""Competitions made for a measurement: a folder as a user would bring it."""
+"""Competition folders made for a measurement, in the form in which users add their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated downloads: bytes that compress like pictures, tables like those of a competition."""
+"""Generated downloads: content that compresses like pictures, and tables like those of competitions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from competitions.preparing.tables.csv_text import text
 def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
     """A download with labels.csv and images.zip, which holds `count` pictures of 5 to 40 KB; returns their bytes.
 
-    So large are those of dogs-vs-cats-redux (850 MB in 37,500 files). Their bytes do not compress, as those of PNG and
-    JPEG; the archive deflates them all the same, as most do.
+    The sizes are like those of dogs-vs-cats-redux (850 MB in 37,500 files). Like PNG and JPEG, the content does not
+    compress; the archive deflates it nevertheless, as most do.
     """
     generator = random.Random(seed)
     inner = path.with_name("images.zip")
@@ -37,7 +37,7 @@ def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:
 def folders_of_files(path: Path, folders: int, files: int, seed: int = 0) -> int:
     """A download that is a directory: `folders` folders of `files` files of 128 to 512 KB, and labels.csv.
 
-    So large are the slices of CT and MR scans, which come one folder a patient.
+    The sizes are like those of CT and MR slices, which come in one folder per patient.
     """
     generator = random.Random(seed)
     noise = memoryview(generator.randbytes(64 << 20))

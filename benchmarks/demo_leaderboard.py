@@ -1,8 +1,8 @@
-"""Where the medal thresholds of the demo competitions come from: a leaderboard of models, really trained.
+"""Medal thresholds of the demo competitions, from a leaderboard of trained models.
 
 For each demo competition some 60 "teams" (a model with its settings, on a subset of the features, with a seed) are
-trained on the public data, their predictions are graded like any submission, and the thresholds are read off the
-ranking by the benchmark's position rule. Run it and carry the printed numbers into the competition.yaml files:
+trained on the public data, their predictions are graded like any submission, and the thresholds are taken from the
+ranking by the benchmark's position rule. Copy the printed numbers into the competition.yaml files:
 
     python -m benchmarks.demo_leaderboard
 """
@@ -44,38 +44,45 @@ from storage.datasets import prepare
 Model = Callable[[int], Any]
 
 
+def _with(setting: Any, build: Callable[[int, Any], Any]) -> Model:
+    """A model of one setting; a function, because a loop's variable must be bound now."""
+    return lambda seed: build(seed, setting)
+
+
 def classifiers() -> Iterator[Model]:
     """Classifiers from a stump to a support vector machine, each a function of the seed."""
     for depth in (1, 2, 4, None):
-        yield lambda seed, d=depth: DecisionTreeClassifier(max_depth=d, random_state=seed)
+        yield _with(depth, lambda seed, d: DecisionTreeClassifier(max_depth=d, random_state=seed))
     for strength in (1e-3, 0.1, 10.0):
-        yield lambda seed, c=strength: make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=2000))
-        yield lambda seed, c=strength: make_pipeline(StandardScaler(), SVC(C=c, probability=True, random_state=seed))
+        yield _with(strength, lambda seed, c: make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=2000)))
+        yield _with(
+            strength, lambda seed, c: make_pipeline(StandardScaler(), SVC(C=c, probability=True, random_state=seed))
+        )
     for neighbours in (1, 5, 25):
-        yield lambda seed, k=neighbours: make_pipeline(StandardScaler(), KNeighborsClassifier(k))
+        yield _with(neighbours, lambda seed, k: make_pipeline(StandardScaler(), KNeighborsClassifier(k)))
     yield lambda seed: make_pipeline(PCA(5, random_state=seed), GaussianNB())
     yield lambda seed: GaussianNB()
     for trees in (10, 100):
-        yield lambda seed, n=trees: RandomForestClassifier(n, random_state=seed)
-        yield lambda seed, n=trees: ExtraTreesClassifier(n, random_state=seed)
+        yield _with(trees, lambda seed, n: RandomForestClassifier(n, random_state=seed))
+        yield _with(trees, lambda seed, n: ExtraTreesClassifier(n, random_state=seed))
     yield lambda seed: GradientBoostingClassifier(n_estimators=30, random_state=seed)
 
 
 def regressors() -> Iterator[Model]:
     """Regressors, as above."""
     for depth in (1, 2, 4, None):
-        yield lambda seed, d=depth: DecisionTreeRegressor(max_depth=d, random_state=seed)
+        yield _with(depth, lambda seed, d: DecisionTreeRegressor(max_depth=d, random_state=seed))
     for strength in (0.1, 10.0, 1000.0):
-        yield lambda seed, a=strength: make_pipeline(StandardScaler(), Ridge(a))
-        yield lambda seed, a=strength: make_pipeline(StandardScaler(), SVR(C=a))
+        yield _with(strength, lambda seed, a: make_pipeline(StandardScaler(), Ridge(a)))
+        yield _with(strength, lambda seed, a: make_pipeline(StandardScaler(), SVR(C=a)))
     for strength in (0.1, 1.0):
-        yield lambda seed, a=strength: make_pipeline(StandardScaler(), Lasso(a))
-        yield lambda seed, a=strength: make_pipeline(StandardScaler(), ElasticNet(a))
+        yield _with(strength, lambda seed, a: make_pipeline(StandardScaler(), Lasso(a)))
+        yield _with(strength, lambda seed, a: make_pipeline(StandardScaler(), ElasticNet(a)))
     for neighbours in (1, 5, 25):
-        yield lambda seed, k=neighbours: make_pipeline(StandardScaler(), KNeighborsRegressor(k))
+        yield _with(neighbours, lambda seed, k: make_pipeline(StandardScaler(), KNeighborsRegressor(k)))
     for trees in (10, 100):
-        yield lambda seed, n=trees: RandomForestRegressor(n, random_state=seed)
-        yield lambda seed, n=trees: ExtraTreesRegressor(n, random_state=seed)
+        yield _with(trees, lambda seed, n: RandomForestRegressor(n, random_state=seed))
+        yield _with(trees, lambda seed, n: ExtraTreesRegressor(n, random_state=seed))
     yield lambda seed: GradientBoostingRegressor(n_estimators=30, random_state=seed)
 
 

@@ -1,8 +1,8 @@
-"""Folders to measure in, each as good as the other, whatever was written and removed on the disk before.
+"""Folders to measure in whose speed does not depend on what was written and removed before.
 
-ext4 does not use a removed inode again for minutes, and looks at all of those near the parent folder whenever it
-creates a file: right after the removal of 20,000 files, creating as many takes ten times as long. So nothing is
-removed before all is measured, and each folder lies in a part of the disk of its own (`chattr +T`).
+ext4 does not reuse a removed inode for minutes, and checks all of those near the parent folder whenever it creates a
+file: right after 20,000 files were removed, creating as many takes ten times as long. Therefore nothing is removed
+before all measurements are done, and each folder is placed in its own part of the disk (`chattr +T`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 
 _GET, _SET = 0x80086601, 0x40086602  # FS_IOC_GETFLAGS, FS_IOC_SETFLAGS
-_TOP_OF_A_HIERARCHY = 0x20000  # FS_TOPDIR_FL: folders below are not related
+_TOP_OF_A_HIERARCHY = 0x20000  # FS_TOPDIR_FL: subfolders are placed independently
 
 
 def fresh(prefix: str, below: Path) -> Path:
-    """A new folder far from all others below `below`, where the file system knows of such things."""
+    """A new folder below `below`, away from the others on the disk if the file system supports it."""
     descriptor = os.open(below, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

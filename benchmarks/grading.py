@@ -1,4 +1,4 @@
-"""Case e: 100 submissions of one competition, against a process for each that reads the answers again."""
+"""Case e: 100 submissions of one competition, compared with one process per submission that reads the answers."""
 
 from __future__ import annotations
 

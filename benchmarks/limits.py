@@ -1,4 +1,4 @@
-"""What this machine can do at best: the numbers to see the others beside."""
+"""Limits of this machine, against which the measurements can be judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics written out literally: one row, one box, one pixel, one cell of a table at a time."""
+"""Metrics as plain loops over rows, boxes, pixels or table cells: the baseline of case f."""
 
 from __future__ import annotations
 

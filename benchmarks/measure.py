@@ -28,7 +28,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Case:
-    """What a case found. `ratio` is baseline / ours, or seconds for the case that has a limit of seconds."""
+    """The result of a case. `ratio` is baseline / ours, or seconds for a case without a baseline."""
 
     name: str
     about: str
@@ -41,12 +41,12 @@ class Case:
 
     @property
     def line(self) -> str:
-        """The line of the contract."""
+        """The result in one machine-readable line."""
         return f"bench {self.name} ratio={self.ratio:.2f} target={self.target:g} peak_mb={self.ours.peak_mb:.0f}"
 
     @property
     def details(self) -> str:
-        """Seconds of both ways, for people."""
+        """Seconds of both ways, as text."""
         text = f"      {self.about}: {self.ours.seconds:.2f} s (CPU {self.ours.cpu:.2f} s)"
         if self.baseline:
             text += f", baseline {self.baseline.seconds:.2f} s (CPU {self.baseline.cpu:.2f} s)"
@@ -54,8 +54,8 @@ class Case:
 
 
 def measure(work: Callable[[], Any]) -> Sample:
-    """Run `work` once. Its peak memory is not known: counting pages takes time, see `peak`."""
-    os.sync()  # nobody pays for what an earlier run left to be written to the disk
+    """Run `work` once. Peak memory is not measured, because counting pages takes time; see `peak`."""
+    os.sync()  # do not measure the writing of what an earlier run left in the page cache
     before, start = _cpu(), time.perf_counter()
     value = work()
     seconds, cpu = time.perf_counter() - start, _cpu() - before
@@ -74,20 +74,20 @@ def peak(work: Callable[[], Any]) -> float:
 
 
 def quickest(samples: list[Sample]) -> Sample:
-    """The quickest of several runs: whatever else the machine does can only add."""
+    """The quickest of several runs: other load on the machine can only add time."""
     return min(samples, key=lambda sample: sample.seconds)
 
 
 def best(work: Callable[[], Any], times: int) -> Sample:
-    """The quickest of several runs, after one that is not timed, in which memory is sampled and all is imported."""
+    """The quickest of several runs, after an untimed one in which memory is sampled and everything is imported."""
     peak_mb = peak(work)
     return replace(quickest([measure(work) for _ in range(times)]), peak_mb=peak_mb)
 
 
 def compare(ours: Callable[[], Any], baseline: Callable[[], Any], times: int) -> tuple[Sample, Sample]:
-    """The quickest of `times` runs of each, taken in turns, so that a disturbance of the machine meets both.
+    """The quickest of `times` runs of each, in turns, so that other load on the machine affects both.
 
-    Before that, one run of ours is not timed, in which memory is sampled and all is imported.
+    They follow an untimed run of `ours`, in which memory is sampled and everything is imported.
     """
     peak_mb = peak(ours)
     pairs = [(measure(baseline), measure(ours)) for _ in range(times)]
@@ -124,7 +124,7 @@ def _sample(pid: int) -> None:
         start = time.perf_counter()
         processes = [each for each in tree.children(recursive=True) if each.pid != os.getpid()]
         peak = max(peak, sum(map(_memory, [tree, *processes])))
-        # Counting the pages of large processes takes a core, and holds up those that ask for memory meanwhile.
+        # Counting the pages of large processes occupies a core and delays allocations in them.
         pause = max(_INTERVAL, 10 * (time.perf_counter() - start))
         ended = bool(select.select([sys.stdin], [], [], pause)[0])
     print(peak)

@@ -1,4 +1,4 @@
-"""Case f: the slow metrics at the sizes of their competitions, against literal loops; the scores must be equal."""
+"""Case f: the slow metrics at the sizes of their competitions, compared with plain loops; scores must be equal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DifferentScore(Exception):
 
 
 def case(full: bool) -> tuple[Case, list[str]]:
-    """The case, whose ratio is that of the metric that gains least, and a line for each metric."""
+    """The case, whose ratio is the lowest of all metrics, and a line for each metric."""
     lines, worst = [], []
     peak = cpu = seconds = baseline_cpu = baseline_seconds = 0.0
     for name, ours, baseline in _metrics(2 if full else 1):

@@ -1,4 +1,4 @@
-"""Case g: `mlebench prepare` of everything, when everything is prepared already."""
+"""Case g: `mlebench prepare` when every competition is already prepared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def case(work: Path) -> Case:
 
 
 def _commit(store: Path, raw: Path, competition_id: str) -> None:
-    """What preparing leaves behind, as far as a rerun looks at it."""
+    """Write the files of a prepared dataset that a rerun reads."""
     competition = registry.get(competition_id)
     (raw / f"{competition_id}.zip").write_bytes(b"")
     source = Local(raw)

@@ -1,7 +1,7 @@
-"""python -m benchmarks.simulate: how long the full benchmark takes, and what it costs, on machines that you describe.
+"""Simulate the full benchmark on machines that you describe: how long it takes and what it costs.
 
-Nothing is run but with --validate, which measures the stages' costs on the demo, predicts other runs of it, makes them,
-and prints how far the predictions were off; exit code 1 if one is by more than 20 %.
+Nothing is executed, except with --validate: it measures the costs of the stages on the demo split, predicts other runs
+of it, makes them, and prints the errors of the predictions. The exit code is 1 if one is above 20 %.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _write_lists(folder: Path, all_jobs: list[Job], machines: int) -> None:
-    """What each of the machines takes on, for `mlebench run --list`."""
+    """Write the competitions of each machine, for `mlebench run --list`."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, share in enumerate(shares(all_jobs, machines), 1):
         (folder / f"machine-{number:02}.txt").write_text("".join(f"{job.name}\n" for job in share))
@@ -92,32 +92,72 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=110, max_help_position=30),
     )
     add = parser.add_argument
-    add("--machines", type=_positive, nargs="+", default=[1, 2, 4, 8, 15, 38], help="numbers of machines")
-    add("--uplink-gbit", type=float, nargs="+", default=[1.0, 10.0], help="internet links shared by all (1 10)")
-    add("--split", choices=registry.SPLITS, default="all", help="which competitions (all)")
-    add("--seeds", type=_positive, default=3, help="runs of each competition (3)")
-    add("--hours", type=float, default=24.0, help="that a run takes (24)")
-    add("--cores", type=_positive, default=64, help="of a machine (64)")
-    add("--agents", type=_positive, default=8, help="at one time on a machine (8)")
-    add("--gpus", type=_positive, help="of a machine, instead of --agents")
-    add("--gpus-per-agent", type=_positive, default=1, help="goes with --gpus (1)")
-    add("--downloads", type=_positive, default=2, help="at one time on a machine (2)")
-    add("--preparations", type=_positive, default=4, help="splits at one time on a machine (4)")
-    add("--connection-mb", type=float, default=50.0, help="MB/s that one download gets at most (50)")
-    add("--disk-mb", type=float, default=1000.0, help="MB/s of a machine's disk, reading and writing (1000)")
-    add("--store-gbit", type=float, default=10.0, help="a machine's link to the object store (10)")
-    add("--unknown-gb", type=float, default=UNKNOWN_BYTES / 1e9, help="a download of unknown size (30)")
-    add("--prepared", action="store_true", help="all is prepared beforehand")
-    add("--together", action="store_true", help="agents begin when their competition is prepared; the flow waits")
-    add("--machine-hour", type=float, default=20.0, help="US dollars for a machine's hour (20)")
-    add("--run-dollars", type=float, default=10.0, help="US dollars for a run's language models (10)")
-    add("--costs", type=Path, help="a JSON file of per-stage costs; with --validate it is written")
+    add(
+        "--machines",
+        type=_positive,
+        nargs="+",
+        default=[1, 2, 4, 8, 15, 38],
+        help="numbers of machines (default: 1 2 4 8 15 38)",
+    )
+    add(
+        "--uplink-gbit",
+        type=float,
+        nargs="+",
+        default=[1.0, 10.0],
+        help="internet links in Gbit/s, shared by all machines (default: 1 10)",
+    )
+    add("--split", choices=registry.SPLITS, default="all", help="competitions to run (default: all)")
+    add("--seeds", type=_positive, default=3, help="runs of each competition (default: 3)")
+    add("--hours", type=float, default=24.0, help="duration of a run in hours (default: 24)")
+    add("--cores", type=_positive, default=64, help="CPU cores of a machine (default: 64)")
+    add("--agents", type=_positive, default=8, help="concurrent agents on a machine (default: 8)")
+    add("--gpus", type=_positive, help="GPUs of a machine; sets the number of concurrent agents instead of --agents")
+    add("--gpus-per-agent", type=_positive, default=1, help="GPUs of one agent, with --gpus (default: 1)")
+    add("--downloads", type=_positive, default=2, help="concurrent downloads on a machine (default: 2)")
+    add("--preparations", type=_positive, default=4, help="concurrent splits on a machine (default: 4)")
+    add("--connection-mb", type=float, default=50.0, help="maximum MB/s of one download (default: 50)")
+    add(
+        "--disk-mb",
+        type=float,
+        default=1000.0,
+        help="MB/s of a machine's disk, reads and writes together (default: 1000)",
+    )
+    add("--store-gbit", type=float, default=10.0, help="a machine's link to the object store in Gbit/s (default: 10)")
+    add(
+        "--unknown-gb",
+        type=float,
+        default=UNKNOWN_BYTES / 1e9,
+        help="assumed size in GB of a download of unknown size (default: 30)",
+    )
+    add("--prepared", action="store_true", help="assume that all competitions are already prepared")
+    add(
+        "--together",
+        action="store_true",
+        help="start agents as soon as their competition is prepared; the real flow prepares all first",
+    )
+    add("--machine-hour", type=float, default=20.0, help="price of a machine in US dollars per hour (default: 20)")
+    add(
+        "--run-dollars",
+        type=float,
+        default=10.0,
+        help="price of a run's language model calls in US dollars (default: 10)",
+    )
+    add("--costs", type=Path, help="JSON file of costs per stage to read; written by --validate")
     add("--out", type=Path, help="write the table as Parquet")
-    add("--svg", type=Path, help="draw it")
-    add("--lists", type=Path, help="a directory for what each machine takes on, with the first number of --machines")
-    add("--validate", action="store_true", help="measure, predict, and measure what was predicted")
-    add("--agent-seconds", type=_positive, default=30, help="that an agent takes in --validate (30)")
-    add("--rounds", type=_positive, default=2, help="of measuring; the quickest runs count (2)")
+    add("--svg", type=Path, help="write a chart as SVG")
+    add(
+        "--lists",
+        type=Path,
+        help="write the competitions of each machine to this directory, for the first of --machines",
+    )
+    add("--validate", action="store_true", help="measure stage costs, then compare predictions with measured runs")
+    add("--agent-seconds", type=_positive, default=30, help="duration of an agent with --validate (default: 30)")
+    add(
+        "--rounds",
+        type=_positive,
+        default=2,
+        help="rounds of measurements with --validate; the quickest runs count (default: 2)",
+    )
     return parser
 
 

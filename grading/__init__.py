@@ -1,4 +1,4 @@
-"""How work is judged: reading and checking submissions, metrics, medals, reports.
+"""Grading: medals, reports, statistics, integrity checks, the results page, and worker processes that grade.
 
 Importing this package is cheap; its modules load pandas and scikit-learn when they are imported themselves.
 """

@@ -10,7 +10,7 @@ from grading.report import CompetitionReport, Outcome, competition_report
 
 @dataclass(frozen=True)
 class Grade:
-    """What became of a submission: `message` says why there is no score, `detail` is the traceback of our own bugs."""
+    """The result of a submission: `message` says why there is no score, `detail` is the traceback of our own bugs."""
 
     report: CompetitionReport
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""Medals: which place on a leaderboard earns one, which score reaches that place, and what a score has earned."""
+"""Medals: the places on a leaderboard that earn them, the scores of those places, and the medal of a score."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MedalPlaces:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The score that a competition's medals ask for.
+    """The scores that a competition's medals require.
 
     `gold`, `silver` and `bronze` are the worst scores that still earn the medal; `median` is the median team's score.
     """
@@ -67,7 +67,7 @@ def medal_places(teams: int) -> MedalPlaces:
     """
     if teams < 1:
         raise ValueError(f"a leaderboard has at least one team, got {teams}")
-    # Integers throughout, so that no place hangs on how 0.1 * teams happens to round.
+    # Integer arithmetic, so that no place depends on the rounding of 0.1 * teams.
     if teams < 100:
         gold, silver, bronze = teams // 10, teams // 5, 2 * teams // 5
     elif teams < 250:

@@ -1,4 +1,4 @@
-"""Reports of graded submissions: the published JSON fields, and beside them what our own tables add."""
+"""Reports of graded submissions: the published JSON fields, and the further columns of our tables."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class GradingReport(_Published):
 
 @dataclass(frozen=True)
 class GradedSubmission:
-    """A report and what our tables say beside it: whose submission it was and how the grading went."""
+    """A report with the further columns of our tables: whose submission it was and how grading ended."""
 
     report: CompetitionReport
     outcome: Outcome
@@ -126,7 +126,7 @@ def competition_report(
     """Report on one submission.
 
     `score` is the unrounded score, None where there is none (no submission, an invalid one, or a failed grading).
-    Medals and "above median" are decided on the rounded score, so that whoever reads the report comes to the same
+    Medals and "above median" are decided on the rounded score, so that readers of the report come to the same
     medal; a perfect log loss of 2.2e-16 thus reaches a threshold of 0. `created_at` defaults to now, UTC.
     Raises ValueError for a score without a submission.
     """

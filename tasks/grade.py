@@ -17,7 +17,6 @@ from competitions import registry
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
 from grading.report import GradedSubmission
-from grading.workers.shared import shared_grader
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
@@ -25,6 +24,7 @@ from storage.runs.folders import RunFolder, stored_runs
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from tasks.wiring.caching import while_stored
+from tasks.wiring.graders import process_graders
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
 from tasks.wiring.stores import local_cache, open_store
 from tasks.wiring.thresholds import chosen_thresholds
@@ -141,7 +141,7 @@ def grade_submission(
     with (
         local_copy(place, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
-        shared_grader(competition, prepared, edition, version, thresholds) as grader,
+        process_graders().grader(competition, prepared, edition, version, thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
         if run.submission_exists:

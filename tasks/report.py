@@ -17,7 +17,7 @@ from storage.tables import Table, read_table, write_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from grading.aggregate import Incomplete, Uncertainty
+    from grading.statistics.aggregate import Incomplete, Uncertainty
 
 _SPLITS = ("low", "medium", "high", "dev", "demo")
 
@@ -30,10 +30,10 @@ def write_aggregates(
     split: str | None = None,
 ) -> None:
     """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
-    from grading.aggregate import aggregate
-    from grading.attempts import best_of, competition_table, pass_at
-    from grading.over_time import over_time
-    from grading.usage import usage_by_run, usage_by_series
+    from grading.statistics.aggregate import aggregate
+    from grading.statistics.attempts import best_of, competition_table, pass_at
+    from grading.statistics.over_time import over_time
+    from grading.statistics.usage import usage_by_run, usage_by_series
 
     grades, runs, snapshots, usage = _read(store, [run_group])
     if grades.empty:
@@ -81,43 +81,38 @@ def write_report(
     """summary.json, report.html and report.md of some run groups, from the tables; returns the HTML's URL.
 
     `split` names the competitions that count, also those of which there is no run; by default they are those that a
-    group ran. `incomplete` and `interval` as in `grading.aggregate.aggregate`.
+    group ran. `incomplete` and `interval` as in `grading.statistics.aggregate.aggregate`.
     """
-    from grading.page import render_markdown, render_page
+    from grading.page import Results, render_markdown, render_page
     from grading.page.integrity import TABLES
 
     grades, runs, snapshots, usage = _read(store, run_groups)
     folder = store.url("reports", "+".join(run_groups))
     facts = _facts(grades, runs)
     counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
-    thresholds = {name: _thresholds(each, grades) for name, each in facts.items()}
     title = f"MLE-bench: {' and '.join(run_groups)}"
-    page = render_page(
+    results = Results(
         grades,
         runs,
-        snapshots=snapshots,
-        usage=usage,
+        snapshots,
+        usage,
         examined={name: read_table(store, name, run_groups) for name in TABLES},
-        thresholds=thresholds,
-        conditions={group: report_conditions(runs, grades, group) for group in run_groups},
-        percentiles=_percentiles(facts),
         titles={name: each.name for name, each in facts.items()},
+        thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
+        percentiles=_percentiles(facts),
+        conditions={group: report_conditions(runs, grades, group) for group in run_groups},
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
-        title=title,
         **counting,
     )
-    store.write(f"{folder}/report.html", page.encode())
-    markdown = render_markdown(
-        grades, runs, snapshots=snapshots, usage=usage, thresholds=thresholds, title=title, **counting
-    )
-    store.write(f"{folder}/report.md", markdown.encode())
+    store.write(f"{folder}/report.html", render_page(results, title).encode())
+    store.write(f"{folder}/report.md", render_markdown(results, title).encode())
     store.write(f"{folder}/summary.json", summarise(reports_of(grades)).to_json().encode())
     return f"{folder}/report.html"
 
 
 def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
-    """Arguments `expected` and `facts` of `grading.aggregate.aggregate`. Raises `UserError` for an unknown split."""
+    """Arguments `expected` and `facts` of `aggregate`. Raises `UserError` for an unknown split."""
     known = _facts(grades, runs)
     expected = None
     if split is not None:

@@ -34,6 +34,14 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "catalog": {"preparing", "scoring", "errors", "editions"},
         "template": {"preparing", "scoring", "errors", "editions"},
     },
+    "grading": {
+        ".": set(),
+        "statistics": {"."},
+        "integrity": set(),
+        "workers": {"."},
+        "selfcheck": set(),
+        "page": {".", "statistics", "integrity"},
+    },
     "storage": {
         ".": set(),
         "sources": {"."},

@@ -1,4 +1,4 @@
-"""Measuring what the stages cost: the real command on the demo, with an agent that takes a known time."""
+"""Measuring the costs of the stages: the real command on the demo split, with an agent that takes a known time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFINITION = "description: Waits, then hands in the sample submission.\ntrusted
 
 
 class CalibrationFailed(Exception):
-    """The measured command did not do what it should; its output says why."""
+    """The measured command failed; the message is the end of its output."""
 
 
 @dataclass(frozen=True)
@@ -40,29 +40,29 @@ class Configuration:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The configuration in words."""
         return f"seeds {self.seeds}, agents at one time {self.agents}"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run of the command: its wall time in seconds, when each state was told, and the records of its runs."""
+    """A run of the command: its wall time in seconds, when each state was reported, and the records of its runs."""
 
     seconds: float
-    told: list[tuple[float, str, str]]
+    states: list[tuple[float, str, str]]
     """(seconds since the start, row, state) in the order of time."""
     runs: list[dict[str, float]]
     """started, finished and stored of each run, in seconds since the start of the command; in the order of time."""
     slowdown: float = 1.0
-    """How much longer its work took for what else the machine did, see `Load`."""
+    """Factor by which other load on the machine slowed it down, see `Load`."""
 
     def times(self, state: str) -> dict[str, float]:
-        """When each row came into a state."""
-        return {row: at for at, row, found in self.told if found == state}
+        """When each row reached a state."""
+        return {row: at for at, row, found in self.states if found == state}
 
     @property
     def agent_seconds(self) -> float:
-        """How long an agent really took."""
+        """Mean duration of the agents."""
         return statistics.mean(run["finished"] - run["started"] for run in self.runs)
 
 
@@ -87,21 +87,21 @@ def measure(folder: Path, agent_seconds: float, configuration: Configuration) ->
     command += ["--seeds", str(configuration.seeds), "--store", str(folder / "store")]
     begun, start = time.time(), time.monotonic()
     state = re.compile(rf"(?P<row>({'|'.join(registry.list(SPLIT))})( seed \d+)?): (?P<state>{'|'.join(_STATES)})")
-    told: list[tuple[float, str, str]] = []
+    states: list[tuple[float, str, str]] = []
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
         assert process.stdout is not None
         load = Load(process.pid)
         for line in process.stdout:
             lines.append(line)
-            # Threads tell at the same time, so that one line may hold what two of them said.
-            told += [(time.monotonic() - start, found["row"], found["state"]) for found in state.finditer(line)]
+            # Threads report concurrently, so one line may contain the reports of two of them.
+            states += [(time.monotonic() - start, found["row"], found["state"]) for found in state.finditer(line)]
         slowdown = load.stop()
     seconds = time.monotonic() - start
     if process.returncode:
         raise CalibrationFailed("".join(lines[-20:]))
     runs = [_run(run, begun) for run in stored_runs(Store(str(folder / "store")))]
-    return Measured(seconds, told, sorted(runs, key=lambda run: run["started"]), slowdown)
+    return Measured(seconds, states, sorted(runs, key=lambda run: run["started"]), slowdown)
 
 
 def _run(run: StoredRun, begun: float) -> dict[str, float]:
@@ -113,11 +113,11 @@ def _run(run: StoredRun, begun: float) -> dict[str, float]:
 
 
 SERIAL = Configuration(seeds=1, agents=1, downloads=1, preparations=1)
-"""One of everything at a time, so that what is seen of a stage is its own cost and not a wait for others."""
+"""No concurrency, so that the observed time of a stage is its own cost without waiting for others."""
 
 
 def costs_of(measured: Measured, defaults: Costs | None = None) -> Costs:
-    """Per-stage costs from a run with `SERIAL`; rates by bytes keep their defaults, for the demo has hardly any."""
+    """Per-stage costs from a run with `SERIAL`; rates by bytes keep their defaults, because the demo data are tiny."""
     download, split, checksum, done = map(measured.times, ("download", "split", "checksum", "done"))
     begins = sorted(download.values())
     last = max(checksum, key=lambda name: checksum[name])

@@ -1,4 +1,4 @@
-"""What each stage costs: seconds and rates, measured or assumed, and where each figure comes from."""
+"""Costs of the stages: seconds and rates, measured or assumed, each with its source."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from competitions import registry
 _CPU_SECONDS = ("start", "download", "split", "checksum", "turn", "launch", "collect", "grade", "report")
 
 UNKNOWN_BYTES = 30 * 10**9
-"""Taken for a download whose size competition.yaml does not state (22 of the 75): an assumption, and a cautious one."""
+"""Assumed for downloads whose size competition.yaml does not state (22 of the 75); rather too large than too small."""
 
 _TABLES = ("Tabular", "Forecasting", "Text (Other)", "Text Classification", "Sequence->Sequence", "Training LLMs")
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Per-stage costs of one piece of work by itself. CPU seconds are those of one core of the machine measured.
+    """Costs per stage of one piece of work without concurrency. CPU seconds are of one core of the measured machine.
 
-    The defaults of the first group are rough shares of the 29 s that the demo with the dummy agent took on two little
-    loaded cores; a calibration (`--validate` writes one) replaces them. Next to 24 hours they do not count. The rates
+    The defaults of the first group are rough shares of the 29 s that the demo with the dummy agent took on two mostly
+    idle cores; a calibration (written by `--validate`) replaces them. They are negligible next to 24 hours. The rates
     of the second group come from `python -m benchmarks`, cases a and c, on two cores.
     """
 
     start: float = 7.5
     """CPU seconds from the command to the first download: imports, Prefect's server, Dask's workers."""
     download: float = 0.5
-    """CPU seconds a download takes beside its bytes: task run, lease, hashing a small file."""
+    """CPU seconds of a download apart from its bytes: task run, lease, hashing a small file."""
     split: float = 1.5
-    """CPU seconds a split takes beside its bytes: planning, manifest, commit."""
+    """CPU seconds of a split apart from its bytes: planning, manifest, commit."""
     checksum: float = 0.3
     """CPU seconds: the manifest is compared, no data are read."""
     turn: float = 1.0
@@ -49,12 +49,12 @@ class Costs:
     file_bytes: float = 250e6
     """The same where they are many files (case a: 20,000 pictures, 450 MB in 0.75 s on two; less a sixth for care)."""
     prepared_share: float = 1.3
-    """A prepared dataset in bytes of its download; what `mlebench doctor` reckons with."""
+    """Size of a prepared dataset relative to its download; `mlebench doctor` assumes the same."""
     public_share: float = 0.9
-    """The part of it that agents read."""
+    """Share of the prepared dataset that agents read."""
 
     def slower(self, factor: float) -> Costs:
-        """The same on a machine on which each CPU second takes `factor` seconds."""
+        """The costs on a machine that needs `factor` seconds for each CPU second."""
         return replace(self, **{name: getattr(self, name) * factor for name in _CPU_SECONDS})
 
     @classmethod

@@ -1,7 +1,7 @@
 """A discrete-event engine: processes that wait for time, for slots, for each other, and share bandwidth fairly.
 
-A process is a generator; what it yields is what it waits for. simpy would give the first three, but the heart of this
-is the fourth: work whose speed changes whenever another piece of work on the same link, disk or CPU begins or ends.
+A process is a generator that yields what it waits for. simpy offers the first three of these, but not the essential
+fourth: work whose speed changes whenever other work on the same link, disk or CPU begins or ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# What would take less is done: seconds, and as a share of the clock, which cannot tell smaller ones apart.
+# Work that would take less counts as done: seconds, and as a share of the clock, whose resolution is no finer.
 _MOMENT, _TICK = 1e-6, 1e-14
 
 
@@ -27,7 +27,7 @@ class Sleep:
 
 @dataclass(frozen=True)
 class Take:
-    """Wait for one of the slots, in the order of asking. Give it back with `slots.release()`."""
+    """Wait for one of the slots, first come first served. Return it with `slots.release()`."""
 
     slots: Slots
 
@@ -62,7 +62,7 @@ class Process:
 
 
 class Engine:
-    """The clock and what is due. `now` is in seconds."""
+    """The clock and the queue of events. `now` is in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -70,21 +70,21 @@ class Engine:
         self._numbers = itertools.count()
 
     def start(self, steps: Steps) -> Process:
-        """Begin a process at this moment."""
+        """Start a process now."""
         process = Process(steps)
         self.after(0.0, lambda: self._advance(process))
         return process
 
     def all(self, *parts: Steps) -> Join:
-        """What waits for several processes that begin now."""
+        """Start several processes now; the result waits for all of them."""
         return Join(tuple(map(self.start, parts)))
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
-        """Call `act` in so many seconds; what is due at the same time happens in the order of asking."""
+        """Call `act` in so many seconds; simultaneous calls happen in the order in which they were scheduled."""
         heapq.heappush(self._due, (self.now + seconds, next(self._numbers), act))
 
     def run(self) -> float:
-        """Let everything happen; returns the time of the last event that did something."""
+        """Run until no event is left; returns the time of the last one."""
         while self._due:
             self.now, _, act = heapq.heappop(self._due)
             act()
@@ -128,14 +128,14 @@ class Engine:
 
 
 class Slots:
-    """A limit on how many do something at one time; the first to ask is the first served."""
+    """A limit on concurrency; first come, first served."""
 
     def __init__(self, count: int) -> None:
         self.free = count
         self._queue: deque[Callable[[], None]] = deque()
 
     def take(self, go_on: Callable[[], None]) -> None:
-        """Call `go_on` as soon as there is a slot for it."""
+        """Call `go_on` as soon as a slot is free."""
         if self.free:
             self.free -= 1
             go_on()
@@ -143,7 +143,7 @@ class Slots:
             self._queue.append(go_on)
 
     def release(self) -> None:
-        """Give a slot back, to the one who has waited longest."""
+        """Return a slot; the longest waiting process gets it."""
         if self._queue:
             self._queue.popleft()()
         else:

@@ -1,4 +1,4 @@
-"""How much slower a process tree went for what else the machine did, by Linux's account of who waited for a CPU."""
+"""Slowdown of a process tree by other load on the machine, from Linux's statistics of time spent waiting for a CPU."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import psutil
 
-_INTERVAL = 0.5  # seconds between two looks; what lives shorter is not seen
+_INTERVAL = 0.5  # seconds between two observations; shorter-lived threads are missed
 
 
 class Load:
-    """Looks at the tree below a process until `stop`, in a thread."""
+    """Observes a process tree in a thread until `stop` is called."""
 
     def __init__(self, pid: int) -> None:
         self._tree = psutil.Process(pid)
@@ -22,7 +22,7 @@ class Load:
         self._thread.start()
 
     def stop(self) -> float:
-        """The slowdown: time that work on a CPU took, waiting for one included, over what it needed; 1 if unknown."""
+        """The slowdown: CPU time plus time spent waiting for a CPU, divided by CPU time; 1 if unknown."""
         self._over.set()
         self._thread.join()
         ran, waited = (sum(column) for column in zip(*self._seen.values(), strict=True)) if self._seen else (0, 0)

@@ -1,4 +1,4 @@
-"""The scenarios as a small SVG: a bar a scenario, its length the wall time, preparing in another colour."""
+"""The scenarios as a bar chart in SVG: wall time by scenario, with preparation in a second colour."""
 
 from __future__ import annotations
 

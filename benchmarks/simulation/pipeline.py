@@ -1,8 +1,8 @@
-"""The pipeline's DAG as processes of the engine, with the limits that the real one has.
+"""The pipeline's DAG as processes of the engine, with the limits of the real pipeline.
 
 Each machine runs the full benchmark on its share of the competitions: download -> split -> checksum for each; when all
-are prepared, agent-run -> grade for each and every seed; then the report. Downloads share the site's link to the
-internet, splits the workers and the disk of their machine, agents the slots of theirs.
+are prepared, agent-run -> grade for each seed; then the report. Downloads share the internet link of the site; splits
+share the workers and the disk of their machine, and agents its slots.
 """
 
 from __future__ import annotations
@@ -17,68 +17,68 @@ from benchmarks.simulation.engine import Engine, Join, Pipe, Process, Sleep, Slo
 
 @dataclass(frozen=True)
 class Scenario:
-    """What there is to work with. Rates are bytes a second; the defaults are one machine with 8 GPUs."""
+    """The machines and the work. Rates are in bytes per second; the defaults are one machine with 8 GPUs."""
 
     machines: int = 1
     cores: int = 64
     agents: int = 8
-    """Agents at one time on a machine (MLEBENCH_AGENTS): its GPUs by those of an agent, and what its memory allows."""
+    """Concurrent agents on a machine (MLEBENCH_AGENTS), as its GPUs and its memory allow."""
     downloads: int = 2
-    """Downloads at one time on a machine (MLEBENCH_DOWNLOADS)."""
+    """Concurrent downloads on a machine (MLEBENCH_DOWNLOADS)."""
     preparations: int = 4
-    """Competitions split at one time on a machine (MLEBENCH_PREPARATIONS)."""
+    """Concurrent splits on a machine (MLEBENCH_PREPARATIONS)."""
     uplink: float = 125e6
     """The internet link that all machines share: 1 Gbit/s."""
     connection: float = 50e6
-    """What one download gets at most, whatever the link."""
+    """Maximum rate of one download, whatever the link."""
     disk: float = 1e9
-    """Reading and writing of a machine's disk together."""
+    """Rate of a machine's disk, reads and writes together."""
     store: float = math.inf
-    """A machine's link to the object store, which agents' data come over once a machine; infinite: its own disk."""
+    """A machine's link to the object store; agents' data are fetched once per machine. Infinite: its own disk."""
     seeds: int = 3
     agent_seconds: float = 24 * 3600.0
     prepared: bool = False
-    """Whether all is prepared beforehand."""
+    """Whether all competitions are already prepared."""
     together: bool = False
-    """Agents begin as soon as their competition is prepared, without waiting for the others: not what the flow does."""
+    """Agents start as soon as their competition is prepared. The real flow prepares all competitions first."""
     machine_hour: float = 20.0
-    """US dollars for a machine's hour."""
+    """US dollars per machine and hour."""
     run_dollars: float = 0.0
-    """US dollars that a run spends on language models."""
+    """US dollars per run for language models."""
 
 
 @dataclass
 class Prediction:
-    """What a scenario comes to."""
+    """The predicted times and costs of a scenario."""
 
     seconds: float = 0.0
     prepare_seconds: float = 0.0
-    """Until the last machine has prepared its share."""
+    """Time until the last machine has prepared its share."""
     machine_seconds: float = 0.0
-    """Of all machines, each until its own end."""
+    """Sum over all machines, each until its own end."""
     agent_seconds: float = 0.0
     runs: int = 0
     ends: list[tuple[str, float]] = field(default_factory=list)
-    """(competition, time) at which each grade was there."""
+    """(competition, time of the grade) of each run."""
 
     def busy(self, scenario: Scenario) -> float:
-        """The share of the agents' slots that was used, from 0 to 1, until the end of each machine."""
+        """Utilisation of the agents' slots, from 0 to 1, until the end of each machine."""
         return self.agent_seconds / (self.machine_seconds * scenario.agents) if self.machine_seconds else 0.0
 
     def dollars(self, scenario: Scenario) -> float:
-        """Machines and language models together."""
+        """Cost of machines and language models together."""
         return self.machine_seconds / 3600 * scenario.machine_hour + self.runs * scenario.run_dollars
 
 
 def shares(jobs: Sequence[Job], machines: int) -> list[list[Job]]:
-    """The competitions dealt to machines, to and fro by size: numbers that differ by one at most, alike in bytes."""
-    hands: list[list[Job]] = [[] for _ in range(machines)]
+    """Competitions distributed over machines by size, to balance bytes; their numbers differ by at most one."""
+    parts: list[list[Job]] = [[] for _ in range(machines)]
     ordered = sorted(jobs, key=lambda job: -job.download_bytes)
     for first in range(0, len(ordered), machines):
         row = ordered[first : first + machines]
-        for hand, job in zip(hands if first // machines % 2 == 0 else hands[::-1], row, strict=False):
-            hand.append(job)
-    return [sorted(hand, key=lambda job: job.name) for hand in hands if hand]  # flows go by name
+        for part, job in zip(parts if first // machines % 2 == 0 else parts[::-1], row, strict=False):
+            part.append(job)
+    return [sorted(part, key=lambda job: job.name) for part in parts if part]  # flows go by name
 
 
 def predict(jobs: Sequence[Job], costs: Costs, scenario: Scenario) -> Prediction:
@@ -104,40 +104,40 @@ class _Machine:
         self.agents = Slots(scenario.agents)
 
     def run(self, jobs: Sequence[Job]) -> Steps:
-        yield self._think(self.costs.start)
+        yield self._compute(self.costs.start)
         if self.scenario.together:
             yield self.engine.all(*(self._whole(job) for job in jobs))
         else:
             yield self.engine.all(*(self._prepare(job) for job in jobs))
-            yield self._think(self.costs.turn)
+            yield self._compute(self.costs.turn)
             yield self.engine.all(*(self._attempt(job) for job in jobs))
-        yield self._think(self.costs.report)
+        yield self._compute(self.costs.report)
         self.found.machine_seconds += self.engine.now
 
     def _whole(self, job: Job) -> Steps:
         yield self.engine.all(self._prepare(job))
         yield self.engine.all(self._attempt(job))
 
-    def _think(self, seconds: float) -> Work:
-        """Work of one process: it cannot use more than one core."""
+    def _compute(self, seconds: float) -> Work:
+        """CPU work of one process, which uses at most one core."""
         return Work(self.cpu, seconds, 1.0)
 
     def _prepare(self, job: Job) -> Steps:
         if not self.scenario.prepared:
             costs = self.costs
             yield Take(self.downloads)
-            yield self._think(costs.download)
+            yield self._compute(costs.download)
             yield Work(self.uplink, job.download_bytes, self.scenario.connection)
             self.downloads.release()
             yield Take(self.preparations)
-            yield self._think(costs.split)
-            # Chunks go to all workers: a split that is alone has all cores. Reading, working and writing overlap.
+            yield self._compute(costs.split)
+            # Chunks go to all workers, so a single split can use all cores. Reading, computing and writing overlap.
             yield self.engine.all(
                 self._one(Work(self.cpu, job.download_bytes / job.split_rate)),
                 self._one(Work(self.disk, job.download_bytes * (1 + costs.prepared_share))),
             )
             self.preparations.release()
-            yield self._think(costs.checksum)
+            yield self._compute(costs.checksum)
         self.found.prepare_seconds = max(self.found.prepare_seconds, self.engine.now)
 
     def _one(self, work: Work) -> Steps:
@@ -148,17 +148,17 @@ class _Machine:
         yield self.engine.all(*(self._seed(job, copy) for _ in range(self.scenario.seeds)))
 
     def _seed(self, job: Job, copy: list[Process]) -> Steps:
-        """One run. The first to get a slot fetches the competition's data for all on its machine, who wait for it."""
+        """One run. The first one of a competition fetches its data; the others on the machine wait for that."""
         yield Take(self.agents)
         if not copy:
             public = job.download_bytes * self.costs.prepared_share * self.costs.public_share
             copy.append(self.engine.start(self._one(Work(self.store, public))))
         yield Join((copy[0],))
-        yield self._think(self.costs.launch)
+        yield self._compute(self.costs.launch)
         yield Sleep(self.scenario.agent_seconds)
-        yield self._think(self.costs.collect)
+        yield self._compute(self.costs.collect)
         self.agents.release()
         self.found.agent_seconds += self.scenario.agent_seconds
-        yield self._think(self.costs.grade)
+        yield self._compute(self.costs.grade)
         self.found.runs += 1
         self.found.ends.append((job.name, self.engine.now))

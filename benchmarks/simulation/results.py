@@ -1,4 +1,4 @@
-"""Scenarios and what they come to, as Markdown and as a table."""
+"""Scenarios and their predictions, as Markdown and as a data frame."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def results(jobs: Sequence[Job], costs: Costs, scenarios: Iterable[Scenario]) ->
 
 
 def markdown(found: Sequence[Result]) -> str:
-    """A table for people, one line a scenario."""
+    """A Markdown table with one line per scenario."""
     lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---:|" * len(_COLUMNS)]
     for each in found:
         scenario, prediction = each.scenario, each.prediction
@@ -60,7 +60,7 @@ def markdown(found: Sequence[Result]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Hours, or days where they are many.
+    """A duration in hours, or in days from 72 hours.
 
     >>> duration(7200), duration(360000)
     ('2.0 h', '4.2 days')
@@ -69,7 +69,7 @@ def duration(seconds: float) -> str:
 
 
 def frame(found: Sequence[Result]) -> pd.DataFrame:
-    """One row a scenario: all that went in and all that came out; seconds, bytes a second, US dollars."""
+    """One row per scenario: its parameters and its prediction; seconds, bytes per second, US dollars."""
     import pandas as pd
 
     return pd.DataFrame(

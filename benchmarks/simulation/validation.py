@@ -1,4 +1,4 @@
-"""The simulation held against the real thing: calibrated by one small run, it predicts others, which are then made."""
+"""Validation: the simulation is calibrated by one small run and predicts others, which are then measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.simulation.costs import Costs, jobs
 from benchmarks.simulation.pipeline import Scenario, predict
 
 TARGET = 0.2
-"""How far a prediction may be off, as a share of what is measured."""
+"""Largest acceptable relative error of a prediction."""
 CONFIGURATIONS = (Configuration(seeds=4, agents=2), Configuration(seeds=2, agents=3))
 
 
@@ -27,12 +27,12 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """Of the prediction, as a share of what was measured; above 0 if it was too long."""
+        """Relative error of the prediction; positive if it was too long."""
         return self.predicted / self.measured - 1
 
     @property
     def line(self) -> str:
-        """For people."""
+        """The comparison in one line."""
         words, seconds = self.configuration.words, f"predicted {self.predicted:.1f} s, measured {self.measured:.1f} s"
         return f"{words}: {seconds}, error {self.error:+.1%}"
 
@@ -49,17 +49,17 @@ def scenario_of(configuration: Configuration, agent_seconds: float) -> Scenario:
     )
 
 
-def measure_all(agent_seconds: float, rounds: int, tell: Callable[[str], None]) -> dict[Configuration, Measured]:
+def measure_all(agent_seconds: float, rounds: int, report: Callable[[str], None]) -> dict[Configuration, Measured]:
     """The quickest run of the calibration and of each configuration, by `rounds` rounds of all of them in turns.
 
-    In turns, for what else a machine does comes and goes: the quickest are those that it disturbed least.
+    They are run in turns because other load on the machine varies; the quickest runs were disturbed least.
     """
     quickest: dict[Configuration, Measured] = {}
     for number in range(1, rounds + 1):
         for configuration in (SERIAL, *CONFIGURATIONS):
             with tempfile.TemporaryDirectory(prefix="mlebench-simulate-") as folder:
                 found = measure(Path(folder) / "run", agent_seconds, configuration)
-            tell(f"round {number}: {configuration.words}: {found.seconds:.1f} s, slowdown {found.slowdown:.2f}")
+            report(f"round {number}: {configuration.words}: {found.seconds:.1f} s, slowdown {found.slowdown:.2f}")
             if configuration not in quickest or found.seconds < quickest[configuration].seconds:
                 quickest[configuration] = found
     return quickest
@@ -68,7 +68,7 @@ def measure_all(agent_seconds: float, rounds: int, tell: Callable[[str], None]) 
 def comparisons(quickest: dict[Configuration, Measured]) -> tuple[Costs, list[Comparison]]:
     """The costs that the calibration shows, and what they predict of each configuration beside what was measured.
 
-    How much the machine was slowed down by others in each run is given, not predicted: costs are those of an idle one.
+    The slowdown of each run by other load is an input, not predicted: costs are those of an idle machine.
     """
     calibration = quickest[SERIAL]
     costs = costs_of(calibration).slower(1 / calibration.slowdown)

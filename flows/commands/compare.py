@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from grading.compare import Comparison
+    from grading.statistics.compare import Comparison
     from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
@@ -33,7 +33,7 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     the paired differences, and a bootstrap over competitions. GROUP@EDITION selects the grades of one edition. The
     comparison is also written to tables/comparisons.
     """
-    from grading.compare import compare
+    from grading.statistics.compare import compare
     from storage.tables import write_frame
 
     place = storage.open()

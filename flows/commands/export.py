@@ -34,8 +34,8 @@ def command(
 
     Runs whose grading failed are left out, with a warning.
     """
-    from grading.aggregate import latest_grades
     from grading.report import summarise
+    from grading.statistics.series import latest_grades
     from storage.tables import read_table
     from tasks.report import reports_of
 

@@ -25,7 +25,7 @@ def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> 
     """
     quiet_prefect()
     from competitions import registry
-    from grading.page.build import clean
+    from grading.page.cleaning import clean
     from storage.runs.folders import runs_of
     from storage.sources.kaggle.kernels import read_index
     from tasks.plagiarism import find_plagiarism

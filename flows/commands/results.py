@@ -22,8 +22,8 @@ def show_results(store: Store, run_group: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from grading.aggregate import aggregate
     from grading.page import medal_table
+    from grading.statistics.aggregate import aggregate
     from storage.tables import read_table
     from tasks.report import counted_competitions
 

@@ -19,7 +19,7 @@ def command(run_group: str, storage: StoreOptions) -> None:
     """
     quiet_prefect()
     from grading.integrity.findings import RULES
-    from grading.page.build import clean
+    from grading.page.cleaning import clean
     from tasks.violations import find_violations
 
     place = storage.open()

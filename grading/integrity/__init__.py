@@ -1,5 +1,5 @@
-"""Was a result come by honestly? Pure functions over texts and records; no network, no Prefect.
+"""Integrity checks: pure functions over texts and records, without network access.
 
-`ledger` (evidence that nothing was changed afterwards), `tokens`, `winnowing` and `matching` (plagiarism), `detectors`
-(rule violations without a language model), `questions` (with one), `familiarity` (contamination).
+Plagiarism: `tokens`, `winnowing` and `matching`. Rule violations: `detectors` without a language model, `questions`
+with one. Contamination: `familiarity`.
 """

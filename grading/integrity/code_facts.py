@@ -1,4 +1,4 @@
-"""What a source imports, which texts and literals it holds, and on which lines; also of code that does not parse."""
+"""Imports, calls, texts and literals of Python source, with their lines; also of code that does not parse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+([\w, ]+)|import\s+([\w., ]+))")
 _TEXT = re.compile(r"""(['"])((?:(?!\1).)+)\1""")
-_LONGEST = 2_000_000  # characters; what is larger is data
+_LONGEST = 2_000_000  # characters; larger files are data, not code
 
 
 @dataclass
@@ -27,7 +27,7 @@ class CodeFacts:
 
 
 def read_code(text: str) -> CodeFacts:
-    """The facts of Python source; by pattern, line by line, where it does not parse."""
+    """The facts of Python source; read line by line with patterns if it does not parse."""
     facts = CodeFacts()
     try:
         tree = ast.parse(text[:_LONGEST])
@@ -54,7 +54,7 @@ def read_code(text: str) -> CodeFacts:
 
 
 def _constants(nodes: list[ast.expr]) -> Iterator[object]:
-    """Constants among elements, and the first of elements that are pairs."""
+    """Elements that are constants, and the first items of elements that are tuples or lists."""
     for node in nodes:
         first = node.elts[0] if isinstance(node, ast.List | ast.Tuple) and node.elts else node
         if isinstance(first, ast.Constant):
@@ -62,7 +62,7 @@ def _constants(nodes: list[ast.expr]) -> Iterator[object]:
 
 
 def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
-    """Texts that are statements of their own: docstrings, and comments in the form of texts."""
+    """String literals that are statements: docstrings, and strings used as comments."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value

@@ -1,4 +1,4 @@
-"""Rule violations that can be seen without a language model."""
+"""Rule violations that can be detected without a language model."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ _QUOTE = 240
 
 @dataclass(frozen=True)
 class RunTexts:
-    """What is looked at of a run."""
+    """The texts of a run that are examined."""
 
     code: Mapping[str, str]
     """Sources by path; notebooks as plain code."""
     logs: Mapping[str, str] = field(default_factory=dict)
     has_submission: bool = True
     ids: Collection[str] = frozenset()
-    """Ids that the submission is about; empty where unknown."""
+    """Ids of the submission's rows; empty if unknown."""
     leaks: Mapping[str, str] = field(default_factory=dict)
     """Columns or files that reveal answers -> the known issue's id."""
 
 
 def detect(run: RunTexts) -> list[Finding]:
-    """Everything found, by file and line; the same thing on one line once."""
+    """All findings by file and line; equal findings on one line are reported once."""
     found: list[Finding] = []
     facts = {name: read_code(text) for name, text in run.code.items() if name.endswith((".py", ".ipynb"))}
     for name, each in facts.items():
@@ -161,7 +161,7 @@ def _whole_run(run: RunTexts, facts: Mapping[str, CodeFacts]) -> Iterator[Findin
     if not run.has_submission:
         return
     if not any(text.strip() for text in run.code.values()):
-        yield Finding("no-code", "notice", "", 0, "", "there is a submission, and nothing in the code folder")
+        yield Finding("no-code", "notice", "", 0, "", "there is a submission, but the code folder is empty")
         return
     models = any(
         module == each or module.startswith(each + ".")

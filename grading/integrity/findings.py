@@ -1,4 +1,4 @@
-"""What may break a rule: one finding, with the line it rests on."""
+"""Findings of possible rule violations, with the lines on which they are based."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Rule = Literal[
     "sought-solutions",
 ]
 Severity = Literal["violation", "notice"]
-"""A violation makes the run one to look at; a notice is worth knowing beside others."""
+"""A violation flags the run for review; a notice does not by itself."""
 
 RULES: dict[Rule, str] = {
-    "network": "reaches for the network",
+    "network": "accesses the network",
     "external-model": "asks a language model or another service for predictions",
     "download": "downloads models or data",
-    "outside": "reads outside its world",
-    "answers": "names the answers",
-    "leak": "uses what a known issue leaks",
+    "outside": "reads files outside its sandbox",
+    "answers": "refers to files of answers",
+    "leak": "uses data that a known issue leaks",
     "hand-written": "predictions written by hand",
-    "no-model": "a submission without any code of a model",
-    "no-code": "a submission and no code",
-    "sought-solutions": "looked for data or solutions it should not have",
+    "no-model": "a submission without code that trains a model",
+    "no-code": "a submission without any code",
+    "sought-solutions": "searched for data or solutions that it must not use",
 }
 
 
@@ -42,7 +42,7 @@ class Finding:
     severity: Severity
     file: str
     line: int
-    """From 1; 0 where it is about the whole run."""
+    """From 1; 0 if the finding concerns the whole run."""
     quote: str
     why: str
     by: str = "static"

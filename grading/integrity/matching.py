@@ -1,4 +1,4 @@
-"""How much two sources share, and where: fingerprints find the places, which are then grown token by token."""
+"""Similarity of two sources and their shared fragments: fingerprints find matches, which are extended by token."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from grading.integrity.tokens import Document
 from grading.integrity.winnowing import K, fingerprints, hashes
 
 THRESHOLD = 0.6
-"""Similarity from which on a pair is looked at, as published."""
+"""Similarity from which a pair is flagged, as published."""
 LEAST_TOKENS = 80
-"""Shared tokens, about ten lines, below which a pair is never flagged: anybody may write the same ten lines."""
+"""Minimum number of shared tokens of a flagged pair, about ten lines: fewer can be equal by chance."""
 _COMMON_SHARE, _COMMON_LEAST = 0.5, 4
 _MOST_PLACES = 8  # of one fingerprint in one source: a table of numbers must not cost quadratic time
 
@@ -31,7 +31,7 @@ class Match:
     """Two sources and what they share.
 
     `similarity` is the share of both sources' tokens that lies in shared runs, `of_first` and `of_second` that of each;
-    0 to 1. A small kernel within much code of one's own shows in `of_second` only.
+    0 to 1. A small kernel copied into much other code shows in `of_second` only.
     """
 
     first: str
@@ -44,19 +44,19 @@ class Match:
 
     @property
     def flagged(self) -> bool:
-        """Whether a person should look at it."""
+        """Whether a person should review the pair."""
         return max(self.similarity, self.of_first, self.of_second) >= THRESHOLD and self.tokens >= LEAST_TOKENS
 
 
 class Corpus:
-    """Sources to compare with. What many of them share is common property, and counts for nothing."""
+    """Sources to compare with. Code that many of them share is common and does not count as a match."""
 
     def __init__(self, documents: Iterable[Document], ignored: Iterable[Document] = ()) -> None:
         """Index the documents.
 
         Args:
-            documents: what code may have been taken from.
-            ignored: what everybody was given, such as an agent's own template.
+            documents: the possible sources of copied code.
+            ignored: code that everybody was given, such as an agent's own template.
         """
         self.documents = [each for each in documents if len(each.tokens) >= K]
         self._prints = [fingerprints(each.tokens) for each in self.documents]
@@ -72,7 +72,7 @@ class Corpus:
         return {value for value, count in counts.items() if count >= least}
 
     def matches(self, document: Document, skip: Sequence[str] = ()) -> Iterator[Match]:
-        """Every source that shares something with `document`, but those named in `skip`."""
+        """The matches of `document` with every source except those named in `skip`."""
         prints = fingerprints(document.tokens)
         places = {p for value in prints.keys() - self._ignored for p in self._index.get(value, ())}
         for place in sorted(places):
@@ -90,7 +90,7 @@ def compare(
     second_prints: Mapping[int, Sequence[int]],
     ignored: set[int] | frozenset[int] = frozenset(),
 ) -> Match | None:
-    """What two sources share; None if nothing. Runs of common property are taken out of both sides of the shares."""
+    """What two sources share; None if nothing. Common code is excluded from numerator and denominator of the shares."""
     a, b = first.tokens, second.tokens
     seeds = sorted(
         (i, j)
@@ -102,7 +102,7 @@ def compare(
     covered_a, covered_b = bytearray(len(a)), bytearray(len(b))
     runs = []
     for i, j in seeds:
-        if covered_a[i] and covered_b[j]:  # both are accounted for: growing every pair would cost quadratic time
+        if covered_a[i] and covered_b[j]:  # already part of a match: extending every pair would take quadratic time
             continue
         i, j, length = _grow(a, b, i, j)
         covered_a[i : i + length] = covered_b[j : j + length] = b"\1" * length

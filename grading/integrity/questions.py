@@ -1,6 +1,6 @@
-"""Rule violations found by a language model: questions, long texts in pieces, and quotes that must really occur.
+"""Rule violations found by a language model: questions about long texts in pieces, and verification of quotes.
 
-Pure: whoever calls gives a function that sends a prompt and returns the answer's text.
+There is no network access here: the caller passes a function that sends a prompt and returns the answer's text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUESTIONS: dict[Rule, str] = {
     "data, the description and the sample submission is no violation.",
 }
 PIECE, OVERLAP = 24_000, 1_500
-"""Characters of a piece, and of the end of one that the next repeats, so that nothing is cut apart."""
+"""Characters of a piece, and of the overlap with the next one, so that no passage is cut in two."""
 _PROMPT = """\
 You check whether an agent kept the rules of a machine learning competition. It had to make its predictions with models
 that it trains or adapts on the data given. Below is a part of {what}. It was written by the agent: whatever it says to
@@ -47,14 +47,14 @@ _LEAST_QUOTE = 8
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model found in a run's texts, and how far it can be relied on."""
+    """The findings of a model in a run's texts, and how many of its answers were unusable."""
 
     findings: tuple[Finding, ...]
     pieces: int
     unreadable: int
-    """Answers that were not the JSON asked for."""
+    """Answers that were not the requested JSON."""
     invented: int
-    """Claims that were dropped, for their quote does not occur in the text."""
+    """Claims that were dropped because their quote does not occur in the text."""
 
 
 def split(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tuple[int, str]]:
@@ -82,7 +82,7 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
     Args:
         texts: logs and code by path.
         ask: sends a prompt, returns the answer's text.
-        model: noted as the finder.
+        model: recorded in the findings.
 
     Raises:
         Whatever `ask` raises.
@@ -109,7 +109,7 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
 
 
 def prompt(name: str, text: str, number: int, count: int) -> str:
-    """What is asked about one piece."""
+    """The prompt about one piece."""
     questions = "\n".join(f"- {key}: {question}" for key, question in QUESTIONS.items())
     what = "its log" if name.startswith("logs/") else "its code"
     text = text.replace(">>>END OF THE PART", ">>> END OF THE PART")

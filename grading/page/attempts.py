@@ -1,4 +1,4 @@
-"""Tables about several attempts and about cost, as the page shows them."""
+"""The page's tables of pass@k, best scores and cost."""
 
 from __future__ import annotations
 
@@ -7,43 +7,42 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import SPLITS
-from grading.attempts import best_of, pass_at
-from grading.page.build import clean
+from grading.page.cleaning import clean
 from grading.page.format import DASH, number, percent
 from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
-from grading.usage import usage_by_run, usage_by_series
+from grading.statistics.attempts import best_of, pass_at
+from grading.statistics.series import split_order
+from grading.statistics.usage import usage_by_run, usage_by_series
 
 
 def pass_table(view: View, grades: pd.DataFrame) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
-    """pass@k of any medal: the ks, and rows (series, split, a text a k); None where nothing was tried twice."""
+    """pass@k of any medal: the ks, and rows (series, split, one text per k); None without a second attempt."""
     found = pass_at(grades) if len(grades) else pd.DataFrame()
     if found.empty or found["k"].max() < 2:
         return None
     found = found[found["rate"] == "any_medal"]
     ks = sorted({int(k) for k in found["k"]})
     repeated = repeated_by_all(list(found["split"].unique()))
-    order = {split: place for place, split in enumerate(SPLITS)}
     rows: dict[tuple[int, str], dict[int, str]] = {}
     for row in found.to_dict("records"):
         if repeated and row["split"] == "all":
             continue
         interval = "" if math.isnan(row["ci_low"]) else f" [{percent(row['ci_low'], 0)}, {percent(row['ci_high'], 0)}]"
         cell = f"{percent(row['mean'])}{interval}"
-        rows.setdefault((_series(view, row).index, str(row["split"])), {})[int(row["k"])] = cell
-    keys = sorted(rows, key=lambda key: (key[0], order.get(key[1], len(order)), key[1]))
+        rows.setdefault((view.series_of(row).index, str(row["split"])), {})[int(row["k"])] = cell
+    keys = sorted(rows, key=lambda key: (key[0], split_order(key[1])))
     return ks, [(view.series[i], clean(split), [rows[i, split].get(k, DASH) for k in ks]) for i, split in keys]
 
 
 def best_scores(view: View, grades: pd.DataFrame) -> dict[tuple[str, int], str]:
-    """What to say of a competition's attempts by competition and series index: the best of all of them, and of two."""
+    """A summary of the attempts by competition and series index: mean score, and expected best of k."""
     texts: dict[tuple[str, int], str] = {}
     if grades.empty:
         return texts
     for row in best_of(grades).to_dict("records"):
         if row["attempts"] > 1 and not math.isnan(row["score"]):
-            key = (clean(row["competition_id"]), _series(view, row).index)
+            key = (clean(row["competition_id"]), view.series_of(row).index)
             name = "mean" if row["k"] == 1 else f"best of {row['k']}"
             texts[key] = ", ".join(filter(None, [texts.get(key, ""), f"{name} {number(row['score'])}"]))
     return texts
@@ -52,10 +51,10 @@ def best_scores(view: View, grades: pd.DataFrame) -> dict[tuple[str, int], str]:
 def cost_tables(
     view: View, grades: pd.DataFrame, usage: pd.DataFrame | None
 ) -> tuple[list[tuple[Series, dict[Any, Any]]], list[dict[Any, Any]]] | None:
-    """Totals by series, and one row a run; None where no call of a model was recorded."""
+    """Totals by series, and one row per run; None if no call of a model was recorded."""
     if usage is None or usage.empty or grades.empty:
         return None
-    totals = [(_series(view, row), row) for row in usage_by_series(grades, usage).to_dict("records")]
+    totals = [(view.series_of(row), row) for row in usage_by_series(grades, usage).to_dict("records")]
     runs = []
     for row in usage_by_run(usage).to_dict("records"):
         texts: dict[Any, Any] = {n: clean(row[n]) for n in ("run_group", "run_id", "competition_id", "models")}
@@ -81,8 +80,3 @@ def count(value: float) -> str:
     ('1,234,567', '–')
     """
     return DASH if math.isnan(value) else f"{value:,.0f}"
-
-
-def _series(view: View, row: dict[Any, Any]) -> Series:
-    key = (clean(row["run_group"]), clean(row["agent"]), clean(row["edition"]))
-    return next(s for s in view.series if (s.run_group, s.agent, s.edition) == key)

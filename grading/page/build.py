@@ -1,29 +1,19 @@
-"""From the tables to the view: joins grades with runs, fills in what is missing, cleans what agents wrote."""
+"""From the tables to the view: joins grades with runs, fills in missing values, cleans text that agents wrote."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import SERIES, SPLITS, Facts, latest_grades
 from grading.medals import Thresholds, human_percentile
+from grading.page.cleaning import clean
 from grading.page.view import CompetitionView, Result, Series, View
+from grading.statistics.aggregate import Facts
+from grading.statistics.series import SERIES, latest_grades, seed_order, split_order
 from grading.words import kind_of
-
-# Control characters draw boxes or move a terminal's cursor, and bidirectional ones reorder the text around them.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_ANSI = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
-_LONGEST_MESSAGE = 4000
-
-
-def clean(text: object) -> str:
-    """`text` from an agent or a tool, without control characters and terminal colours; cut when very long."""
-    visible = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _ANSI.sub("", str(text).replace("\r\n", "\n")))
-    return visible if len(visible) <= _LONGEST_MESSAGE else visible[:_LONGEST_MESSAGE] + " […]"
 
 
 def build_view(
@@ -35,10 +25,10 @@ def build_view(
     titles: Mapping[str, str] | None = None,
     facts: Facts | None = None,
 ) -> View:
-    """The view of the tables `grades` and `runs`: the newest grade of each run, and runs that nobody graded.
+    """The view of the tables `grades` and `runs`: the newest grade of each run, and runs without a grade.
 
-    A competition that `thresholds` does not know takes them from its grades; `facts` are asked for complexity and
-    category of one that was not graded.
+    Competitions that are missing in `thresholds` use those stated by their grades. `facts` give complexity and category
+    of competitions without a grade.
     """
     graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
     by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
@@ -72,8 +62,7 @@ def build_view(
                 results=results,
             )
         )
-    order = {split: i for i, split in enumerate(SPLITS)}
-    competitions.sort(key=lambda c: (order.get(c.complexity, len(order)), c.id.lower()))
+    competitions.sort(key=lambda c: (split_order(c.complexity), c.id.lower()))
     return View(tuple(series), tuple(competitions))
 
 
@@ -111,7 +100,7 @@ def _series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
             for row in rows
             if (row["run_group"], row["agent"], row["edition"]) == (run_group, agent, edition)
         ]
-        seeds = tuple(sorted(set(mine), key=lambda seed: (isinstance(seed, str), seed)))
+        seeds = tuple(sorted(set(mine), key=seed_order))
         series.append(Series(index, run_group, agent, edition, label, seeds))
     return series
 

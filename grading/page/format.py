@@ -1,4 +1,4 @@
-"""Numbers and results in words."""
+"""Formatting of numbers, durations, sizes and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DASH = "\N{EN DASH}"
 
 
 def number(value: float | None) -> str:
-    """A score or threshold: at most 5 decimals, large ones without.
+    """A score or threshold: at most 5 decimals, none for large numbers.
 
     >>> number(0.982340001), number(3971366.0), number(0.0), number(None)
     ('0.98234', '3,971,366', '0', '–')
@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
 
 
 def percent(fraction: float, decimals: int = 1) -> str:
-    """A fraction in percent, without the sign; a dash for NaN.
+    """A fraction in percent, without the percent sign; a dash for NaN.
 
     >>> percent(1 / 3), percent(float("nan"))
     ('33.3', '–')
@@ -37,7 +37,7 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 
 def mean_sem(mean: float, sem: float) -> str:
-    """Mean ± standard error in percent, as in the paper; the mean alone where there is no error.
+    """Mean ± standard error in percent, as in the paper; the mean alone if there is no error.
 
     >>> mean_sem(0.169, 0.011), mean_sem(0.5, float("nan")), mean_sem(float("nan"), float("nan"))
     ('16.9 ± 1.1', '50.0', '–')
@@ -46,7 +46,7 @@ def mean_sem(mean: float, sem: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A duration to two units.
+    """A duration in at most two units.
 
     >>> duration(0.42), duration(48), duration(754), duration(86400), duration(None)
     ('0.4 s', '48 s', '12 min 34 s', '24 h', '–')

@@ -1,4 +1,4 @@
-"""The page's section on integrity: similar code side by side, findings with their quotes, familiarity and scores."""
+"""The page's integrity section: similar code side by side, findings with their quotes, familiarity and scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from grading.integrity.findings import RULES
-from grading.page.build import clean
+from grading.page.cleaning import clean
+from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import DASH
 
 if TYPE_CHECKING:
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 Name = Literal["examinations", "plagiarism", "violations", "familiarity", "familiarity_correlation"]
 TABLES: tuple[Name, ...] = ("examinations", "plagiarism", "violations", "familiarity", "familiarity_correlation")
 _POINT = Markup('<line class="point" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{1:.1f}"><title>{2}</title></line>')
-_WIDTH, _HEIGHT = 1000.0, 260.0  # of the drawing's own coordinates; it is stretched to the page
 
 
 def integrity_section(tables: Mapping[str, pd.DataFrame], runs: pd.DataFrame | None = None) -> Markup:
-    """The section as HTML; empty where nothing was examined.
+    """The section as HTML; empty if nothing was examined.
 
     `tables` are those of `TABLES` that exist, `runs` the table of runs. Everything in them is untrusted and escaped.
     """
@@ -43,7 +43,7 @@ def integrity_section(tables: Mapping[str, pd.DataFrame], runs: pd.DataFrame | N
             examined=[_clean(row) for row in found["examinations"].to_dict("records")]
             if "examinations" in found
             else [],
-            sealed=_sealed(runs),
+            evidence=_evidence_sentence(runs),
         )
     )
 
@@ -74,33 +74,26 @@ def _familiarity(table: pd.DataFrame, correlations: pd.DataFrame | None) -> dict
         (clean(row["competition_id"]), float(row["mean_probability"]), float(row["human_percentile"]))
         for row in drawn.to_dict("records")
     ]
-    # To the next tenth on either side: most models know most texts about equally well.
+    # Rounded outwards to tenths, because most probabilities lie in a small part of the range from 0 to 1.
     low = math.floor(10 * min((x for _, x, _ in points), default=0.0)) / 10
     high = max(math.ceil(10 * max((x for _, x, _ in points), default=1.0)) / 10, low + 0.1)
     models = ", ".join(sorted({clean(model) for model in table["model"]}))
-    picture = _scatter(points, low, high)
     ends = {"low": f"{low:.1f}", "high": f"{high:.1f}"}
-    return {"models": models, "picture": picture, **ends, "rows": _rows(correlations)}
+    return {"models": models, "chart": _scatter(points, low, high), **ends, "rows": _rows(correlations)}
 
 
 def _scatter(points: list[tuple[str, float, float]], low: float, high: float) -> Markup:
-    parts = [
-        Markup('<line class="rule" x1="0" x2="{0:.0f}" y1="{1:.1f}" y2="{1:.1f}"/>').format(_WIDTH, _HEIGHT * step / 4)
-        for step in range(5)
-    ]
+    parts = grid()
     for name, x, y in points:
-        # A line of no length with round ends stays a circle in a drawing that is stretched.
+        # A line of length 0 with round ends stays a circle when the chart is stretched.
         title = f"{name}: {x:.3f}, better than {y:.0f} % of the teams"
-        place = (_WIDTH * (x - low) / (high - low), _HEIGHT * (1 - y / 100), title)
+        place = (WIDTH * (x - low) / (high - low), HEIGHT * (1 - y / 100), title)
         parts.append(_POINT.format(*place))
     label = f"familiarity and score of {len(points)} competitions"
-    return Markup(
-        '<svg class="rates-over-time" viewBox="0 0 {:.0f} {:.0f}" preserveAspectRatio="none" role="img" '
-        'aria-label="{}">{}</svg>'
-    ).format(_WIDTH, _HEIGHT, label, Markup("").join(parts))
+    return chart(parts, label, "rates-over-time")
 
 
-def _sealed(runs: pd.DataFrame | None) -> str:
+def _evidence_sentence(runs: pd.DataFrame | None) -> str:
     count = 0 if runs is None or "ledger_head" not in runs else int(runs["ledger_head"].notna().sum())
     if runs is None or not count:
         return ""

@@ -1,64 +1,47 @@
-"""The HTML page: one file that carries its style, its script and its pictures."""
+"""The HTML page: one file that contains its style, script and charts."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from markupsafe import Markup
 
-from grading.aggregate import Facts, Incomplete, Uncertainty, aggregate
-from grading.medals import Thresholds
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
 from grading.page.integrity import integrity_section
-from grading.page.strips import GUTTER, MEDAL_SCALE, medal_strip, score_strip
+from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.words import KIND_GLYPHS, KIND_WORDS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from grading.page.results import Results
 
-def render_page(
-    grades: pd.DataFrame,
-    runs: pd.DataFrame | None = None,
-    *,
-    snapshots: pd.DataFrame | None = None,
-    usage: pd.DataFrame | None = None,
-    examined: Mapping[str, pd.DataFrame] | None = None,
-    thresholds: Mapping[str, Thresholds] | None = None,
-    conditions: Mapping[str, Mapping[str, object]] | None = None,
-    percentiles: Mapping[str, Sequence[float]] | None = None,
-    titles: Mapping[str, str] | None = None,
-    expected: Mapping[str, str] | None = None,
-    facts: Facts | None = None,
-    split_sizes: Mapping[str, int] | None = None,
-    incomplete: Incomplete = "exclude",
-    interval: Uncertainty = "t",
-    title: str = "MLE-bench results",
-    generated_at: datetime | None = None,
-) -> str:
-    """The page as one HTML document, which asks the network for nothing.
+TITLE = "MLE-bench results"
 
-    `grades`, `runs`, `snapshots`, `usage` and those `examined` for integrity are tables of one or several run groups.
-    By competition: `thresholds` (default: what was graded against), `percentiles` (21 scores of the leaderboard, best
-    first), `titles`, `expected` (competition -> split) and `facts`, see `grading.aggregate.aggregate`. `conditions` are
-    further facts to state by run group; `split_sizes` the full size of each split, so that a partly run split is shown
-    as such. `incomplete` and `interval` as in `grading.aggregate.aggregate`. `generated_at` defaults to now.
-    Everything in the tables is untrusted and escaped.
+
+def render_page(results: Results, title: str = TITLE, generated_at: datetime | None = None) -> str:
+    """The page as one HTML document, which makes no network request.
+
+    Everything in the tables is untrusted and escaped. `generated_at` defaults to now.
     """
-    view = build_view(grades, runs, thresholds=thresholds, percentiles=percentiles, titles=titles, facts=facts)
-    counting: dict[str, Any] = {"expected": expected, "facts": facts, "incomplete": incomplete}
-    found = aggregate(grades, runs, interval=interval, **counting)
-    known = {(r.series.run_group, r.run_id): r.series for r in view.results}
-    costs = attempts.cost_tables(view, grades, usage)
+    view = build_view(
+        results.grades,
+        results.runs,
+        thresholds=results.thresholds,
+        percentiles=results.percentiles,
+        titles=results.titles,
+        facts=results.facts,
+    )
+    found = results.aggregate()
+    series_of_run = {(r.series.run_group, r.run_id): r.series for r in view.results}
+    costs = attempts.cost_tables(view, results.grades, results.usage)
     script = _asset("page.js")
     page = _environment().get_template("page.html")
     return page.render(
@@ -70,34 +53,34 @@ def render_page(
         view=view,
         statement=found.statement(),
         gaps=sections.gaps(view, found),
-        headline=sections.headline(view, found, split_sizes or {}),
+        headline=sections.headline(view, found, results.split_sizes),
         rates=sections.rates(view, found),
         rate_names=sections.RATE_NAMES,
         totals=sections.totals(view),
-        strips=[
+        plots=[
             (
                 c,
                 medal_strip(c, view.series),
                 score_strip(c, view.series),
-                timeline.score_timeline(c, snapshots, known),
+                timeline.score_timeline(c, results.snapshots, series_of_run),
             )
             for c in view.competitions
             if c.thresholds
         ],
-        passes=attempts.pass_table(view, grades),
-        best=attempts.best_scores(view, grades),
-        times=timeline.time_table(view, grades, snapshots),
+        passes=attempts.pass_table(view, results.grades),
+        best=attempts.best_scores(view, results.grades),
+        times=timeline.time_table(view, results.grades, results.snapshots),
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],
-        interval=interval,
-        integrity=integrity_section(examined or {}, runs),
-        categories=sections.categories(view, aggregate(grades, runs, by="category", **counting)),
+        interval=results.interval,
+        integrity=integrity_section(results.examined, results.runs),
+        categories=sections.categories(view, results.aggregate("category")),
         scale=MEDAL_SCALE,
         gutter=GUTTER,
         durations=sections.durations(view),
-        troubles=[r for r in view.results if r.trouble],
-        trouble_counts=sections.trouble_counts(view),
-        conditions=sections.conditions(view, runs, conditions or {}),
+        failures=[r for r in view.results if r.failure],
+        failure_counts=sections.failure_counts(view),
+        conditions=sections.conditions(view, results.runs, results.conditions),
         models=[c.id for c in view.competitions if not c.human],
         kind_words=KIND_WORDS,
         kind_glyphs=KIND_GLYPHS,

@@ -1,4 +1,4 @@
-"""Scales: where a score stands on an axis. On every axis better is to the right, whichever direction the metric has."""
+"""Positions of scores on axes. Better is to the right on every axis, whatever the direction of the metric."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from grading.medals import Thresholds
 
-# Where the thresholds stand on the common medal scale, in percent of its width.
+# Positions of the thresholds on the common medal scale, in percent of its width.
 MEDAL_SCALE = {"median": 38.0, "bronze": 56.0, "silver": 71.0, "gold": 86.0}
-GUTTER = 7.0  # left of it stands what has no score
-_INSET = 1.4  # percent that a mark keeps from the edges of its band, so that it is seen in that band
+GUTTER = 7.0  # results without a score are left of it
+_INSET = 1.4  # distance in percent of a mark from the edges of its band, so that it is clearly inside
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Axis:
 def medal_position(score: float, thresholds: Thresholds) -> float:
     """Position of `score` on the common medal scale, in percent.
 
-    Between the thresholds linear in the score, so that every competition's bands line up; beyond them squeezed towards
-    the ends. A mark lies inside the band whose medal it has earned: a tie with a threshold counts as reached, a tie
-    with the median as not above it.
+    Between two thresholds the position is linear in the score; beyond the outer ones it is compressed towards the ends.
+    A mark is always inside the band of the medal it has earned: a tie with a medal's threshold counts as reached, a
+    tie with the median as not above it.
     """
     sign = -1.0 if thresholds.lower_is_better else 1.0
     value = sign * score
@@ -50,11 +50,11 @@ def medal_position(score: float, thresholds: Thresholds) -> float:
         if value < high:
             at = low_at + (high_at - low_at) * (value - low) / (high - low)
             return min(max(at, low_at + _INSET), high_at - _INSET)
-    raise AssertionError("a score that is no number has no position")
+    raise AssertionError("NaN has no position")
 
 
 def score_axis(thresholds: Thresholds, scores: Sequence[float]) -> Axis:
-    """A linear axis that shows all thresholds, and all scores unless they are far off."""
+    """A linear axis that shows all thresholds, and all scores except distant outliers."""
     sign = -1.0 if thresholds.lower_is_better else 1.0
     median, gold = sign * thresholds.median, sign * thresholds.gold
     values = [sign * score for score in scores if math.isfinite(score)]
@@ -65,5 +65,5 @@ def score_axis(thresholds: Thresholds, scores: Sequence[float]) -> Axis:
 
 
 def _squeeze(distance: float) -> float:
-    """0 for nothing, towards 1 for ever larger distances."""
+    """Map distances from 0 to infinity to 0 to 1."""
     return 1.0 if math.isinf(distance) else distance / (1 + distance)

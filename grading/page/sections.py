@@ -10,11 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import BENCHMARK_SPLITS, SERIES, Aggregate
 from grading.page import format as fmt
-from grading.page.build import clean
-from grading.page.strips import duration_strip
+from grading.page.cleaning import clean
+from grading.page.strip_plots import duration_strip
 from grading.page.view import Result, Series, View
+from grading.statistics.aggregate import Aggregate
+from grading.statistics.series import BENCHMARK_SPLITS, SERIES
 from grading.words import KIND_WORDS
 
 # The columns of the paper's tables, in its order.
@@ -28,7 +29,7 @@ RATE_NAMES = {
     "any_medal": "Any medal",
 }
 _SIZES = ("memory_bytes", "disk_bytes")
-# Further columns of the table of runs, stated where they are recorded.
+# Further columns of the table of runs, shown if they were recorded.
 _RUN_FACTS = {
     "network": "Network",
     "obfuscated": "Obfuscated descriptions",
@@ -50,14 +51,14 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
     """Any medal by split: the columns, and the cells of each series."""
     chosen = found.rates[found.rates["rate"] == "any_medal"]
     present = list(dict.fromkeys(chosen["split"]))
-    # Whoever knows the paper looks for its four columns, also when only one of them was run.
+    # The four columns of the paper are shown even if only one of them was run.
     paper = [*BENCHMARK_SPLITS, "all"]
     splits = [*paper, *(s for s in present if s not in paper)] if set(present) & set(paper) else present
     sizes = {"all": sum(sizes.get(split, 0) for split in BENCHMARK_SPLITS), **sizes}
     models = {c.complexity for c in view.competitions if not c.human}
     cells: dict[tuple[int, str], dict[Any, Any]] = {}
     for row in chosen.to_dict("records"):
-        series = _find(view, row)
+        series = view.series_of(row)
         full = sizes.get(row["split"]) or row["competitions"]
         repeats = repeated_by_all(present) if row["split"] == "all" else None
         cells[series.index, row["split"]] = {
@@ -70,7 +71,7 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
 
 
 def repeated_by_all(splits: Sequence[str]) -> str | None:
-    """The only benchmark split that was run, whose figures "all" would merely repeat under a grander name."""
+    """The only benchmark split that was run, if there is just one: the figures of "all" would repeat its own."""
     run = [split for split in splits if split in BENCHMARK_SPLITS]
     return run[0] if len(run) == 1 else None
 
@@ -79,7 +80,7 @@ def categories(view: View, found: Aggregate) -> list[tuple[str, int, dict[int, d
     """(category, competitions, any-medal rate by series index)."""
     rows: dict[str, dict[int, dict[Any, Any]]] = {}
     for row in found.rates[(found.rates["rate"] == "any_medal") & (found.rates["split"] != "all")].to_dict("records"):
-        rows.setdefault(row["split"], {})[_find(view, row).index] = row
+        rows.setdefault(row["split"], {})[view.series_of(row).index] = row
     return [
         (clean(name), max(r["competitions"] for r in cells.values()), cells) for name, cells in sorted(rows.items())
     ]
@@ -92,33 +93,26 @@ def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any
     for row in found.rates.to_dict("records"):
         if repeated and row["split"] == "all":
             continue
-        rows.setdefault((_find(view, row).index, row["split"]), {})[row["rate"]] = row
+        rows.setdefault((view.series_of(row).index, row["split"]), {})[row["rate"]] = row
     return [(view.series[index], split, rates) for (index, split), rates in rows.items()]
 
 
 def gaps(view: View, found: Aggregate) -> list[str]:
-    """What is ungraded, one line each, however many splits it is counted in."""
+    """Ungraded submissions, one line each, even if a submission counts in several splits."""
     words = {"missing": "no grade", "failed": "grading failed"}
     rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
-    return [
-        f"{clean(row['competition_id'])}, {_find(view, row).label}, seed {clean(row['seed'])}: {words[row['reason']]}"
-        for row in rows
-    ]
-
-
-def _find(view: View, row: Mapping[Any, Any]) -> Series:
-    key = (clean(row["run_group"]), clean(row["agent"]), clean(row["edition"]))
-    return next(s for s in view.series if (s.run_group, s.agent, s.edition) == key)
+    where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
+    return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]
 
 
 def totals(view: View) -> dict[tuple[int, Any], int]:
-    """Medals of each column of the matrix."""
+    """Number of medals in each column of the matrix."""
     medals = [(r.series.index, r.seed) for r in view.results if r.kind in ("gold", "silver", "bronze")]
     return dict(Counter(medals))
 
 
 def durations(view: View) -> dict[str, Any] | None:
-    """The picture of the durations: its rows, its axis and the total of each series; None if nothing was timed."""
+    """The chart of durations: its rows, its axis and the total of each series; None if no duration is known."""
     timed = [r for r in view.results if r.duration is not None and not math.isnan(r.duration)]
     if not timed:
         return None
@@ -136,20 +130,20 @@ def durations(view: View) -> dict[str, Any] | None:
     }
 
 
-def trouble_counts(view: View) -> list[tuple[str, int]]:
-    """What went wrong and how often, the most frequent first."""
+def failure_counts(view: View) -> list[tuple[str, int]]:
+    """Causes of failures and how often each occurred, the most frequent first."""
 
     def cause(result: Result) -> str:
         ended = result.status not in (None, "completed")
         return f"{result.ended}, {KIND_WORDS[result.kind]}" if ended else KIND_WORDS[result.kind]
 
-    return Counter(cause(r) for r in view.results if r.trouble).most_common()
+    return Counter(cause(r) for r in view.results if r.failure).most_common()
 
 
 def conditions(
     view: View, runs: pd.DataFrame | None, given: Mapping[str, Mapping[str, object]]
 ) -> list[tuple[str, list[str]]]:
-    """Rows (label, one text a series): what the tables know about the runs, then what the caller adds."""
+    """Rows (label, one text per series): facts about the runs from the tables, then those in `given`."""
     columns: list[dict[str, str]] = []
     for series in view.series:
         own = _runs_of(series, runs)
@@ -177,7 +171,7 @@ def conditions(
 
 
 def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
-    # Not by edition: a group that was graded again in another one is still the same runs.
+    # Not by edition: regrading a group in another edition does not change its runs.
     if runs is None or runs.empty:
         return None
     return runs[(runs["run_group"] == series.run_group) & (runs["agent"] == series.agent)]

@@ -5,25 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from grading.aggregate import Facts, Incomplete, aggregate
 from grading.medals import Thresholds
 from grading.page import format as fmt
 from grading.page.attempts import cost_tables, count, money, pass_table
-from grading.page.build import build_view, clean
+from grading.page.build import build_view
+from grading.page.cleaning import clean
+from grading.page.render import TITLE
 from grading.page.sections import RATE_NAMES, gaps, rates
 from grading.page.timeline import time_table
 from grading.page.view import Result
 from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from grading.page.results import Results
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """What a competition's run has come to: text to print, and its kind to choose a style by."""
+    """The result of one run: text to print, and its kind, by which the caller chooses a style."""
 
     text: str
     kind: Kind | None  # None: this seed did not run this competition
@@ -31,17 +36,17 @@ class TableCell:
 
 @dataclass(frozen=True)
 class MedalTable:
-    """One row a competition: its id, its split, then one cell a series and seed, under `columns`."""
+    """One row per competition: its id, its split, then one cell per series and seed, under `columns`."""
 
     columns: list[str]
     rows: list[tuple[str, str, list[TableCell]]]
-    model_leaderboards: list[str]  # competitions whose medals are not measured against human teams
+    model_leaderboards: list[str]  # competitions whose thresholds come from trained models, not from human teams
 
 
 def medal_table(
     grades: pd.DataFrame, runs: pd.DataFrame | None = None, *, thresholds: Mapping[str, Thresholds] | None = None
 ) -> MedalTable:
-    """Scores and medals for a terminal; plain text without markup or control characters, the caller draws it."""
+    """Scores and medals for a terminal, as plain text without markup or control characters; the caller draws it."""
     view = build_view(grades, runs, thresholds=thresholds)
     several = len(view.series) > 1
     columns = [f"{series.label}, seed {seed}" if several else f"seed {seed}" for series, seed in view.columns]
@@ -62,24 +67,14 @@ def medal_table(
     return MedalTable(columns, rows, [c.id for c in view.competitions if not c.human])
 
 
-def render_markdown(
-    grades: pd.DataFrame,
-    runs: pd.DataFrame | None = None,
-    *,
-    snapshots: pd.DataFrame | None = None,
-    usage: pd.DataFrame | None = None,
-    thresholds: Mapping[str, Thresholds] | None = None,
-    expected: Mapping[str, str] | None = None,
-    facts: Facts | None = None,
-    incomplete: Incomplete = "exclude",
-    title: str = "MLE-bench results",
-) -> str:
-    """A short summary in Markdown: rates by split, the medal matrix, and what went wrong.
+def render_markdown(results: Results, title: str = TITLE) -> str:
+    """A short summary in Markdown: rates by split, the medal matrix, and failures.
 
-    Arguments as in `render_page`. Text that comes from agents is escaped.
+    Text that comes from agents is escaped.
     """
-    view = build_view(grades, runs, thresholds=thresholds, facts=facts)
-    found = aggregate(grades, runs, expected=expected, facts=facts, incomplete=incomplete)
+    grades = results.grades
+    view = build_view(grades, results.runs, thresholds=results.thresholds, facts=results.facts)
+    found = results.aggregate()
     lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
     lines += _table(
         ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values()],
@@ -105,16 +100,16 @@ def render_markdown(
         lines += ["", "## Several attempts", "", "pass@k of any medal, in %; 95 % bootstrap over competitions.", ""]
         rows = [[_escape(s.label), _escape(split), *map(_escape, cells)] for s, split, cells in several]
         lines += _table(["Agent", "Split", *(f"k = {k}" for k in ks)], rows)
-    times = time_table(view, grades, snapshots)
+    times = time_table(view, grades, results.snapshots)
     if times:
         lines += ["", "## Any medal over time", ""]
         rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
         lines += _table(["Agent", "Split", *times.moments], rows)
-    costs = cost_tables(view, grades, usage)
+    costs = cost_tables(view, grades, results.usage)
     if costs:
         lines += ["", "## Cost", ""]
         lines += _table(
-            ["Agent", "Runs", "Tokens in", "Tokens out", "Cost", "Cost a run", "Cost a medal"],
+            ["Agent", "Runs", "Tokens in", "Tokens out", "Cost", "Cost per run", "Cost per medal"],
             [
                 [_escape(s.label), str(row["runs_with_usage"]), count(row["input_tokens"]), count(row["output_tokens"])]
                 + [money(row[name]) for name in ("cost_usd", "cost_per_run", "cost_per_medal")]
@@ -132,10 +127,10 @@ def render_markdown(
     )
     lines += ["", "; ".join(f"{KIND_GLYPHS[kind]} {word}" for kind, word in KIND_WORDS.items()) + "."]
 
-    troubles = [result for result in view.results if result.trouble]
-    if troubles:
-        lines += ["", "## What went wrong", ""]
-        for r in troubles:
+    failures = [result for result in view.results if result.failure]
+    if failures:
+        lines += ["", "## Failures", ""]
+        for r in failures:
             ended = [] if r.status in (None, "completed") else [_escape(r.ended)]
             what = ", ".join([*ended, KIND_WORDS[r.kind]])
             where = _escape(f"{r.competition_id}, {r.series.label}, seed {r.seed}")
@@ -153,6 +148,6 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _escape(text: object) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """`text` on one line, such that Markdown shows it literally."""
     folded = " ".join(clean(text).split())
     return _MARKDOWN.sub(r"\\\1", folded.replace("&", "&amp;")).replace("<", "&lt;").replace(">", "&gt;")

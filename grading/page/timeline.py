@@ -9,28 +9,27 @@ from itertools import pairwise
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from grading.aggregate import SPLITS
-from grading.over_time import over_time
-from grading.page.build import clean
+from grading.page.cleaning import clean
+from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import duration, mean_sem, number
 from grading.page.scales import score_axis
 from grading.page.sections import repeated_by_all
 from grading.page.view import CompetitionView, Series, View
-
-_WIDTH, _HEIGHT = 1000.0, 260.0  # of the drawing's own coordinates; it is stretched to the page
+from grading.statistics.over_time import over_time
+from grading.statistics.series import split_order
 
 
 @dataclass(frozen=True)
 class TimeTable:
-    """Any-medal rates at moments: rows (series, split, one text a moment), and their picture."""
+    """Any-medal rates at moments: rows (series, split, one text per moment), and their chart."""
 
     moments: list[str]
     rows: list[tuple[Series, str, list[str]]]
-    picture: Markup
+    chart: Markup
     split: str  # whose rates are drawn
-    top: int  # percent at the upper edge of the picture
+    top: int  # percent at the upper edge of the chart
 
 
 def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None) -> TimeTable | None:
@@ -44,13 +43,10 @@ def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None)
     if found.empty:
         return None
     times = sorted(found["at_seconds"].unique())
-    order = {split: place for place, split in enumerate(SPLITS)}
     cells: dict[tuple[int, str], dict[float, dict[Any, Any]]] = {}
     for row in found.to_dict("records"):
-        key = (clean(row["run_group"]), clean(row["agent"]), clean(row["edition"]))
-        series = next(s for s in view.series if (s.run_group, s.agent, s.edition) == key)
-        cells.setdefault((series.index, str(row["split"])), {})[row["at_seconds"]] = row
-    keys = sorted(cells, key=lambda one: (one[0], order.get(one[1], len(order)), one[1]))
+        cells.setdefault((view.series_of(row).index, str(row["split"])), {})[row["at_seconds"]] = row
+    keys = sorted(cells, key=lambda key: (key[0], split_order(key[1])))
     rows = [
         (
             view.series[index],
@@ -73,14 +69,14 @@ def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None)
     most = max((rate for _, points in lines for _, rate in points), default=0.0)
     top = next(step for step in (0.1, 0.2, 0.25, 0.5, 1.0) if most <= step)
     drawn = [
-        (s, [(_WIDTH * place / max(1, len(times) - 1), rate / top) for place, (_, rate) in enumerate(p)])
+        (s, [(WIDTH * place / max(1, len(times) - 1), rate / top) for place, (_, rate) in enumerate(p)])
         for s, p in lines
     ]
     label = "; ".join(
         f"{s.label}: " + ", ".join(f"{100 * rate:.1f} % after {duration(at)}" for at, rate in points)
         for s, points in lines
     )
-    return TimeTable([duration(t) for t in times], rows, _chart(drawn, label), clean(shown), round(100 * top))
+    return TimeTable([duration(t) for t in times], rows, _rates_chart(drawn, label), clean(shown), round(100 * top))
 
 
 def score_timeline(
@@ -88,7 +84,7 @@ def score_timeline(
 ) -> Markup | None:
     """Scores of one competition's runs over time on the bands of its medals, better upwards; None without snapshots.
 
-    From the start of a run to the last snapshot of any, which the line above the picture states.
+    The time axis ends at the last snapshot of any run, which the caption states.
     """
     limits = competition.thresholds
     if snapshots is None or snapshots.empty or limits is None:
@@ -103,36 +99,31 @@ def score_timeline(
     edges = [0.0, *(axis.at(getattr(limits, name)) for name in ("median", "bronze", "silver", "gold")), 100.0]
     parts = [
         Markup('<rect class="band {}" x="0" width="{:.0f}" y="{:.1f}" height="{:.1f}"/>').format(
-            name, _WIDTH, _HEIGHT * (1 - high / 100), _HEIGHT * (high - low) / 100
+            name, WIDTH, HEIGHT * (1 - high / 100), HEIGHT * (high - low) / 100
         )
         for name, low, high in zip(("below", "above", "bronze", "silver", "gold"), edges[:-1], edges[1:], strict=True)
         if high > low
     ]
     for (group, run_id), history in own.groupby(["run_group", "run_id"], sort=True):
         points = [
-            (_WIDTH * at / end, min(max(axis.at(score) / 100, 0.0), 1.0))
+            (WIDTH * at / end, min(max(axis.at(score) / 100, 0.0), 1.0))
             for at, score in zip(history["at_seconds"], history["score"], strict=True)
         ]
-        points.append((_WIDTH, points[-1][1]))
+        points.append((WIDTH, points[-1][1]))
         parts.append(_line(runs[clean(group), clean(run_id)], points, steps=True))
     last = own.groupby(["run_group", "run_id"])["score"].last()
     label = f"{competition.id}: scores over time, last {', '.join(number(float(score)) for score in last)}"
-    caption = Markup('<p class="small soft timed">Score over the first {}, better upwards:</p>').format(duration(end))
-    return caption + _svg(parts, label, "timeline")
+    caption = Markup('<p class="small soft timed">Score over the first {}, better is higher:</p>').format(duration(end))
+    return caption + chart(parts, label, "timeline")
 
 
-def _chart(lines: Sequence[tuple[Series, Sequence[tuple[float, float]]]], label: str) -> Markup:
-    parts = [
-        Markup('<line class="rule" x1="0" x2="{0:.0f}" y1="{1:.1f}" y2="{1:.1f}"/>').format(_WIDTH, _HEIGHT * step / 4)
-        for step in range(5)
-    ]
-    parts += [_line(series, points) for series, points in lines]
-    return _svg(parts, label, "rates-over-time")
+def _rates_chart(lines: Sequence[tuple[Series, Sequence[tuple[float, float]]]], label: str) -> Markup:
+    return chart([*grid(), *(_line(series, points) for series, points in lines)], label, "rates-over-time")
 
 
 def _line(series: Series, points: Sequence[tuple[float, float]], steps: bool = False) -> Markup:
-    corners = [(x, _HEIGHT * (1 - y)) for x, y in points]
-    if steps:  # a score holds until the next snapshot
+    corners = [(x, HEIGHT * (1 - y)) for x, y in points]
+    if steps:  # a score is valid until the next snapshot
         corners = [
             corners[0],
             *((x, y) for (_, before), (x, now) in pairwise(corners) for y in (before, now)),
@@ -141,9 +132,3 @@ def _line(series: Series, points: Sequence[tuple[float, float]], steps: bool = F
     return Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>').format(
         series.shape, path, series.label
     )
-
-
-def _svg(parts: Sequence[Markup], label: str, name: str) -> Markup:
-    return Markup(
-        '<svg class="{}" viewBox="0 0 {:.0f} {:.0f}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
-    ).format(name, _WIDTH, _HEIGHT, escape(label), Markup("").join(parts))

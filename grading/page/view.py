@@ -1,4 +1,4 @@
-"""What the page shows, as plain data: series side by side, competitions, and one result a run."""
+"""The content of the page as plain data: series, competitions, and one result per run."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from grading.medals import Thresholds
+from grading.page.cleaning import clean
+from grading.statistics.series import SERIES
 from grading.words import Kind, ending
 
-SHAPES = 4  # marks and colours that the page can tell apart; later series reuse them
+SHAPES = 4  # number of distinct marks and colours; further series reuse them
 _LONGEST_CAUSE = 240
 
 
 @dataclass(frozen=True)
 class Series:
-    """Runs that stand side by side with others: one run group, agent and edition."""
+    """Runs that are compared with others as a whole: one run group, agent and edition."""
 
     index: int
     run_group: str
     agent: str
     edition: str
-    label: str  # the shortest name that tells it from the others
+    label: str  # the shortest unambiguous name
     seeds: tuple[Any, ...]
 
     @property
     def shape(self) -> int:
-        """Number of its mark and colour."""
+        """Index of its mark and colour."""
         return self.index % SHAPES
 
 
@@ -39,10 +41,10 @@ class Result:
     series: Series
     seed: Any
     kind: Kind
-    score: float | None  # NaN is a score; None is none
+    score: float | None  # may be NaN; None if there is no score
     percentile: float  # share of the leaderboard's teams beaten, 0-100; NaN where unknown
     message: str | None
-    status: str | None  # how the run ended; None where the runs table does not know the run
+    status: str | None  # how the run ended; None if the run is not in the table of runs
     duration: float | None  # seconds
     time_limit: float | None  # seconds
     run_id: str = ""
@@ -59,7 +61,7 @@ class Result:
 
     @property
     def cause(self) -> str | None:
-        """The message, or the line of it that says most: a traceback's last, else the beginning."""
+        """The message in short: the last line of a traceback, else the beginning."""
         message = self.message
         if message is None or (len(message) <= _LONGEST_CAUSE and message.count("\n") < 3):
             return message
@@ -68,8 +70,8 @@ class Result:
         return line if len(line) <= _LONGEST_CAUSE else line[:_LONGEST_CAUSE] + "…"
 
     @property
-    def trouble(self) -> bool:
-        """Whether the run or its grade has a cause to explain."""
+    def failure(self) -> bool:
+        """Whether the run did not complete, or there is no score."""
         return self.kind in ("invalid", "missing", "failed", "ungraded") or self.status not in (None, "completed")
 
 
@@ -109,7 +111,12 @@ class View:
             if (r := c.results.get((s.index, seed)))
         ]
 
+    def series_of(self, row: Mapping[Any, Any]) -> Series:
+        """The series of a row of a table; its texts need not be cleaned yet."""
+        key = tuple(clean(row[column]) for column in SERIES)
+        return next(s for s in self.series if (s.run_group, s.agent, s.edition) == key)
+
     @property
     def columns(self) -> list[tuple[Series, Any]]:
-        """One column a series and seed."""
+        """One column per series and seed."""
         return [(series, seed) for series in self.series for seed in series.seeds]

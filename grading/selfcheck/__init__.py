@@ -1,1 +1,1 @@
-"""Self-tests of competitions: those of the catalog, and a user's own."""
+"""Checks that every competition must pass, those of the catalog and those that users add."""

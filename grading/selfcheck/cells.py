@@ -1,4 +1,4 @@
-"""What hostile submissions have in their cells."""
+"""Cells of hostile submissions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from grading.selfcheck.csvfile import Row, to_csv
 
-# What is put in cells, by name.
+# Cell contents by name.
 CELLS = {
     "empty": "",
     "blank": "   ",
@@ -54,7 +54,7 @@ CELLS = {
     "huge numbers": "1e308 1e308 1e308 1e308 1e308 1e308 1e308",
     "label and numbers": "car 0.9 -1 -1 -2 -2",
 }
-# What a part of a longer cell is replaced by: a run, a box, a list of labels.
+# Replacements for one word of a longer cell, such as a mask, a box or a list of labels.
 _PARTS = ("", "nan", "inf", "-inf", "1e400", "1e308", "-1", "0", "0.5", "99999999999999999999", "word", "\n")
 _LONG = 1_000_000
 

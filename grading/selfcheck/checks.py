@@ -1,4 +1,4 @@
-"""What must hold for every competition. A check returns what is wrong, one line each; an empty list is a pass."""
+"""The checks of a competition. Each returns its problems, one line each; an empty list is a pass."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Subject:
 
     @cached_property
     def answers(self) -> Any:
-        """Parsed once."""
+        """The parsed answers."""
         return self.competition.answers(self.prepared)
 
     def file(self, role: str) -> Path:
@@ -58,7 +58,7 @@ class Subject:
         return self.competition.score(submission, self.answers, self.edition)
 
     def declares(self, oddity: str) -> bool:
-        """Whether the facts say that this is meant so; they speak of edition v1."""
+        """Whether competition.yaml declares this oddity as intended; declarations apply to edition v1."""
         return self.edition == "v1" and oddity in self.competition.facts.oddities
 
 
@@ -149,7 +149,7 @@ def hostile(subject: Subject) -> list[str]:
                     subject.score(path)
             except InvalidSubmission as error:
                 problems += [f"{name}: {problem}" for problem in _message(str(error), secrets, content)]
-            except Exception as error:  # that is what is looked for
+            except Exception as error:  # the bug that this check looks for
                 problems.append(f"{name}: raises {type(error).__name__}: {' '.join(str(error).split())[:120]}")
     return problems
 

@@ -1,4 +1,4 @@
-"""CSV files as rows of text, to be changed cell by cell without reading anything into them."""
+"""CSV files as rows of text, so that cells can be changed without interpreting them."""
 
 from __future__ import annotations
 

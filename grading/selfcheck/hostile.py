@@ -1,8 +1,8 @@
 """Submissions as careless or malicious agents write them, made of a competition's sample and gold submission.
 
-Every grader must answer each with a score or with `InvalidSubmission`, never with another exception: the family is run
-by `mlebench check` and by the tests, against every competition. What is right for a single one (a rejection, or which
-score) is the business of its own tests.
+Every grader must answer each with a score or with `InvalidSubmission`, never with another exception; `mlebench check`
+and the tests run all of them against every competition. Which of the two is right for a competition, and which score,
+is left to its own tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks one after the other, each with its verdict: what `mlebench check` prints."""
+"""Running the checks one after the other; `mlebench check` prints the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 10  # problems of one check
 
 @dataclass(frozen=True)
 class Result:
-    """What a check found; `about` says what it looks at."""
+    """The result of a check; `about` describes what it checks."""
 
     check: str
     about: str

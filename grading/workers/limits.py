@@ -1,4 +1,4 @@
-"""What grading one submission may cost, and which files are refused before anybody reads them."""
+"""Limits on grading one submission, and the files that are rejected before they are read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 
-# A submission is no larger than this many times the largest of sample and gold submission, plus a margin: more is not
-# another way of writing numbers but an attack or an accident, and would only fill the memory.
+# Largest size of a submission, as a multiple of the larger of sample and gold submission, plus a margin. Formatting of
+# numbers does not explain more; such a file is an attack or an accident.
 _TIMES = 50
 _MARGIN = 16 << 20
-# Parsed tables of text take some ten to twenty times their size on disk.
+# A parsed table of text takes about ten to twenty times its size on disk.
 _MEMORY_TIMES = 40
 _COLUMN_TIMES = 20
 _COLUMN_MARGIN = 20_000
@@ -28,7 +28,7 @@ _HEADER_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class GradingLimits:
-    """Limits of one submission; memory is what a worker may use beyond what it holds with the answers in memory."""
+    """Limits of one submission; memory is counted beyond what a worker holds with the answers in memory."""
 
     memory_bytes: int | None = None  # None: 4 GiB and 40 times the largest of sample and gold submission
     read_seconds: float = 300.0  # wall clock until the submission is a table
@@ -44,7 +44,7 @@ class GradingLimits:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits of one competition, in numbers."""
+    """The limits for one competition, as numbers."""
 
     size_bytes: int
     columns: int
@@ -54,7 +54,7 @@ class Bounds:
 
 
 def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -> Bounds:
-    """`limits` for a competition, measured by those of its sample and gold submission that are below `prepared`."""
+    """`limits` for a competition, relative to its sample and gold submission where they exist below `prepared`."""
     files = competition.facts.files
     named = [prepared / name for name in (files.sample_submission, files.gold_submission) if name]
     known = [path for path in named if path.is_file()]
@@ -70,7 +70,7 @@ def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -
 
 
 def is_there(path: Path) -> bool:
-    """Whether anything has that name, be it a broken link."""
+    """Whether the path exists; a broken link does."""
     try:
         return os.path.lexists(path)
     except (OSError, ValueError):  # a NUL in the name, a name that is too long
@@ -78,23 +78,23 @@ def is_there(path: Path) -> bool:
 
 
 def check_file(path: Path, size_bytes: int) -> None:
-    """Refuse what is no ordinary file of a sane size. Raises `InvalidSubmission`.
+    """Reject what is not a regular file of a plausible size. Raises `InvalidSubmission`.
 
-    Links are refused as well: an agent could point one at the answers, which the grader is able to read.
+    Links are rejected too: an agent could link to the answers, which the grader can read.
     """
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
         raise InvalidSubmission(f"{path.name} is a symbolic link; hand in the file itself")
-    if not stat.S_ISREG(status.st_mode):  # a pipe would block its reader for ever, a device never ends
+    if not stat.S_ISREG(status.st_mode):  # reading a pipe may block for ever, a device may never end
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file")
     if status.st_size > size_bytes:
         raise InvalidSubmission(f"the file has {status.st_size:,} bytes; a submission here has at most {size_bytes:,}")
 
 
 def check_columns(path: Path, limit: int) -> None:
-    """Refuse lines of absurd width, which cost the reader kilobytes a column. Raises `InvalidSubmission`.
+    """Reject tables with far too many columns, each of which costs the parser kilobytes. Raises `InvalidSubmission`.
 
-    The first two lines decide how many columns there are: where the second is longer, the rest is taken for an index.
+    The first two lines decide: if the second is longer, pandas reads the surplus as an index.
     """
     columns = _columns(path)
     if columns > limit:

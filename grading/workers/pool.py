@@ -1,4 +1,4 @@
-"""Grading any number of submissions of one competition, in processes of their own."""
+"""Grading any number of submissions of one competition in separate processes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from competitions.scoring.errors import InvalidSubmission
 from grading.grade import Grade, grade_of
 from grading.medals import Thresholds
+from grading.workers.endings import Verdict, missing, server_ended, unreadable
 from grading.workers.limits import GradingLimits, bounds_of, check_file, is_there
 
 if TYPE_CHECKING:
@@ -26,27 +27,27 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
 
 _ROOT = Path(__file__).parents[2]
-_RESTARTS = 2  # of the process that holds the answers, which no submission reaches: something else ends it
+_RESTARTS = 2  # of the process that holds the answers; submissions never reach it, so something else ended it
 _TAIL = 4000
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 @dataclass
 class _Entry:
-    """A submission on its way."""
+    """A submission that was handed in and whose grade was not returned yet."""
 
     number: int
     path: Path | None
     shown: str | None
-    verdict: dict[str, Any] | None
+    verdict: Verdict | None
 
 
 class IsolatedGrader:
     """Grades submissions of one competition in worker processes; close it, or use it in a `with` statement.
 
     The answers are parsed once, in a process that forks up to `workers` workers with the answers in memory. A worker
-    serves many submissions, and is replaced by a fresh one when a submission exhausts it. Safe for several threads,
-    which take turns.
+    serves many submissions and is recycled after one that exhausts its limits. Several threads can use one grader;
+    their calls are serialised.
     """
 
     def __init__(
@@ -66,22 +67,22 @@ class IsolatedGrader:
         self.thresholds = thresholds or Thresholds.of(competition.facts)
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
-        self._broken: dict[str, Any] | None = None
+        self._broken: Verdict | None = None
         self._lock = threading.RLock()
 
     def grade(self, submission: Path | None, shown_path: str | None = None) -> Grade:
-        """Grade the CSV `submission`; never raises for what it contains. `shown_path` is what the report says."""
+        """Grade the CSV `submission`; never raises for what it contains. `shown_path` is the path in the report."""
         return next(self.grade_all([(submission, shown_path)]))
 
     def grade_all(self, submissions: Iterable[Path | tuple[Path | None, str | None] | None]) -> Iterator[Grade]:
-        """Grades in the order of `submissions`: paths (None: there is none), or pairs of path and what is shown."""
+        """Grades in the order of `submissions`: paths (None: no submission), or pairs of path and reported path."""
         with self._lock:
-            waiting: deque[_Entry] = deque()  # in order; without a verdict while a worker has it
+            waiting: deque[_Entry] = deque()  # in order; the verdict is None while a worker has the submission
             try:
                 yield from self._grade_all(enumerate(submissions), waiting)
             finally:
                 if any(entry.verdict is None for entry in waiting):
-                    self.close()  # nobody will hear the replies that are still to come
+                    self.close()  # nobody will read the replies that are still to come
 
     def _grade_all(
         self, source: Iterator[tuple[int, Path | tuple[Path | None, str | None] | None]], waiting: deque[_Entry]
@@ -106,12 +107,14 @@ class IsolatedGrader:
                     restarts += 1
                     self._restart(waiting, restarts)
                 else:
-                    next(entry for entry in waiting if entry.number == reply["id"]).verdict = reply["verdict"]
+                    next(entry for entry in waiting if entry.number == reply["id"]).verdict = Verdict(
+                        **reply["verdict"]
+                    )
             elif exhausted:
                 return
 
     def close(self) -> None:
-        """End the processes. The grader can be used again: it then starts anew."""
+        """End the processes. They are started again if the grader is used again."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:
@@ -137,28 +140,28 @@ class IsolatedGrader:
     ) -> None:
         self.close()
 
-    def _refuse(self, path: Path | None) -> dict[str, Any] | None:
-        """The verdict on what needs no reading; None for a file to be read."""
+    def _refuse(self, path: Path | None) -> Verdict | None:
+        """The verdict on a path that needs no reading; None for a file to be read."""
         if path is None or not is_there(path):
-            where = f" at {path}" if path else ""
-            return {"outcome": "missing", "message": f"there is no submission{where}"}
+            return missing(path)
         try:
             check_file(path, self.bounds.size_bytes)
         except InvalidSubmission as error:
-            return {"outcome": "invalid", "message": str(error)}
+            return Verdict("invalid", message=str(error))
         except OSError as error:
-            return {"outcome": "failed", "message": f"grading failed: {error}"}
+            return unreadable(error)
         return self._broken
 
     def _grade(self, entry: _Entry) -> Grade:
-        verdict = entry.verdict or {}
+        assert entry.verdict is not None
+        verdict = entry.verdict
         return grade_of(
             self.competition.id,
             self.thresholds,
-            outcome=verdict["outcome"],
-            score=verdict.get("score"),
-            message=verdict.get("message"),
-            detail=verdict.get("detail"),
+            outcome=verdict.outcome,
+            score=verdict.score,
+            message=verdict.message,
+            detail=verdict.detail,
             shown_path=entry.shown or str(entry.path or ""),
         )
 
@@ -176,15 +179,14 @@ class IsolatedGrader:
         line = process.stdout.readline()
         reply: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
         if reply is not None and "fatal" in reply:
-            self._broken = {"outcome": "failed", "message": reply["fatal"], "detail": reply["detail"]}
+            self._broken = Verdict(**reply["fatal"])
             return None
         return reply
 
     def _restart(self, waiting: deque[_Entry], restarts: int) -> None:
-        """Ask a new process for what the old one left open, or give those up."""
+        """Send what the old process left unanswered to a new one, or give up after too many restarts."""
         if self._broken is None and restarts > _RESTARTS:
-            message = "grading failed: the process that holds the answers ended"
-            self._broken = {"outcome": "failed", "message": message, "detail": self._said() or message}
+            self._broken = server_ended(self._output())
         self.close()
         for entry in waiting:
             if entry.verdict is None:
@@ -192,7 +194,7 @@ class IsolatedGrader:
                 if entry.verdict is None:
                     self._send(entry)
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         if self._errors is None:
             return ""
         self._errors.seek(0)
@@ -210,7 +212,7 @@ class IsolatedGrader:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 env=environment,
-                start_new_session=True,  # Ctrl-C in a terminal is for whoever started the grading
+                start_new_session=True,  # Ctrl-C in a terminal is handled by the process that started the grading
             )
             spec = {
                 "folder": str(self.competition.folder.absolute()),

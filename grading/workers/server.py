@@ -1,7 +1,7 @@
-"""The process that holds a competition's answers: forks workers, hands them submissions, and watches the clock.
+"""The process that holds a competition's answers: forks workers, hands them submissions, and enforces deadlines.
 
-Started by `grading.workers.pool`; speaks JSON lines on standard input and output. It has no threads, so that forking
-is safe, and never reads a submission itself.
+Started by `grading.workers.pool`; speaks JSON lines on standard input and output. It has no threads, so that
+forking is safe, and never reads a submission itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions.competition import Competition
-from grading.workers.attempt import Phase, Verdict, too_large, too_slow
+from grading.workers.endings import Phase, grader_error, worker_ended
 from grading.workers.limits import Bounds
 from grading.workers.worker import serve
 
@@ -64,7 +64,7 @@ class Server:
         self.lines = _Lines()
         self.competition.load_grader()
         self.answers = self.competition.answers(Path(spec["prepared"]))
-        gc.freeze()  # collecting would touch, and so copy, the memory that workers share
+        gc.freeze()  # a collection would write to, and so copy, the memory that workers share
 
     def run(self) -> None:
         """Serve until standard input closes; then end every worker."""
@@ -86,25 +86,25 @@ class Server:
                     return False
                 self.waiting += map(json.loads, self.lines.feed(chunk))
             else:
-                self._hear(key.data)
+                self._receive(key.data)
         for worker in self.workers:
             if time.monotonic() >= worker.deadline:
                 worker.overdue, worker.deadline = True, float("inf")
-                os.kill(worker.pid, signal.SIGKILL)  # its channel then closes, and it is buried there
+                os.kill(worker.pid, signal.SIGKILL)  # its channel then closes, and it is reaped there
         while self.waiting:
             idle = next((w for w in self.workers if w.job is None), None)
             if idle is None and len(self.workers) >= self.most:
                 break
-            self._give(idle or self._fork(), self.waiting.popleft())
+            self._assign(idle or self._fork(), self.waiting.popleft())
         return True
 
-    def _give(self, worker: _Worker, job: dict[str, Any]) -> None:
+    def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
         worker.job, worker.phase, worker.overdue = job, "reading", False
         worker.deadline = time.monotonic() + self.bounds.read_seconds
-        with contextlib.suppress(OSError):  # a worker that is dying is buried when its channel closes
+        with contextlib.suppress(OSError):  # a worker that is ending is reaped when its channel closes
             worker.channel.sendall(json.dumps(job).encode() + b"\n")
 
-    def _hear(self, worker: _Worker) -> None:
+    def _receive(self, worker: _Worker) -> None:
         try:
             chunk = worker.channel.recv(_CHUNK)
         except OSError:
@@ -115,30 +115,21 @@ class Server:
                 worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
             else:
                 self._answer(worker, message["verdict"])
-                if message["verdict"]["spoilt"]:
-                    self._bury(worker)
+                if message["verdict"]["recycle"]:
+                    self._reap(worker)
                     return
         if not chunk:
-            status = self._bury(worker)
+            status = self._reap(worker)
             if worker.job is not None:
-                self._answer(worker, dataclasses.asdict(self._death(worker, status)))
+                verdict = worker_ended(worker.phase, worker.overdue, status, self.bounds)
+                self._answer(worker, dataclasses.asdict(verdict))
 
     def _answer(self, worker: _Worker, verdict: dict[str, Any]) -> None:
         assert worker.job is not None
         _write(self.replies, {"id": worker.job["id"], "verdict": verdict})
         worker.job, worker.deadline = None, float("inf")
 
-    def _death(self, worker: _Worker, status: int) -> Verdict:
-        """What a worker's end says about the submission that it had."""
-        code = os.waitstatus_to_exitcode(status)
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        if worker.phase == "reading":
-            return Verdict("invalid", message=too_slow(self.bounds) if worker.overdue else too_large(self.bounds))
-        if worker.overdue:
-            return Verdict("failed", message=f"grading failed: it took more than {self.bounds.grade_seconds:g} seconds")
-        return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
-
-    def _bury(self, worker: _Worker) -> int:
+    def _reap(self, worker: _Worker) -> int:
         self.selector.unregister(worker.channel)
         worker.channel.close()
         self.workers.remove(worker)
@@ -148,7 +139,7 @@ class Server:
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            # What the others hear and say is none of its business, and their channels must close when they end.
+            # The child must not hold the channels of other workers, which have to close when those end.
             ours.close()
             for other in self.workers:
                 other.channel.close()
@@ -171,21 +162,20 @@ def _write(descriptor: int, message: dict[str, Any]) -> None:
 def main() -> None:
     """Serve the competition that the first line of standard input describes."""
     requests, replies = os.dup(0), os.dup(1)
-    os.dup2(2, 1)  # what graders print must not end up between the replies
+    os.dup2(2, 1)  # what graders print must not be mixed with the replies
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     spec = b""
-    while not spec.endswith(b"\n"):  # byte by byte: what follows the line belongs to the server
+    while not spec.endswith(b"\n"):  # byte by byte: what follows the line is for the server
         byte = os.read(requests, 1)
         if not byte:
             return
         spec += byte
     try:
         server = Server(json.loads(spec), requests, replies)
-    except Exception as error:  # the answers or the grader are at fault, never a submission
-        message = " ".join(f"grading failed: {type(error).__name__}: {error}".split())[:500]
-        _write(replies, {"fatal": message, "detail": traceback.format_exc()})
+    except Exception as error:  # caused by the answers or the grader, never by a submission
+        _write(replies, {"fatal": dataclasses.asdict(grader_error(error, traceback.format_exc()))})
         return
-    with contextlib.suppress(BrokenPipeError):  # whoever asked is gone
+    with contextlib.suppress(BrokenPipeError):  # the client is gone
         server.run()
 
 

@@ -1,4 +1,4 @@
-"""The process that grades: forked with the answers in memory, limited by the kernel, ended whenever in doubt."""
+"""The process that grades: forked with the answers in memory, limited by the kernel, replaced whenever in doubt."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _STATM = Path("/proc/self/statm")
 
 
 def serve(channel: socket.socket, competition: Competition, answers: Any, edition: Edition, bounds: Bounds) -> NoReturn:
-    """Grade what `channel` names, a JSON line a submission, until it closes. Ends the process, never returns."""
+    """Grade the submissions that `channel` names, one JSON line each, until it closes. Ends the process."""
     code = 1
     try:
-        _expendable()
+        _prefer_for_oom_killer()
         file = channel.makefile("rwb")
 
         def send(message: dict[str, Any]) -> None:
@@ -37,20 +37,22 @@ def serve(channel: socket.socket, competition: Competition, answers: Any, editio
 
         for line in file:
             _limit(bounds)
-            verdict = attempt(competition, answers, Path(json.loads(line)["path"]), edition, bounds, scoring, _relieve)
-            _relieve()
+            verdict = attempt(
+                competition, answers, Path(json.loads(line)["path"]), edition, bounds, scoring, _lift_memory_limit
+            )
+            _lift_memory_limit()
             send({"verdict": dataclasses.asdict(verdict)})
-            if verdict.spoilt:
+            if verdict.recycle:
                 break
         code = 0
     except (BrokenPipeError, ConnectionResetError):
-        code = 0  # whoever asked is gone
+        code = 0  # the server is gone
     finally:
-        os._exit(code)  # no clean-up that belongs to the process this one was forked from
+        os._exit(code)  # skips clean-up that belongs to the parent process
 
 
 def _limit(bounds: Bounds) -> None:
-    """Memory beyond what the process has now, and processor time in case nobody is left to watch the clock."""
+    """Limit memory beyond what the process has now, and CPU time in case the server that watches deadlines is gone."""
     with contextlib.suppress(OSError, ValueError):  # a system without /proc or with tighter limits of its own
         size = int(_STATM.read_text().split()[0]) * resource.getpagesize()
         _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -64,14 +66,14 @@ def _limit(bounds: Bounds) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (wanted if most < 0 else min(wanted, most), most))
 
 
-def _relieve() -> None:
+def _lift_memory_limit() -> None:
     with contextlib.suppress(OSError, ValueError):
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _expendable() -> None:
-    """Where memory runs out all the same, the kernel is to end this process rather than one that matters."""
+def _prefer_for_oom_killer() -> None:
+    """Have the kernel end this process first if memory runs out, and write no core dumps."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     with contextlib.suppress(OSError, ValueError):

@@ -10,7 +10,7 @@ from competitions import registry
 
 IDS = sorted({name for split in ("all", "dev", "demo") for name in registry.list(split)})
 # Hosts, sponsors, sites, data sets, places and people by which a competition would be recognised.
-GIVEN_AWAY = r"""
+WORDS = r"""
 kaggle|fgvc|google|facebook|jigsaw|lyft|nuscenes|palo alto|ai4code|alaska2|aptos|aravind|bristol|squibb|cdiscount|champs
 |chaii|wikipedia|stack ?exchange|freesound|zenodo|goes-16|h&m|new york|bishop museum|naturalis|inaturalist|patchcamelyon
 |pcam|hms|hotel-id|hubmap|icecube|south pole|imet|metropolitan|iwildcam|civil comments|kuzushiji|lmsys|chatbot|ntu|timit
@@ -20,7 +20,7 @@ kaggle|fgvc|google|facebook|jigsaw|lyft|nuscenes|palo alto|ai4code|alaska2|aptos
 |uw-madison|wisconsin|vesuvius|herculaneum|vinbigdata|imagenet|brats|learning agency|playground|competition|challenge
 """
 GIVEN_AWAY = re.compile(
-    rf"\b(?:{GIVEN_AWAY.replace(chr(10), '')})\b|https?://|\b(?:19[5-9]|20[0-4])\d\b(?! compress|\))", re.I
+    rf"\b(?:{WORDS.replace(chr(10), '')})\b|https?://|\b(?:19[5-9]|20[0-4])\d\b(?! compress|\))", re.I
 )
 CODE = re.compile(r"```.*?```|`[^`]*`|^ {4,}[^\n]*$", re.S | re.M)
 # Dates and versions that are no part of the task.

@@ -19,7 +19,7 @@ from distributed import Client, Event
 
 from deployments.services import free_port
 from tests.deployments.installation import Running, installation, until
-from tests.grading.browser import Browser
+from tests.grading.page.browser import Browser
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -165,10 +165,11 @@ def postgres() -> Iterator[str]:
     data = Path(tempfile.mkdtemp(prefix="mlebench-pg-"))
     if user:
         shutil.chown(data, "postgres")
-    control = [*user, binaries / "pg_ctl", "-D", data, "-w", "-l", data / "server.log"]
+    control: list[str | Path] = [*user, binaries / "pg_ctl", "-D", data, "-w", "-l", data / "server.log"]
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data}"
     try:
-        subprocess.run([*user, binaries / "initdb", "-D", data, "-U", "prefect", "-A", "trust"], check=True, cwd="/")
+        initdb: list[str | Path] = [*user, binaries / "initdb", "-D", data, "-U", "prefect", "-A", "trust"]
+        subprocess.run(initdb, check=True, cwd="/")
         subprocess.run([*control, "-o", options, "start"], check=True, cwd="/")
         yield f"postgresql://prefect@127.0.0.1:{port}/postgres"
     finally:

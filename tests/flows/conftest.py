@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
-from storage.store import Store
+from tests.stores import Store
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from competitions import registry
 from flows.prepare import prepare
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
-from storage.store import Store
 from tests.flows.test_cli import start, until
+from tests.stores import Store
 
 PREPARE = """\
 import os, select

@@ -18,11 +18,11 @@ from flows.full_benchmark import full_benchmark
 from sandbox.definitions import BUILTIN_AGENTS, load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
-from storage.store import Store
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
 from tests.flows.scripted_model import ScriptedModel, serving
 from tests.sandbox.docker.conftest import base_image
+from tests.stores import Store
 
 __all__ = ["base_image"]
 
@@ -105,7 +105,7 @@ class _Model(ScriptedModel):
             program = "raise SystemExit('not yet')" if first else PROGRAM
             content = {"type": "output_text", "text": f"A linear model.\n```python\n{program}\n```", "annotations": []}
             output = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [content]}
-        usage = {"input_tokens": 100, "output_tokens": 50, "total_tokens": 150}
+        usage: dict[str, Any] = {"input_tokens": 100, "output_tokens": 50, "total_tokens": 150}
         usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         answer = {"id": "r", "object": "response", "created_at": 1, "model": body["model"], "status": "completed"}
         answer |= {"output": [output], "usage": usage, "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}

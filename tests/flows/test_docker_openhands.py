@@ -21,11 +21,11 @@ from flows.full_benchmark import full_benchmark
 from sandbox.definitions import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
-from storage.store import Store
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
 from tests.flows.scripted_model import ScriptedModel, serving
 from tests.flows.test_docker_flows import PROGRAM
+from tests.stores import Store
 
 BASE = os.environ.get("OPENHANDS_BASE")
 pytestmark = [

@@ -21,7 +21,7 @@ from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.lease import lease, prepare_lease
-from storage.store import Store
+from tests.stores import Store
 
 
 def mlebench(*arguments: str) -> tuple[int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -14,13 +15,13 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from competitions import registry
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
-from flows.watching.outcome import PartlyFailed
-from storage.store import Store
+from flows.watching.outcome import Outcome, PartlyFailed
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
+from tests.stores import Store
 
 
-def results(outcomes) -> dict[str, str]:
+def results(outcomes: Iterable[Outcome]) -> dict[str, str]:
     return {each.what: each.result for each in outcomes}
 
 
@@ -159,7 +160,7 @@ def test_the_baseline_beats_the_sample_submission(store: Store) -> None:
     ids = registry.list("demo")
     for agent in ("dummy", "baseline"):
         full_benchmark(ids, RunRequest(agent=agent, run_group=agent, store=store.root))
-    scores = read_table(store, "grades").set_index(["competition_id", "agent"])["score"].unstack()
+    scores = read_table(store, "grades").set_index(["competition_id", "agent"])["score"].to_dict()
     for name in ids:
-        better = scores.loc[name, "baseline"] - scores.loc[name, "dummy"]
+        better = scores[name, "baseline"] - scores[name, "dummy"]
         assert (better < 0) if registry.get(name).facts.lower_is_better else (better > 0), name

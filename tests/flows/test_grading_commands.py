@@ -16,9 +16,9 @@ from competitions import registry
 from flows.cli import main
 from grading.report import GradingReport
 from storage.datasets import prepare
-from storage.store import Store
 from storage.tables import read_table
 from tasks.aggregate import write_tables
+from tests.stores import Store
 
 GROUP = "group"
 
@@ -348,7 +348,7 @@ class TestCompareAndReport:
         assert set(rates["incomplete"]) == {"fail"}
         assert set(rates["interval"]) == {"bootstrap"}
         page = group.local("reports", GROUP, "report.html").read_text()
-        for stated in ("Any medal over time", "Cost a medal", "Graded with", "not restricted"):
+        for stated in ("Any medal over time", "Cost per medal", "Graded with", "not restricted"):
             assert stated in page
 
 

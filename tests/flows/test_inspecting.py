@@ -11,9 +11,9 @@ import pytest
 
 from flows.cli import main
 from sandbox.isolation import Isolation
-from storage.store import Store
 from tasks.wiring.requests import RunRequest
 from tests.flows.gates import Gate
+from tests.stores import Store
 
 ROOT = Path(__file__).parents[2]
 

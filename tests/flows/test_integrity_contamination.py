@@ -12,11 +12,11 @@ import pytest
 
 from common.settings import get_settings
 from flows.cli import main
-from storage.store import Store
 from storage.tables import read_table, write_frame
 from tasks.wiring.requests import RunRequest
 from tests.flows.test_integrity_violations import provided
 from tests.sandbox.gateway.llm import ScriptedLLM
+from tests.stores import Store
 
 KNOWN = {
     "leaf-classification": 0.9,
@@ -57,13 +57,15 @@ def graded(store: Store) -> Store:
     return store
 
 
-def contamination(store: Store, capfd, code: int = 0, group: str = "g") -> tuple[str, str]:
+def contamination(store: Store, capfd: pytest.CaptureFixture[str], code: int = 0, group: str = "g") -> tuple[str, str]:
     capfd.readouterr()
     assert main(["contamination", group, "--model", "llama-3-70b", "--store", store.root]) == code
     return capfd.readouterr()
 
 
-def test_familiarity_is_measured_and_correlated(graded: Store, llm: Reciting, capfd) -> None:
+def test_familiarity_is_measured_and_correlated(
+    graded: Store, llm: Reciting, capfd: pytest.CaptureFixture[str]
+) -> None:
     graded.write(graded.url("discussions", "leaf-classification", "a.md"), b"The silhouette is what matters most here.")
     out, _ = contamination(graded, capfd)
     assert "0.900  leaf-classification" in out
@@ -79,7 +81,9 @@ def test_familiarity_is_measured_and_correlated(graded: Store, llm: Reciting, ca
     assert all(seen.body["echo"] for seen in llm.requests)
 
 
-def test_an_endpoint_that_tells_no_probabilities_is_one_line(graded: Store, llm: Reciting, capfd) -> None:
+def test_an_endpoint_that_tells_no_probabilities_is_one_line(
+    graded: Store, llm: Reciting, capfd: pytest.CaptureFixture[str]
+) -> None:
     llm.echoes = False
     _, err = contamination(graded, capfd, code=1)
     assert "its completions ignore `echo`" in err.splitlines()[-1]
@@ -87,7 +91,9 @@ def test_an_endpoint_that_tells_no_probabilities_is_one_line(graded: Store, llm:
     assert "an endpoint is needed whose completions take `echo`" in contamination(graded, capfd, code=1)[1]
 
 
-def test_a_group_without_grades_and_no_provider_are_one_line_each(graded: Store, capfd) -> None:
+def test_a_group_without_grades_and_no_provider_are_one_line_each(
+    graded: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert "no graded runs of group 'nobody'" in contamination(graded, capfd, code=1, group="nobody")[1]
     get_settings.cache_clear()
     assert "no provider serves the model 'llama-3-70b'" in contamination(graded, capfd, code=1)[1]

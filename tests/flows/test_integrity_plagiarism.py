@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from flows.cli import main
-from storage.store import Store
 from storage.tables import read_table
 from tests.grading.integrity.copies import everything, read
+from tests.stores import Store
 
 COMPETITION = "spaceship-titanic"
 
@@ -43,13 +43,15 @@ def notebook(code: str) -> str:
     return json.dumps({"cells": [{"cell_type": "markdown", "source": "# Mine"}, *cells], "nbformat": 4})
 
 
-def run(store: Store, *arguments: str, capfd) -> tuple[int, str, str]:
+def run(store: Store, *arguments: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     capfd.readouterr()
     code = main(["plagiarism", *arguments, "--store", store.root])
     return code, *capfd.readouterr()
 
 
-def test_a_disguised_notebook_is_found_and_shown_side_by_side(kernels: Store, capfd) -> None:
+def test_a_disguised_notebook_is_found_and_shown_side_by_side(
+    kernels: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
     add_run(
         kernels, "g", "thief", {"solution.ipynb": notebook(read("kernel_gbm")), "b.py": everything(read("kernel_text"))}
     )
@@ -58,20 +60,22 @@ def test_a_disguised_notebook_is_found_and_shown_side_by_side(kernels: Store, ca
     assert "solution.ipynb ~ kernel someone/kernel_gbm" in out
     assert "b.py ~ kernel someone/kernel_text" in out
     assert out.splitlines()[-1] == "1 runs compared, 2 pairs share something, 2 to look at"
-    table = read_table(kernels, "plagiarism", ["g"]).set_index("file")
-    assert table.loc["solution.ipynb", "similarity"] > 0.95
-    assert table.loc["solution.ipynb", "url"] == "https://example.org/kernel_gbm"
-    fragment = json.loads(table.loc["solution.ipynb", "matched"])[0]
+    row = read_table(kernels, "plagiarism", ["g"]).set_index("file").to_dict("index")["solution.ipynb"]
+    assert row["similarity"] > 0.95
+    assert row["url"] == "https://example.org/kernel_gbm"
+    fragment = json.loads(row["matched"])[0]
     assert fragment["file_text"].split("\n")[0].strip() in read("kernel_gbm")
     assert fragment["other_text"].split("\n")[0].strip() in read("kernel_gbm")
 
 
-def test_honest_code_makes_no_noise(kernels: Store, capfd) -> None:
+def test_honest_code_makes_no_noise(kernels: Store, capfd: pytest.CaptureFixture[str]) -> None:
     add_run(kernels, "g", "honest", {"main.py": read("honest_gbm"), "notes.txt": read("kernel_gbm")})
     assert "0 to look at" in run(kernels, "g", capfd=capfd)[1]
 
 
-def test_another_agents_run_is_a_source_and_the_same_agents_is_not(store: Store, capfd) -> None:
+def test_another_agents_run_is_a_source_and_the_same_agents_is_not(
+    store: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
     add_run(store, "first", "author", {"main.py": read("honest_cnn")})
     add_run(store, "second", "thief", {"train.py": read("honest_cnn")})
     add_run(store, "third", "author", {"main.py": read("honest_cnn")})
@@ -83,7 +87,7 @@ def test_another_agents_run_is_a_source_and_the_same_agents_is_not(store: Store,
     assert "0 to look at" in out
 
 
-def test_an_unknown_group_is_one_line(store: Store, capfd) -> None:
+def test_an_unknown_group_is_one_line(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(store, "nobody", capfd=capfd)
     assert (code, err.count("\n")) == (1, 1)
     assert "no finished runs of group 'nobody'" in err

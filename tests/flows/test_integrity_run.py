@@ -12,9 +12,9 @@ from flows.cli import main
 from flows.full_benchmark import full_benchmark
 from sandbox.backend import RunSpec
 from sandbox.limits import Limits
-from storage.store import Store
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
+from tests.stores import Store
 
 LOOK = """#!/bin/bash
 cp "$DATA_DIR/description.md" "$INSTRUCTIONS_FILE" "$LOGS_DIR/"

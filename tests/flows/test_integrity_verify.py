@@ -11,9 +11,9 @@ import pytest
 
 from common.settings import get_settings
 from flows.cli import main
-from storage.store import Store
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
+from tests.stores import Store
 
 SCRIPT = """#!/bin/bash
 sh "$VALIDATE_SCRIPT" "$SAMPLE_SUBMISSION"
@@ -58,7 +58,9 @@ def verify(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., t
     return verify
 
 
-def test_an_untouched_run_verifies(run: Path, verify, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untouched_run_verifies(
+    run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, text = verify()
     assert (code, text.splitlines()[-1]) == (0, "1 of 1 runs verified (no key, signatures not checked)")
     monkeypatch.setenv("MLEBENCH_LEDGER_KEY", "the operator's")
@@ -90,7 +92,7 @@ FILES = ["submission.csv", "code/main.py", "logs/agent.log", "validation.jsonl",
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_changed_byte_in_any_file_is_told(run: Path, verify, name: str) -> None:
+def test_one_changed_byte_in_any_file_is_told(run: Path, verify: Callable[..., tuple[int, str]], name: str) -> None:
     path = run / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -119,7 +121,9 @@ def _edit(run: Path, **fields: object) -> None:
         (lambda run: shutil.rmtree(run), "no runs"),
     ],
 )
-def test_what_was_done_to_a_run_is_told(run: Path, verify, harm: Callable[[Path], object], says: str) -> None:
+def test_what_was_done_to_a_run_is_told(
+    run: Path, verify: Callable[..., tuple[int, str]], harm: Callable[[Path], object], says: str
+) -> None:
     harm(run)
     code, text = verify()
     assert code == 1
@@ -127,7 +131,9 @@ def test_what_was_done_to_a_run_is_told(run: Path, verify, harm: Callable[[Path]
     assert "Traceback" not in text
 
 
-def test_a_regraded_copy_is_verified_by_the_run_it_is_of(run: Path, verify, tmp_path: Path) -> None:
+def test_a_regraded_copy_is_verified_by_the_run_it_is_of(
+    run: Path, verify: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
     assert main(["regrade", "g", "--as", "again", "--store", str(tmp_path / "store")]) == 0
     record = tmp_path / "store" / "runs" / "again" / "diabetes" / "0" / "run.json"
     content = json.loads(record.read_text())
@@ -140,12 +146,12 @@ def test_a_regraded_copy_is_verified_by_the_run_it_is_of(run: Path, verify, tmp_
     assert "runs/g/diabetes/0: submission.csv: was changed" in verify("again")[1]
 
 
-def test_grading_again_breaks_no_ledger(run: Path, verify, tmp_path: Path) -> None:
+def test_grading_again_breaks_no_ledger(run: Path, verify: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     assert main(["regrade", "g", "--store", str(tmp_path / "store")]) == 0
     assert verify()[0] == 0
 
 
-def test_an_unknown_group_is_one_line(run: Path, verify) -> None:
+def test_an_unknown_group_is_one_line(run: Path, verify: Callable[..., tuple[int, str]]) -> None:
     assert verify("nobody") == (1, f"mlebench: no runs of group 'nobody' in {Store(str(run.parents[3])).root}\n")
 
 

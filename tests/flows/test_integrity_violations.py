@@ -12,11 +12,11 @@ import pytest
 from common.settings import get_settings
 from flows.cli import main
 from sandbox.serving import ServerThread, listen_tcp
-from storage.store import Store
 from storage.tables import read_table
 from tests.flows.test_integrity_plagiarism import add_run
 from tests.grading.integrity.test_questions import attentive
 from tests.sandbox.gateway.llm import KEY, OPENAI_USAGE, ScriptedLLM
+from tests.stores import Store
 
 LOG = "training\n$ find / -name 'answers*.csv' 2>/dev/null\nnothing there\n"
 CODE = "from sklearn.linear_model import Ridge\nimport requests\nRidge().fit(X, y)\n"
@@ -58,27 +58,31 @@ def configure(monkeypatch: pytest.MonkeyPatch, reader: ScriptedLLM, api: str) ->
     get_settings.cache_clear()
 
 
-def examine(store: Store, capfd, code: int = 0) -> tuple[str, str]:
+def examine(store: Store, capfd: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
     capfd.readouterr()
     assert main(["violations", "g", "--store", store.root]) == code
     return capfd.readouterr()
 
 
-def test_without_a_model_the_static_detectors_speak_and_it_is_said(store: Store, capfd) -> None:
+def test_without_a_model_the_static_detectors_speak_and_it_is_said(
+    store: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
     add_run(store, "g", "a", {"main.py": CODE}, {"agent.log": LOG})
     out, _ = examine(store, capfd)
-    assert "main.py:2: reaches for the network: imports requests [static]\n    | import requests" in out
+    assert "main.py:2: accesses the network: imports requests [static]\n    | import requests" in out
     assert "no language model asked" in out
     assert out.splitlines()[-1] == "1 runs examined, 1 to look at, 0 notices"
     assert read_table(store, "violations")["rule"].tolist() == ["network"]
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_a_model_reads_logs_and_code_through_the_gateway(store: Store, llm, capfd, monkeypatch, api: str) -> None:
+def test_a_model_reads_logs_and_code_through_the_gateway(
+    store: Store, llm: Reader, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, api: str
+) -> None:
     configure(monkeypatch, llm, api)
     add_run(store, "g", "a", {"main.py": CODE}, {"agent.log": LOG})
     out, _ = examine(store, capfd)
-    assert "logs/agent.log:2: looked for data or solutions it should not have" in out
+    assert "logs/agent.log:2: searched for data or solutions that it must not use" in out
     assert "read 2 pieces" in out
     assert len(llm.requests) == 2
     rows = read_table(store, "violations").set_index("rule")
@@ -90,7 +94,9 @@ def test_a_model_reads_logs_and_code_through_the_gateway(store: Store, llm, capf
     assert len(llm.requests) == 4
 
 
-def test_a_model_that_cannot_be_asked_is_one_line(store: Store, llm, capfd, monkeypatch) -> None:
+def test_a_model_that_cannot_be_asked_is_one_line(
+    store: Store, llm: Reader, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     add_run(store, "g", "a", {}, {"agent.log": LOG})
     llm.fail = (429, {"error": {"message": "slow down", "type": "rate_limit"}})
     _, err = examine(store, capfd, code=1)
@@ -101,7 +107,9 @@ def test_a_model_that_cannot_be_asked_is_one_line(store: Store, llm, capfd, monk
     assert "no provider serves the model 'gpt-4o'" in examine(store, capfd, code=1)[1]
 
 
-def test_the_ends_of_an_overlong_log_are_read(store: Store, capfd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ends_of_an_overlong_log_are_read(
+    store: Store, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("storage.runs.texts.LOG_BYTES", 4000)
     line = "$ wget https://example.org/answers.zip\n"
     filler = "an honest line of a log\n" * 1000
@@ -109,4 +117,4 @@ def test_the_ends_of_an_overlong_log_are_read(store: Store, capfd, monkeypatch: 
     out, _ = examine(store, capfd)
     assert "| $ wget https://example.org/answers.zip" in out
     add_run(store, "g", "a", {"main.py": CODE.replace("import requests\n", "")}, {"agent.log": line + filler})
-    assert "agent.log:1: reaches for the network: runs wget" in examine(store, capfd)[0]
+    assert "agent.log:1: accesses the network: runs wget" in examine(store, capfd)[0]

@@ -23,10 +23,10 @@ from storage.datasets.materialise import materialise
 from storage.datasets.prepared import local_copy
 from storage.notebooks import plain_code
 from storage.sources.kaggle.leaderboard import read_leaderboard
-from storage.store import Store
 from storage.tables import read_table
 from tests.kaggle_server import KaggleServer
 from tests.prepared import PreparedCompetitions
+from tests.stores import Store
 
 ID = "leaf-classification"
 
@@ -72,11 +72,13 @@ class TestLeaderboard:
         table = pd.read_parquet(store.local("tables", "leaderboards") / f"{ID}.parquet")
         assert table["score"].iloc[:1594].tolist() == [round(score, 5) for score in scores]
         assert table["score"].isna().sum() == 1
-        assert table.equals(read_leaderboard(store, ID))
+        stored = read_leaderboard(store, ID)
+        assert stored is not None
+        assert table.equals(stored)
 
     def test_a_leaderboard_that_lost_two_teams_is_the_same(self) -> None:
         facts = registry.get(ID).facts
-        points = facts.leaderboard.percentiles
+        points = facts.leaderboard.percentiles or []
         scores = np.interp(np.linspace(0, 20, 1593), range(21), points)  # the stored ones, and what lies between
         figures = compare_percentiles([float(score) for score in scores], facts)
         assert [figure.name for figure in figures[:3]] == ["0 %", "5 %", "10 %"]

@@ -13,10 +13,10 @@ import pytest
 from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
-from storage.store import Store
 from storage.tables import read_table
 from tests.kaggle_server import Fault, KaggleServer
 from tests.kaggle_server.server import RULES
+from tests.stores import Store
 
 FORBIDDEN = "dogs-vs-cats-redux-kernels-edition"
 

@@ -22,10 +22,10 @@ from storage.datasets.cluster import DaskExecutor
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
-from storage.store import Store
 from tasks.wiring.requests import RunRequest
 from tests.s3.fixtures import Bucket
 from tests.storage.datasets.dask_processes import DaskProcesses
+from tests.stores import Store
 
 
 @pytest.fixture

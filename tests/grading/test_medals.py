@@ -38,11 +38,11 @@ LOG_LOSS = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=1000, 
         (4539, 19, 226, 453),  # jigsaw-toxic-comment-classification-challenge
     ],
 )
-def test_medal_places_follow_the_number_of_teams(teams, gold, silver, bronze):
+def test_medal_places_follow_the_number_of_teams(teams: int, gold: int, silver: int, bronze: int) -> None:
     assert medal_places(teams) == MedalPlaces(gold, silver, bronze)
 
 
-def test_no_place_hangs_on_how_fractions_of_the_teams_round():
+def test_no_place_hangs_on_how_fractions_of_the_teams_round() -> None:
     for teams in range(10, 100, 10):
         assert medal_places(teams) == MedalPlaces(teams // 10, teams // 5, 2 * teams // 5)
     for teams in range(1000, 10_000, 500):
@@ -50,7 +50,7 @@ def test_no_place_hangs_on_how_fractions_of_the_teams_round():
 
 
 @pytest.mark.parametrize("teams", [0, -1])
-def test_a_leaderboard_without_teams_is_refused(teams):
+def test_a_leaderboard_without_teams_is_refused(teams: int) -> None:
     with pytest.raises(ValueError, match="at least one team"):
         medal_places(teams)
 
@@ -63,14 +63,16 @@ def test_a_leaderboard_without_teams_is_refused(teams):
         (1241, {5: 0.27044, 10: 0.29381, 15: 0.29661}, 0.29381),  # spooky-author-identification
     ],
 )
-def test_the_position_rule_agrees_with_published_thresholds(teams, percentiles, bronze):
+def test_the_position_rule_agrees_with_published_thresholds(
+    teams: int, percentiles: dict[int, float], bronze: float
+) -> None:
     place = medal_places(teams).bronze
     share = min(percentiles, key=lambda percent: abs(percent - 100 * place / teams))
     assert percentiles[share] == bronze
 
 
 @pytest.mark.parametrize("lower_is_better", [False, True])
-def test_thresholds_are_the_scores_of_the_last_medal_places(lower_is_better):
+def test_thresholds_are_the_scores_of_the_last_medal_places(lower_is_better: bool) -> None:
     ranks = range(1, 201)  # place 1 ... 200; among 200 teams gold is place 10, silver 40, bronze 80
     scores = [float(rank if lower_is_better else -rank) for rank in ranks]
     sign = 1 if lower_is_better else -1
@@ -85,11 +87,11 @@ def test_thresholds_are_the_scores_of_the_last_medal_places(lower_is_better):
     )
 
 
-def test_a_leaderboard_of_trained_models_stays_marked_as_such():
+def test_a_leaderboard_of_trained_models_stays_marked_as_such() -> None:
     assert not thresholds_from_leaderboard([1.0, 2.0], lower_is_better=False, human=False).human
 
 
-def test_a_leaderboard_score_without_a_rank_is_refused():
+def test_a_leaderboard_score_without_a_rank_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         thresholds_from_leaderboard([0.1, math.nan], lower_is_better=False)
     with pytest.raises(ValueError, match="at least one team"):
@@ -116,11 +118,13 @@ def test_a_leaderboard_score_without_a_rank_is_refused():
         (None, ACCURACY, None),
     ],
 )
-def test_a_score_earns_the_best_medal_whose_threshold_it_reaches(score, thresholds, medal):
+def test_a_score_earns_the_best_medal_whose_threshold_it_reaches(
+    score: float | None, thresholds: Thresholds, medal: str | None
+) -> None:
     assert medal_for(score, thresholds) == medal
 
 
-def test_where_all_thresholds_coincide_a_tie_earns_gold():
+def test_where_all_thresholds_coincide_a_tie_earns_gold() -> None:
     cactus = Thresholds(gold=1.0, silver=1.0, bronze=1.0, median=0.9991, teams=1221, lower_is_better=False)
     assert medal_for(1.0, cactus) == "gold"
     assert medal_for(0.99999, cactus) is None
@@ -138,7 +142,7 @@ def test_where_all_thresholds_coincide_a_tie_earns_gold():
         (None, LOG_LOSS, False),
     ],
 )
-def test_above_median_is_strict(score, thresholds, expected):
+def test_above_median_is_strict(score: float | None, thresholds: Thresholds, expected: bool) -> None:
     assert above_median(score, thresholds) is expected
 
 
@@ -164,12 +168,14 @@ CACTUS += [0.9982, 0.9969, 0.9946, 0.9911, 0.9855, 0.9741, 0.9634, 0.9173, 0.509
         (0.1, CACTUS, 0),
     ],
 )
-def test_human_percentile_is_the_share_of_teams_beaten(score, percentiles, beaten):
+def test_human_percentile_is_the_share_of_teams_beaten(
+    score: float, percentiles: list[float] | None, beaten: float
+) -> None:
     assert human_percentile(score, percentiles) == pytest.approx(beaten)
 
 
 @pytest.mark.parametrize("percentiles", [LEAF, CACTUS])
-def test_human_percentile_never_falls_when_the_score_improves(percentiles):
+def test_human_percentile_never_falls_when_the_score_improves(percentiles: list[float]) -> None:
     worst, best = percentiles[-1], percentiles[0]
     ascending = [worst + (best - worst) * step / 500 for step in range(-20, 521)]
     shares = [human_percentile(score, percentiles) for score in ascending]
@@ -180,5 +186,5 @@ def test_human_percentile_never_falls_when_the_score_improves(percentiles):
 @pytest.mark.parametrize(
     ("score", "percentiles"), [(None, LEAF), (math.nan, LEAF), (0.5, None), (0.5, []), (0.5, [1.0] * 21)]
 )
-def test_human_percentile_is_nan_where_it_cannot_be_known(score, percentiles):
+def test_human_percentile_is_nan_where_it_cannot_be_known(score: float | None, percentiles: list[float] | None) -> None:
     assert math.isnan(human_percentile(score, percentiles))

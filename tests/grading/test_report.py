@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -47,7 +48,9 @@ SUMMARY_FIELDS = [
 ]
 
 
-def report(score, exists=True, competition="aptos2019-blindness-detection"):
+def report(
+    score: float | None, exists: bool = True, competition: str = "aptos2019-blindness-detection"
+) -> CompetitionReport:
     return competition_report(
         competition,
         score,
@@ -58,16 +61,16 @@ def report(score, exists=True, competition="aptos2019-blindness-detection"):
     )
 
 
-def strict_json(text):
+def strict_json(text: str) -> Any:
     """Parse JSON as the standard has it: NaN and Infinity are errors."""
     return json.loads(text, parse_constant=lambda token: pytest.fail(f"{token} is not JSON"))
 
 
-def test_a_competition_report_has_the_published_fields_in_order():
+def test_a_competition_report_has_the_published_fields_in_order() -> None:
     assert list(strict_json(report(0.92).to_json())) == COMPETITION_FIELDS
 
 
-def test_thresholds_of_another_leaderboard_are_said_to_be():
+def test_thresholds_of_another_leaderboard_are_said_to_be() -> None:
     fetched = replace(THRESHOLDS, leaderboard="refreshed 2026-01-02")
     found = competition_report("x", 0.92, fetched, submission_path="s.csv", submission_exists=True)
     assert list(strict_json(found.to_json())) == [*COMPETITION_FIELDS, "leaderboard"]
@@ -75,13 +78,13 @@ def test_thresholds_of_another_leaderboard_are_said_to_be():
     assert report(0.92).leaderboard == "stored"
 
 
-def test_a_summary_has_the_published_fields_in_order():
+def test_a_summary_has_the_published_fields_in_order() -> None:
     parsed = strict_json(summarise([report(0.92)]).to_json())
     assert list(parsed) == SUMMARY_FIELDS
     assert list(parsed["competition_reports"][0]) == COMPETITION_FIELDS
 
 
-def test_a_silver_medal_in_full():
+def test_a_silver_medal_in_full() -> None:
     assert strict_json(report(0.9234567).to_json()) == {
         "competition_id": "aptos2019-blindness-detection",
         "score": 0.92346,
@@ -102,15 +105,15 @@ def test_a_silver_medal_in_full():
     }
 
 
-def test_medals_are_decided_on_the_score_that_is_shown():
+def test_medals_are_decided_on_the_score_that_is_shown() -> None:
     gold = report(0.930506)  # rounds to 0.93051, which passes the threshold of 0.930508
     assert gold.score == 0.93051
     assert (gold.gold_medal, gold.silver_medal) == (True, False)
 
 
-def test_a_score_of_nan_is_a_valid_submission_without_medal_and_null_in_json():
+def test_a_score_of_nan_is_a_valid_submission_without_medal_and_null_in_json() -> None:
     undefined = report(math.nan)
-    assert math.isnan(undefined.score)
+    assert math.isnan(undefined.score or 0)
     assert undefined.valid_submission
     assert not any([undefined.any_medal, undefined.above_median])
     assert strict_json(undefined.to_json())["score"] is None
@@ -118,24 +121,24 @@ def test_a_score_of_nan_is_a_valid_submission_without_medal_and_null_in_json():
 
 
 @pytest.mark.parametrize("score", [math.inf, -math.inf])
-def test_an_infinite_score_still_makes_valid_json(score):
+def test_an_infinite_score_still_makes_valid_json(score: float) -> None:
     assert strict_json(report(score).to_json())["score"] is None
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_without_a_score_a_submission_is_not_valid(exists):
+def test_without_a_score_a_submission_is_not_valid(exists: bool) -> None:
     rejected = report(None, exists=exists)
     assert rejected.score is None
     assert rejected.submission_exists is exists
     assert not any([rejected.valid_submission, rejected.any_medal, rejected.above_median])
 
 
-def test_a_score_without_a_submission_is_a_mistake_of_the_caller():
+def test_a_score_without_a_submission_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="does not exist"):
         report(0.5, exists=False)
 
 
-def test_the_summary_counts():
+def test_the_summary_counts() -> None:
     reports = [
         report(0.95),
         report(0.95),
@@ -160,27 +163,27 @@ def test_the_summary_counts():
     assert summary.competition_reports == reports
 
 
-def test_the_summary_of_nothing_is_all_zeros():
+def test_the_summary_of_nothing_is_all_zeros() -> None:
     assert summarise([]).total_runs == 0
 
 
-def test_reports_are_read_back_as_written():
+def test_reports_are_read_back_as_written() -> None:
     written = summarise([report(0.92), report(None)])
     assert GradingReport.model_validate_json(written.to_json()) == written
 
 
-def test_a_published_report_with_nan_and_a_naive_time_is_read():
+def test_a_published_report_with_nan_and_a_naive_time_is_read() -> None:
     published = report(0.92).to_json().replace("0.92,", "NaN,").replace("+00:00", "")
-    assert math.isnan(CompetitionReport.model_validate_json(published).score)
+    assert math.isnan(CompetitionReport.model_validate_json(published).score or 0)
 
 
-def test_created_at_defaults_to_now_in_utc():
+def test_created_at_defaults_to_now_in_utc() -> None:
     made = competition_report("x", None, THRESHOLDS, submission_path="", submission_exists=False).created_at
     assert made.tzinfo == UTC
     assert abs((datetime.now(UTC) - made).total_seconds()) < 60
 
 
-def test_a_graded_submission_gives_a_row_of_the_table_of_grades():
+def test_a_graded_submission_gives_a_row_of_the_table_of_grades() -> None:
     graded = GradedSubmission(
         report=report(0.92),
         outcome="valid",

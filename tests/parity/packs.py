@@ -22,7 +22,7 @@ def members(path: Path) -> dict[str, str] | None:
             return {name: md5(archive.read(name)) for name in archive.namelist() if not name.endswith("/")}
     if path.name.endswith((".tar", ".tar.gz", ".tgz")):
         with tarfile.open(path, "r:*") as archive:
-            return {m.name: md5(archive.extractfile(m).read()) for m in archive.getmembers() if m.isfile()}
+            return {m.name: md5(file.read()) for m in archive.getmembers() if (file := archive.extractfile(m))}
     if path.name.endswith(".7z"):
         import py7zr
 

@@ -128,7 +128,8 @@ def watch(backend: ProcessBackend) -> Callable[[RunHandle, str], tuple[threading
     """Wait for a run in another thread, and here until it prints a certain line."""
 
     def watch(handle: RunHandle, line: str) -> tuple[threading.Thread, list[RunResult | Exception]]:
-        seen, results = threading.Event(), []
+        seen = threading.Event()
+        results: list[RunResult | Exception] = []
 
         def wait() -> None:
             try:

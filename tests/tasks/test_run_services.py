@@ -20,7 +20,6 @@ from sandbox.isolation import PROCESSES, Isolation
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
-from storage.store import Store
 from storage.tables import read_table
 from tasks.agent_run import run_agent
 from tasks.aggregate import write_tables
@@ -28,6 +27,7 @@ from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
+from tests.stores import Store
 from tests.waiting import until
 
 __all__ = ["base_image"]
@@ -109,7 +109,9 @@ def attempt(
     get_settings.cache_clear()
 
 
-def test_an_agent_validates_asks_and_submits(attempt, store: Store, llm: ScriptedLLM, tmp_path: Path) -> None:
+def test_an_agent_validates_asks_and_submits(
+    attempt: Callable[..., dict[str, Any]], store: Store, llm: ScriptedLLM, tmp_path: Path
+) -> None:
     record = attempt(AGENT)
     assert record["status"] == "completed"
     assert record["submission_exists"]
@@ -194,7 +196,7 @@ def isolation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Isolat
     "isolation", ["process", pytest.param("docker", marks=pytest.mark.service("docker"))], indirect=True
 )
 def test_services_are_back_when_a_killed_orchestrator_is(
-    attempt, store: Store, tmp_path: Path, isolation: Isolation
+    attempt: Callable[..., dict[str, Any]], store: Store, tmp_path: Path, isolation: Isolation
 ) -> None:
     """The agent goes on meanwhile, finds both services where they were, and what it used before counts."""
     (tmp_path / "agents" / "asking" / "start.sh").write_text(PATIENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=list(ARRAYS))
-def test_equals_numpy_save(tmp_path, array):
+def test_equals_numpy_save(tmp_path: Path, array: np.ndarray) -> None:
     np.save(tmp_path / "a.npy", array)
     download = Download.open(str(tmp_path))
     rows = np.random.default_rng(1).permutation(len(array))[: len(array) * 9 // 10]
@@ -30,7 +31,7 @@ def test_equals_numpy_save(tmp_path, array):
     assert b"".join(arrays.array_content(arrays.read_array(download, "a.npy"), rows).pieces()) == expected.getvalue()
 
 
-def test_length_of_a_newer_format(tmp_path):
+def test_length_of_a_newer_format(tmp_path: Path) -> None:
     with (tmp_path / "a.npy").open("wb") as file:
         np.lib.format.write_array(file, np.zeros((5, 2)), version=(2, 0))
     assert arrays.array_length(Download.open(str(tmp_path)), "a.npy") == 5

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +22,12 @@ NASTY = [
 ]  # fmt: skip
 
 
+TableOf = Callable[..., tuple[BigTable, pd.DataFrame]]
+
+
 @pytest.fixture
-def table_of(tmp_path):
-    def build(text: str, keep: tuple[str, ...] = (), **options) -> tuple[BigTable, pd.DataFrame]:
+def table_of(tmp_path: Path) -> TableOf:
+    def build(text: str, keep: tuple[str, ...] = (), **options: Any) -> tuple[BigTable, pd.DataFrame]:
         (tmp_path / "table.csv").write_text(text, "utf-8", newline="")
         whole = pd.read_csv(io.StringIO(text, newline=""), **{"float_precision": "round_trip", **options})
         return BigTable(Download.open(str(tmp_path)), "table.csv", keep=keep, **options), whole
@@ -43,7 +48,9 @@ def same(table: BigTable, whole: pd.DataFrame, rows: np.ndarray) -> None:
 @pytest.mark.filterwarnings("ignore:Columns")
 @pytest.mark.parametrize("window", [64, 1 << 20])
 @pytest.mark.parametrize("seed", range(4))
-def test_equals_pandas_on_nasty_cells(table_of, monkeypatch, window, seed):
+def test_equals_pandas_on_nasty_cells(
+    table_of: TableOf, monkeypatch: pytest.MonkeyPatch, window: int, seed: int
+) -> None:
     monkeypatch.setattr(bigtable, "WINDOW", window)
     rng = np.random.default_rng(seed)
     columns = [rng.choice(rng.choice(NASTY, rng.integers(1, len(NASTY)), replace=False), 500) for _ in range(5)]
@@ -57,7 +64,7 @@ def test_equals_pandas_on_nasty_cells(table_of, monkeypatch, window, seed):
     [("7", "2.50"), ("7", "x"), ("1.50", "x"), ("True", "3"), ("True", "x"), ("7", ""), ("", "x"), ("", "True"),
      ("7", "18446744073709551615"), ("9007199254740993", "0.5"), ("1.50", "True"), ("5", "99999999999999999999")],
 )  # fmt: skip
-def test_types_are_those_of_the_whole_file(table_of, early, late):
+def test_types_are_those_of_the_whole_file(table_of: TableOf, early: str, late: str) -> None:
     # pandas infers types in blocks of 2^18 rows of three columns: "1.50" stays text only beside text in its block.
     before, after = f"0,{early},\n", f"0,{late},\n"
     text = "id,value,empty\n" + before * 262_144 + after + before * 10 + "1,,\n"
@@ -66,30 +73,30 @@ def test_types_are_those_of_the_whole_file(table_of, early, late):
     same(table, whole, np.arange(262_140, len(whole)))
 
 
-def test_kept_columns_have_the_types_of_the_whole_file(table_of):
+def test_kept_columns_have_the_types_of_the_whole_file(table_of: TableOf) -> None:
     table, whole = table_of("id,value\n" + "1,2\n" * 300_000 + "1,\n", keep=("value",))
     pd.testing.assert_frame_equal(table.kept, whole[["value"]])
 
 
-def test_options_reach_the_parser(table_of):
+def test_options_reach_the_parser(table_of: TableOf) -> None:
     same(*table_of("Id,Tags\n007,null\n008,\n", dtype={"Id": str, "Tags": str}), np.array([1, 0]))
     same(*table_of("Id,Tags\n007,null\n008,x\n", keep_default_na=False), np.array([1, 0]))
 
 
-def test_one_column_with_gaps(table_of):
+def test_one_column_with_gaps(table_of: TableOf) -> None:
     same(*table_of('a\nx\n""\ny\n'), np.array([1, 2, 0]))
 
 
-def test_empty_table_and_empty_selection(table_of):
+def test_empty_table_and_empty_selection(table_of: TableOf) -> None:
     same(*table_of("a,b\n"), np.array([], dtype=np.int64))
     same(*table_of("a,b\n1,2\n"), np.array([], dtype=np.int64))
 
 
-def test_repeated_rows(table_of):
+def test_repeated_rows(table_of: TableOf) -> None:
     same(*table_of("a,b\n1,2\n3,4\n"), np.array([1, 1, 0, 1]))
 
 
-def test_scratch_leaves_nothing_behind(table_of, tmp_path, monkeypatch):
+def test_scratch_leaves_nothing_behind(table_of: TableOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     table, _ = table_of("a,b\n1,2\n")
     assert written(table, table.rows) == "a,b\n1,2\n"

@@ -19,14 +19,14 @@ def document(*counts: int) -> dict:
     }
 
 
-def test_pairs_are_grouped_in_order_of_first_appearance():
+def test_pairs_are_grouped_in_order_of_first_appearance() -> None:
     groups = coco.pairs_by_category(document(1, 3))
 
     assert [[pair.image["id"] for pair in group] for group in groups] == [[0], [1, 2, 3]]
     assert [group[0].category for group in groups] == [10, 11]
 
 
-def test_lists_that_are_not_parallel_are_reported():
+def test_lists_that_are_not_parallel_are_reported() -> None:
     shifted, cut = document(2, 2), document(2, 2)
     shifted["images"].reverse()
     cut["images"].pop()
@@ -37,7 +37,7 @@ def test_lists_that_are_not_parallel_are_reported():
         coco.pairs_by_category(cut)
 
 
-def test_each_category_gives_its_share_or_its_last_image_or_nothing():
+def test_each_category_gives_its_share_or_its_last_image_or_nothing() -> None:
     groups = coco.pairs_by_category(document(1, 4, 11))
 
     train, test = coco.hold_out_by_category(groups, 0.2)
@@ -49,7 +49,7 @@ def test_each_category_gives_its_share_or_its_last_image_or_nothing():
     assert test == expected
 
 
-def test_without_a_rule_for_few_images_every_category_is_drawn_alike():
+def test_without_a_rule_for_few_images_every_category_is_drawn_alike() -> None:
     groups = coco.pairs_by_category(document(3))
 
     train, test = coco.hold_out_by_category(groups, 0.2, few=0)
@@ -57,7 +57,7 @@ def test_without_a_rule_for_few_images_every_category_is_drawn_alike():
     assert [train, test] == train_test_split(groups[0], test_size=0.2, random_state=0)
 
 
-def test_parts_of_a_document_share_its_other_keys():
+def test_parts_of_a_document_share_its_other_keys() -> None:
     whole = document(2, 1)
     (first, _), _ = coco.pairs_by_category(whole)
 
@@ -71,7 +71,7 @@ def test_parts_of_a_document_share_its_other_keys():
     }
 
 
-def test_unexpected_keys_are_reported():
+def test_unexpected_keys_are_reported() -> None:
     coco.require_keys({"a": 1, "b": 2}, "b", "a")
     with pytest.raises(DownloadError, match="must hold a, not a, b"):
         coco.require_keys({"a": 1, "b": 2}, "a")

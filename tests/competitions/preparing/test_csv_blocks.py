@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from competitions.preparing.tables import csv_blocks
 from competitions.preparing.tables.csv_blocks import Plan, Unusual, cut, parse
 
-ROUND_TRIP = {"float_precision": "round_trip"}
+ROUND_TRIP: dict[str, Any] = {"float_precision": "round_trip"}
 
 
 def blocks_of(text: str, rows: int = 2) -> list[bytes]:

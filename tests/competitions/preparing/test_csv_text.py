@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +17,7 @@ from competitions.preparing.tables import csv_text
 WORDS = ["", "plain", "a,b", 'say "x"', "two\nlines", "tab\there", "naïve", "\u2028", "  ", None, np.nan, pd.NA]
 
 
-def equal(frame: pd.DataFrame, **options) -> bool:
+def equal(frame: pd.DataFrame, **options: Any) -> bool:
     options = {"index": False, **options}
     joined = b"".join(csv_text.pieces([frame], options))
     return joined == frame.to_csv(**options).encode("utf-8", "surrogatepass")
@@ -56,7 +59,7 @@ def test_any_text(values: list) -> None:
         [True, False, True],
         pd.array([1, None, 3], dtype="Int64"),
         pd.Categorical(["x", None, "y,z"]),
-        pd.to_datetime(["2020-01-01 00:00", None, "2020-01-02 03:00"]),
+        pd.to_datetime(pd.Series(["2020-01-01 00:00", None, "2020-01-02 03:00"])).array,
         [1, "one", None],
         [b"bytes", "text", None],
         [["a", "list"], {"a": "dict"}, ()],
@@ -68,7 +71,7 @@ def test_any_text(values: list) -> None:
         [None, np.nan, None],
     ],
 )
-def test_every_type_of_column(column) -> None:
+def test_every_type_of_column(column: Any) -> None:
     assert equal(pd.DataFrame({"a": column, "b": [1, 2, 3]}))
     assert equal(pd.DataFrame({"a": column}))
 
@@ -95,7 +98,7 @@ def test_slices_end_where_pandas_ends_its_own() -> None:
 def test_few_pieces_are_in_memory_at_one_time() -> None:
     made = 0
 
-    def frames():
+    def frames() -> Iterator[pd.DataFrame]:
         nonlocal made
         for _ in range(100):
             made += 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +31,7 @@ def column(*cells: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO("id,c\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))))
 
 
-def rejects(function, *args, hint: str, **options):
+def rejects(function: Callable[..., object], *args: Any, hint: str, **options: Any) -> None:
     with pytest.raises(InvalidSubmission, match=hint) as caught:
         function(*args, **options)
     assert "\n" not in str(caught.value)
@@ -39,51 +41,51 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("cells", "values"), [(("1", "2"), [1, 2]), (("True", "False"), [1, 0]), (("-.5", "1e3"), [-0.5, 1000])]
     )
-    def test_are_float64(self, cells, values):
+    def test_are_float64(self, cells: tuple[str, str], values: list[Any]) -> None:
         got = numbers(column(*cells), "c")
         assert got.dtype == np.float64
         assert got.tolist() == values
 
-    def test_several_columns_make_a_matrix(self):
+    def test_several_columns_make_a_matrix(self) -> None:
         assert numbers(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), ["b", "a"]).tolist() == [[3, 1], [4, 2]]
 
-    def test_text_is_rejected(self):
+    def test_text_is_rejected(self) -> None:
         rejects(numbers, column("1", "maybe"), "c", hint="must hold numbers; it has 1 other cell: 'maybe'")
 
-    def test_empty_cells(self):
+    def test_empty_cells(self) -> None:
         rejects(numbers, column("1", "", ""), "c", hint="`c` has 2 empty cells; every row needs a number")
         rejects(numbers, column("True", ""), "c", hint="1 empty cell;")
         assert np.isnan(numbers(column("1", ""), "c", missing=True)[1])
 
-    def test_infinity(self):
+    def test_infinity(self) -> None:
         rejects(numbers, column("1", "inf"), "c", hint="1 infinite number")
         assert numbers(column("1", "-inf"), "c", infinite=True)[1] == -np.inf
 
-    def test_limits_are_included(self):
+    def test_limits_are_included(self) -> None:
         assert numbers(column("0", "1"), "c", low=0, high=1).tolist() == [0, 1]
         rejects(numbers, column("0", "1.5"), "c", low=0, high=1, hint=r"1 cell outside \[0, 1\], such as 1.5")
         rejects(numbers, column("0", "-3"), "c", low=0, hint="1 cell below 0, such as -3")
 
-    def test_integers_beyond_64_bits(self):
+    def test_integers_beyond_64_bits(self) -> None:
         assert numbers(column("1", "9" * 30), "c")[1] == pytest.approx(1e30)
 
 
 class TestProbabilities:
-    def test_range(self):
+    def test_range(self) -> None:
         assert probabilities(column("True", "False"), "c").tolist() == [1, 0]
         for cell in ("inf", "1.0000001", "-1e-9", "", "text"):
             rejects(probabilities, column("0.5", cell), "c", hint="`c`")
 
     @pytest.mark.parametrize("off", [0, 1.05e-5, -1.05e-5])
-    def test_rows_sum_to_one_within_tolerance(self, off):
+    def test_rows_sum_to_one_within_tolerance(self, off: float) -> None:
         frame = pd.DataFrame({"a": [0.25, 0.5], "b": [0.75, 0.5 + off]})
         assert probability_rows(frame, ["a", "b"]).shape == (2, 2)
 
-    def test_other_sums_are_rejected(self):
+    def test_other_sums_are_rejected(self) -> None:
         frame = pd.DataFrame({"a": [0.25, 0.5], "b": [0.75, 0.5 + 1.2e-5]})
         rejects(probability_rows, frame, ["a", "b"], hint="found 1 row with another sum, such as 1.000012")
 
-    def test_rounded_sums(self):
+    def test_rounded_sums(self) -> None:
         require_row_sums(np.array([[0.5, 0.5 + 4e-7]]), decimals=6)
         rejects(require_row_sums, np.array([[0.5, 0.5 + 6e-7]]), decimals=6, hint="sum to 1")
         require_row_sums(np.array([[1.0, np.nan]]), decimals=5)
@@ -93,11 +95,11 @@ class TestWholeNumbers:
     @pytest.mark.parametrize(
         ("cells", "values"), [(("1", "-2"), [1, -2]), (("1.0", "3.0"), [1, 3]), (("True", "False"), [1, 0])]
     )
-    def test_pass(self, cells, values):
+    def test_pass(self, cells: tuple[str, str], values: list[int]) -> None:
         assert whole_numbers(column(*cells), "c").tolist() == values
 
     @pytest.mark.parametrize("cell", ["0.5", "", "inf", "text", "1e300", "-9.3e18", "99999999999999999999"])
-    def test_rejected(self, cell):
+    def test_rejected(self, cell: str) -> None:
         rejects(whole_numbers, column("1", cell), "c", hint="`c`")
 
 
@@ -110,14 +112,14 @@ class TestIntegers:
             (("True", "False"), [1, 0]),
         ],
     )
-    def test_are_cut_towards_zero(self, cells, values):
+    def test_are_cut_towards_zero(self, cells: tuple[str, str], values: list[int]) -> None:
         assert integers(column(*cells), "c").tolist() == values
 
-    def test_text_goes_through_int(self):
+    def test_text_goes_through_int(self) -> None:
         assert integers(pd.DataFrame({"c": [" 7 ", "+1", "1_0", "007"]}), "c").tolist() == [7, 1, 10, 7]
 
     @pytest.mark.parametrize("cell", ["", "inf", "oak", "12 7", "1e300", "-9" + 18 * "9", "9" * 30, str(2**63)])
-    def test_rejected(self, cell):
+    def test_rejected(self, cell: str) -> None:
         rejects(integers, column("1", cell), "c", hint="`c`")
 
 
@@ -127,7 +129,7 @@ class TestLabels:
     MANY, TWO = [0, 1, 2], [True, False, True]
 
     @pytest.mark.parametrize("cells", [("0", "1", "9"), ("0.0", "1.0", "2.0"), ("True", "False", "True")])
-    def test_numbers_pass_by_value(self, cells):
+    def test_numbers_pass_by_value(self, cells: tuple[str, str, str]) -> None:
         for truth in (self.MANY, self.TWO):
             assert (
                 labels(column(*cells), "c", truth).tolist()
@@ -135,20 +137,20 @@ class TestLabels:
             )
 
     @pytest.mark.parametrize("cell", ["0.5", "", "inf", "NA"])
-    def test_fractions_gaps_and_infinities_are_rejected(self, cell):
+    def test_fractions_gaps_and_infinities_are_rejected(self, cell: str) -> None:
         for other in ("1", "a"):
             if other == "a" and cell in ("0.5", "inf"):
                 continue  # these are text, then
             rejects(labels, column(other, "0", cell), "c", self.MANY, hint="`c`")
 
-    def test_text_beside_numbers_passes_unless_both_have_two_values(self):
+    def test_text_beside_numbers_passes_unless_both_have_two_values(self) -> None:
         assert labels(column("1", "0", "x"), "c", self.MANY).tolist() == ["1", "0", "x"]
         assert labels(column("x", "y", "x"), "c", self.MANY).tolist() == ["x", "y", "x"]
         assert labels(column("x", "y", "z"), "c", self.TWO).tolist() == ["x", "y", "z"]
         rejects(labels, column("x", "y", "x"), "c", self.TWO, hint="true or false")
         rejects(labels, column("1", "0", "x"), "c", self.MANY, strict=True, hint="whole numbers")
 
-    def test_text_truth(self):
+    def test_text_truth(self) -> None:
         truth = np.array(["a", "b", "c"], dtype=object)
         assert labels(column("a", "z", "a"), "c", truth).tolist() == ["a", "z", "a"]
         assert labels(column("1", "2", "2"), "c", truth).tolist() == [1, 2, 2]
@@ -157,18 +159,18 @@ class TestLabels:
 
 
 class TestTexts:
-    def test_missing(self):
+    def test_missing(self) -> None:
         assert texts(column("a", "", "7.0"), "c", missing="") == ["a", "", "7.0"]
         rejects(texts, column("a", "", "NA"), "c", hint="2 empty cells")
 
-    def test_numeric_columns_are_rejected(self):
+    def test_numeric_columns_are_rejected(self) -> None:
         for cells in (("1", "2"), ("1.5", ""), ("True", "False"), ("True", "")):
             rejects(texts, column(*cells), "c", missing="", hint="must hold text")
 
-    def test_an_empty_column_is_empty_text(self):
+    def test_an_empty_column_is_empty_text(self) -> None:
         assert texts(column("", ""), "c", missing="") == ["", ""]
 
-    def test_as_text_spells_as_pandas(self):
+    def test_as_text_spells_as_pandas(self) -> None:
         for cells in (
             ("1", "2"),
             ("1", ""),
@@ -183,7 +185,7 @@ class TestTexts:
 
 
 class TestChoices:
-    def test_every_cell_is_one_of_the_classes(self):
+    def test_every_cell_is_one_of_the_classes(self) -> None:
         assert choices(column("b", "a", "b"), "c", ("a", "b")) == ["b", "a", "b"]
         rejects(choices, column("a", "B"), "c", ("a", "b"), hint="'B', which is none of the 2 classes")
         rejects(choices, column("a", ""), "c", ("a", "b"), hint="1 empty cell")
@@ -191,11 +193,11 @@ class TestChoices:
 
 
 class TestRleMasks:
-    def test_decodes_each_row_with_its_size(self):
+    def test_decodes_each_row_with_its_size(self) -> None:
         masks = rle_masks(column("1 3", "", "2 9"), "c", [9, 9, 4], missing="")
         assert [mask.area for mask in masks] == [3, 0, 3]
 
-    def test_says_which_row_is_wrong(self):
+    def test_says_which_row_is_wrong(self) -> None:
         rejects(rle_masks, column("1 3", "1 3 2 2"), "c", 9, hint="`c` of id '1': runs overlap")
         rejects(rle_masks, column("1", "2"), "c", 9, hint="must hold text")
         rejects(rle_masks, column("1 3", ""), "c", 9, hint="empty cell")

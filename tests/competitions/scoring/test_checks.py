@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,11 +22,11 @@ from grading import InvalidSubmission
 ANSWERS = pd.DataFrame({"id": [3, 1, 2], "y": [30, 10, 20]})
 
 
-def frame(ids, **columns):
+def frame(ids: Any, **columns: Any) -> pd.DataFrame:
     return pd.DataFrame({"id": ids, "p": np.arange(len(ids)), **columns})
 
 
-def test_columns():
+def test_columns() -> None:
     require_columns(frame([1], extra=1), "p", "id")
     with pytest.raises(InvalidSubmission, match="lacks column `y`; it has columns `id`, `p`"):
         require_columns(frame([1]), "id", "y")
@@ -32,7 +34,7 @@ def test_columns():
         require_columns(pd.DataFrame(), "id")
 
 
-def test_exact_columns():
+def test_exact_columns() -> None:
     require_exact_columns(frame([1]), ["p", "id"])
     require_exact_columns(frame([1]), ["id", "p"], ordered=True)
     with pytest.raises(InvalidSubmission, match="must not have column `extra`"):
@@ -43,21 +45,21 @@ def test_exact_columns():
         require_exact_columns(frame([1]), ["id", "p", "q"])
 
 
-def test_a_hostile_header_still_gives_one_short_line():
+def test_a_hostile_header_still_gives_one_short_line() -> None:
     with pytest.raises(InvalidSubmission) as caught:
         require_columns(pd.DataFrame(columns=["a\nb" * 500] * 50), "id")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 600
 
 
-def test_rows():
+def test_rows() -> None:
     require_rows(frame([1, 2]), 2)
     with pytest.raises(InvalidSubmission, match="has 2 rows; 3 are expected"):
         require_rows(frame([1, 2]), 3)
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], [3, 1, 2], [2.0, 1.0, 3.0]])
-def test_align_sorts_both_by_id(ids):
+def test_align_sorts_both_by_id(ids: list[Any]) -> None:
     submission, answers = align(frame(ids), ANSWERS, "id", ["p"])
     assert answers["y"].tolist() == [10, 20, 30]
     assert submission["id"].tolist() == [1, 2, 3]
@@ -77,43 +79,43 @@ def test_align_sorts_both_by_id(ids):
         ([1, "2", 3], "mixes text and numbers"),
     ],
 )
-def test_align_rejects_other_ids(ids, hint):
+def test_align_rejects_other_ids(ids: list[Any], hint: str) -> None:
     with pytest.raises(InvalidSubmission, match=hint):
         align(frame(ids), ANSWERS, "id")
 
 
-def test_align_compares_nan_with_nothing():
+def test_align_compares_nan_with_nothing() -> None:
     both = pd.DataFrame({"id": ["a", np.nan]})
     with pytest.raises(InvalidSubmission):
         align(both, both, "id")
 
 
-def test_align_allows_ids_that_the_answers_repeat():
+def test_align_allows_ids_that_the_answers_repeat() -> None:
     both = pd.DataFrame({"id": ["b", "a", "a"]})
     assert align(both, both, "id")[0]["id"].tolist() == ["a", "a", "b"]
 
 
-def test_align_leaves_its_arguments_alone():
+def test_align_leaves_its_arguments_alone() -> None:
     submission, answers = frame([2, 3, 1]), ANSWERS.copy()
     align(submission, answers, "id")
     pd.testing.assert_frame_equal(answers, ANSWERS)
     assert submission["id"].tolist() == [2, 3, 1]
 
 
-def test_align_repeated_counts_each_repetition():
+def test_align_repeated_counts_each_repetition() -> None:
     submission, answers = align_repeated(frame([2, 1, 3, 2.0]), ANSWERS, "id", ["p"])
     assert answers["y"].tolist() == [30, 10, 20, 20]
     assert submission["p"].tolist() == [2, 1, 0, 3]
 
 
-def test_same_ids_ignores_repetitions():
+def test_same_ids_ignores_repetitions() -> None:
     require_same_ids(frame([1, 2, 3, 3.0]), ANSWERS, "id")
     for ids in ([1, 2], [1, 2, 3, 4], ["1", "2", "3"], [1, 2, 3, np.nan]):
         with pytest.raises(InvalidSubmission, match="ids in `id`"):
             require_same_ids(frame(ids), ANSWERS, "id")
 
 
-def test_sort_by_numbers_rows_anew():
+def test_sort_by_numbers_rows_anew() -> None:
     assert sort_by(frame([3, 1, 2]), "id")["p"].tolist() == [1, 2, 0]
     with pytest.raises(InvalidSubmission, match="lacks column"):
         sort_by(pd.DataFrame(), "id")

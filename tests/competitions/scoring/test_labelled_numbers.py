@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +17,7 @@ def column(*cells: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO("id,c\n" + "".join(f'{i},"{cell}"\n' for i, cell in enumerate(cells))))
 
 
-def rejected(*cells: str, **options: object) -> str:
+def rejected(*cells: str, **options: Any) -> str:
     with pytest.raises(InvalidSubmission) as caught:
         labelled_numbers(column(*cells), "c", 2, **options)
     assert "\n" not in str(caught.value)

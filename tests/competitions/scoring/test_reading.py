@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,31 +13,31 @@ from competitions.scoring.reading import read_answers, read_submission
 from grading import InvalidSubmission
 
 
-def write(tmp_path, content: bytes):
+def write(tmp_path: Path, content: bytes) -> Path:
     path = tmp_path / "submission.csv"
     path.write_bytes(content)
     return path
 
 
-def test_reads_numbers_exactly(tmp_path):
+def test_reads_numbers_exactly(tmp_path: Path) -> None:
     frame = read_submission(write(tmp_path, b"id,p\na,0.30000000000000004\nb,\n"))
     assert frame["p"][0] == 0.1 + 0.2
     assert frame["p"].isna().tolist() == [False, True]
 
 
-def test_options_reach_pandas(tmp_path):
+def test_options_reach_pandas(tmp_path: Path) -> None:
     path = write(tmp_path, b"id,p\n007,NA\n")
     assert read_submission(path, dtype=str, keep_default_na=False).iloc[0].tolist() == ["007", "NA"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n"])
-def test_a_file_without_content_has_no_columns(tmp_path, content):
+def test_a_file_without_content_has_no_columns(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path, content)
     for frame in (read_submission(path), read_answers(path)):
         assert frame.shape == (0, 0)
 
 
-def test_a_header_alone_has_columns_and_no_rows(tmp_path):
+def test_a_header_alone_has_columns_and_no_rows(tmp_path: Path) -> None:
     frame = read_submission(write(tmp_path, b"id,p\n"))
     assert list(frame.columns) == ["id", "p"]
     assert len(frame) == 0
@@ -51,25 +52,25 @@ def test_a_header_alone_has_columns_and_no_rows(tmp_path):
         (b"id,p\na,1\nb,1,2,3,4\n", "Expected 2 fields"),
     ],
 )
-def test_what_is_no_table_is_rejected_in_one_line(tmp_path, content, hint):
+def test_what_is_no_table_is_rejected_in_one_line(tmp_path: Path, content: bytes, hint: str) -> None:
     with pytest.raises(InvalidSubmission, match=hint) as caught:
         read_submission(write(tmp_path, content))
     assert "\n" not in str(caught.value)
 
 
-def test_missing_file_directory_and_pipe_are_rejected(tmp_path):
+def test_missing_file_directory_and_pipe_are_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "none.csv", tmp_path, tmp_path / "pipe.csv", tmp_path / "none" / "none.csv"):
         with pytest.raises(InvalidSubmission, match="CSV file"):
             read_submission(path)
 
 
-def test_nul_bytes_never_surface_as_another_error(tmp_path):
+def test_nul_bytes_never_surface_as_another_error(tmp_path: Path) -> None:
     with contextlib.suppress(InvalidSubmission):
         assert isinstance(read_submission(write(tmp_path, b"id,p\n\x00,1\n\x00\x00")), pd.DataFrame)
 
 
-def test_broken_answers_are_our_mistake(tmp_path):
+def test_broken_answers_are_our_mistake(tmp_path: Path) -> None:
     with pytest.raises(pd.errors.ParserError):
         read_answers(write(tmp_path, b"id,p\na,1\nb,1,2,3,4\n"))
     with pytest.raises(FileNotFoundError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grading.integrity.detectors import RunTexts
 from tests.grading.integrity.copies import HONEST, KERNELS, read
 
@@ -10,7 +12,7 @@ MODEL = "from sklearn.linear_model import Ridge\nmodel = Ridge().fit(X, y)\n"
 ROWS = "\n".join(f"{name},{n % 3}" for n, name in enumerate(IDS[:40]))
 
 
-def run(code: str | dict[str, str] = "", logs: str = "", **fields) -> RunTexts:
+def run(code: str | dict[str, str] = "", logs: str = "", **fields: Any) -> RunTexts:
     files = code if isinstance(code, dict) else {"main.py": code}
     return RunTexts(files, {"agent.log": logs}, **{"ids": IDS, "leaks": {"giver_username_if_known": "giver"}, **fields})
 

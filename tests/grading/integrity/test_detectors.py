@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from grading.integrity.detectors import detect
@@ -9,7 +11,7 @@ from grading.integrity.findings import RULES
 from tests.grading.integrity.runs import CLEAN, MODEL, PLANTED, run
 
 
-def violated(texts) -> set[str]:
+def violated(texts: Any) -> set[str]:
     return {finding.rule for finding in detect(texts) if finding.severity == "violation"}
 
 

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,14 +71,14 @@ def write(prepared: Path, train: pd.DataFrame | None, test: pd.DataFrame | None,
             table.to_csv(prepared / "public" / f"{name}.csv", index=False)
 
 
-def split(features: pd.DataFrame, answers: pd.Series, shown: object) -> tuple[pd.DataFrame, ...]:
+def split(features: pd.DataFrame, answers: pd.Series, shown: Any) -> tuple[pd.DataFrame, ...]:
     """Training table, test table, sample submission, and true answers of the test rows."""
-    table = features.assign(**{answers.name: answers})
+    table = features.assign(**{str(answers.name): answers})
     table.insert(0, "id", [f"row{number}" for number in range(len(table))])
     table = table.sample(frac=1, random_state=0)
     train, test = table.iloc[: len(table) * 2 // 3], table.iloc[len(table) * 2 // 3 :]
     truth = test[["id", answers.name]].reset_index(drop=True)
-    return train, test.drop(columns=answers.name), truth.assign(**{answers.name: shown}), truth
+    return train, test.drop(columns=answers.name), truth.assign(**{str(answers.name): shown}), truth
 
 
 def test_numbers_in_a_table(attempt: Attempt) -> None:
@@ -153,7 +154,7 @@ def test_text_and_words_as_labels(attempt: Attempt) -> None:
 
 def test_categories_gaps_and_true_or_false(attempt: Attempt) -> None:
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"colour": rng.choice(["red", "green", None], 300), "size": rng.normal(size=300)})
+    table = pd.DataFrame({"colour": rng.choice(np.array(["red", "green", None]), 300), "size": rng.normal(size=300)})
     table.loc[::7, "size"] = np.nan
     answers = ((table["colour"] == "red") | (table["size"] > 1)).rename("bought")
     train, test, sample, truth = split(table, answers, False)

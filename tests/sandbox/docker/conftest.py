@@ -87,10 +87,9 @@ def run(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> C
 def remains_of(workdir: Path) -> list[str]:
     """Names of containers and networks of a run."""
     client = connect()
-    label = {"label": f"{runs.WORKDIR}={workdir}"}
-    return [
-        each.name for each in (*client.containers.list(all=True, filters=label), *client.networks.list(filters=label))
-    ]
+    label: Any = {"label": f"{runs.WORKDIR}={workdir}"}
+    found: list[Any] = [*client.containers.list(all=True, filters=label), *client.networks.list(filters=label)]
+    return [each.name for each in found]
 
 
 class Waiting:

@@ -42,7 +42,7 @@ class Gateway:
         path = self.workdir / RECORDS / "gateway.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    def chat(self, content: str = "Solve it.", model: str = "gpt-4o", **fields: Any) -> httpx.Response:
+    def chat(self, content: Any = "Solve it.", model: str = "gpt-4o", **fields: Any) -> httpx.Response:
         body = {"model": model, "messages": [{"role": "user", "content": content}], **fields}
         return self.http.post("/v1/chat/completions", json=body)
 

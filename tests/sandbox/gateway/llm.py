@@ -76,7 +76,13 @@ class ScriptedLLM:
         self.open.set()
 
     def app(self) -> Starlette:
-        names = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages")
+        names: tuple[str, ...] = (
+            "/v1/chat/completions",
+            "/v1/completions",
+            "/v1/responses",
+            "/v1/embeddings",
+            "/v1/messages",
+        )
         names += ("/v1/messages/count_tokens", "/v1/models", "/v1/models/{model}")
         return Starlette(routes=[Route(name, self._answer, methods=["GET", "POST"]) for name in names])
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from sandbox.gateway import budget
 from sandbox.services.run_services import RECORDS
+from tests.sandbox.gateway.conftest import Gateway
+from tests.sandbox.gateway.llm import ScriptedLLM
 from tests.waiting import until
 
 
-def test_requests(gateway, llm) -> None:
+def test_requests(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway(requests=2)
     assert [gate.chat().status_code for _ in range(4)] == [200, 200, 429, 429]
     assert len(llm.requests) == 2
@@ -19,7 +24,7 @@ def test_requests(gateway, llm) -> None:
     assert gate.services.counts()["gateway_requests"] == 2
 
 
-def test_tokens_as_openai_says_it(gateway) -> None:
+def test_tokens_as_openai_says_it(gateway: Callable[..., Gateway]) -> None:
     gate = gateway(tokens=1000)
     assert gate.chat().status_code == 200
     refused = gate.chat()
@@ -30,7 +35,7 @@ def test_tokens_as_openai_says_it(gateway) -> None:
     assert error["message"] == "the budget of this run, 1,000 tokens of language models, is used up"
 
 
-def test_money_as_anthropic_says_it(gateway) -> None:
+def test_money_as_anthropic_says_it(gateway: Callable[..., Gateway]) -> None:
     gate = gateway(dollars=0.001)
     assert gate.message().status_code == 200
     refused = gate.message()
@@ -44,14 +49,14 @@ def test_money_as_anthropic_says_it(gateway) -> None:
     }
 
 
-def test_a_budget_in_money_needs_prices(gateway, llm) -> None:
+def test_a_budget_in_money_needs_prices(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     refused = gateway(dollars=1.0).chat(model="nobody/knows-the-price")
     assert refused.status_code == 404
     assert "has no price here" in refused.json()["error"]["message"]
     assert llm.requests == []
 
 
-def test_many_at_once_do_not_slip_through(gateway, llm) -> None:
+def test_many_at_once_do_not_slip_through(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.pause = 0.3
     gate = gateway(requests=3, concurrent=8)
     with ThreadPoolExecutor(8) as pool:
@@ -60,7 +65,7 @@ def test_many_at_once_do_not_slip_through(gateway, llm) -> None:
     assert len(llm.requests) == 3
 
 
-def test_what_is_under_way_counts_with_an_estimate(gateway, llm) -> None:
+def test_what_is_under_way_counts_with_an_estimate(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway(tokens=1500, concurrent=8)
     with llm.held(), ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(gate.chat, max_tokens=2000) for _ in range(4)]
@@ -74,7 +79,7 @@ def test_what_is_under_way_counts_with_an_estimate(gateway, llm) -> None:
     assert gate.chat().status_code == 200  # 1050 of 1500 used
 
 
-def test_only_so_many_at_once(gateway, llm) -> None:
+def test_only_so_many_at_once(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway(concurrent=2)
     with llm.held(), ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(gate.chat) for _ in range(8)]
@@ -84,14 +89,14 @@ def test_only_so_many_at_once(gateway, llm) -> None:
     assert llm.most_under_way == 2
 
 
-def test_a_failed_request_costs_nothing_but_counts(gateway, llm) -> None:
+def test_a_failed_request_costs_nothing_but_counts(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.fail = (500, {"error": {"message": "overloaded"}})
     gate = gateway(requests=2, dollars=1.0)
     assert [gate.chat().status_code for _ in range(3)] == [500, 500, 429]
     assert gate.services.counts()["gateway_cost_usd"] == 0
 
 
-def test_a_restart_keeps_address_token_and_budget(gateway) -> None:
+def test_a_restart_keeps_address_token_and_budget(gateway: Callable[..., Gateway]) -> None:
     first = gateway(requests=3)
     first.chat()
     first.chat()
@@ -109,7 +114,7 @@ def test_a_restart_keeps_address_token_and_budget(gateway) -> None:
     assert json.loads(lines[-1])["status"] == "refused"
 
 
-def test_a_run_that_begins_anew_has_its_whole_budget(gateway) -> None:
+def test_a_run_that_begins_anew_has_its_whole_budget(gateway: Callable[..., Gateway]) -> None:
     gate = gateway(requests=1)
     assert [gate.chat().status_code for _ in range(2)] == [200, 429]
     gate.services.reset_limits()
@@ -120,14 +125,16 @@ def test_a_run_that_begins_anew_has_its_whole_budget(gateway) -> None:
     assert again.services.counts()["gateway_requests"] == 2  # what was spent was spent
 
 
-def test_an_agent_that_does_not_listen_fills_no_disk(gateway, monkeypatch) -> None:
+def test_an_agent_that_does_not_listen_fills_no_disk(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(budget, "REFUSALS_RECORDED", 3)
     gate = gateway(requests=0)
     assert {gate.chat().status_code for _ in range(5)} == {429}
     assert len(gate.log) == 3
 
 
-def test_an_answer_takes_milliseconds(gateway) -> None:
+def test_an_answer_takes_milliseconds(gateway: Callable[..., Gateway]) -> None:
     gate = gateway(requests=0)
     took = []
     for _ in range(20):

@@ -6,10 +6,12 @@ import contextlib
 import json
 import logging
 import socket
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from common.errors import UserError
 from common.providers import Provider
@@ -17,19 +19,20 @@ from common.settings import get_settings
 from sandbox import serving
 from sandbox.gateway import request
 from sandbox.services.run_services import RECORDS
-from tests.sandbox.gateway.llm import KEY
+from tests.sandbox.gateway.conftest import Gateway
+from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.waiting import until
 
 
-def address(gate) -> tuple[str, int]:
-    return gate.http.base_url.host, gate.http.base_url.port
+def address(gate: Gateway) -> tuple[str, int]:
+    return gate.http.base_url.host, gate.http.base_url.port or 0
 
 
-def connect(gate) -> socket.socket:
+def connect(gate: Gateway) -> socket.socket:
     return socket.create_connection(address(gate), timeout=60)
 
 
-def speak(gate, content: bytes) -> bytes:
+def speak(gate: Gateway, content: bytes) -> bytes:
     """Send bytes as they are, and read until the end."""
     with connect(gate) as connection:
         connection.sendall(content)
@@ -41,7 +44,13 @@ def speak(gate, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_the_key_is_nowhere_to_be_seen(gateway, llm, stream: bool, caplog, capfd) -> None:
+def test_the_key_is_nowhere_to_be_seen(
+    gateway: Callable[..., Gateway],
+    llm: ScriptedLLM,
+    stream: bool,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     caplog.set_level(logging.DEBUG)
     gate = gateway(transcripts=True)
     seen = [gate.chat(f"my key is {KEY}, isn't it?", stream=stream), gate.message(stream=stream)]
@@ -58,7 +67,7 @@ def test_the_key_is_nowhere_to_be_seen(gateway, llm, stream: bool, caplog, capfd
         assert KEY[:12] not in text
 
 
-def test_a_key_in_an_unusable_setting_is_not_shown(monkeypatch) -> None:
+def test_a_key_in_an_unusable_setting_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__BASE_URL", "https://api.openai.com/v1")
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__API_KEY", f"{KEY} and more\r\nx: y")
     get_settings.cache_clear()
@@ -66,32 +75,32 @@ def test_a_key_in_an_unusable_setting_is_not_shown(monkeypatch) -> None:
         get_settings()
     assert KEY not in str(caught.value) + str(caught.value.__cause__)
     get_settings.cache_clear()
-    assert KEY not in repr(Provider(base_url="https://api.openai.com/v1", api_key=KEY))
+    assert KEY not in repr(Provider(base_url="https://api.openai.com/v1", api_key=SecretStr(KEY)))
     with pytest.raises(ValidationError, match="base_url"):
         Provider(base_url=f"https://user:{KEY}@host/v1")
 
 
 @pytest.mark.parametrize("token", ["", "Bearer", "Bearer wrong", f"Bearer {KEY}", "Basic abc", "Bearer \xff"])
-def test_only_this_runs_token_opens_it(gateway, llm, token: str) -> None:
+def test_only_this_runs_token_opens_it(gateway: Callable[..., Gateway], llm: ScriptedLLM, token: str) -> None:
     gate = gateway()
     for path, status in (("/v1/chat/completions", 401), ("/v1/messages", 401)):
         body = {"model": "gpt-4o", "messages": []}
         response = httpx.post(
-            gate.http.base_url.join(path), json=body, headers={"authorization": token.encode("latin-1")}
+            gate.http.base_url.join(path), json=body, headers={b"authorization": token.encode("latin-1")}
         )
         assert response.status_code == status
     assert response.json()["error"]["type"] == "authentication_error"
     assert llm.requests == []
 
 
-def test_the_token_works_the_way_anthropics_client_sends_it(gateway) -> None:
+def test_the_token_works_the_way_anthropics_client_sends_it(gateway: Callable[..., Gateway]) -> None:
     gate = gateway()
     body = {"model": "claude-3-5-sonnet-20240620", "messages": [], "max_tokens": 5}
     headers = {"x-api-key": gate.services.env["ANTHROPIC_API_KEY"]}
     assert httpx.post(gate.http.base_url.join("/v1/messages"), json=body, headers=headers).status_code == 200
 
 
-def test_runs_have_different_tokens(gateway) -> None:
+def test_runs_have_different_tokens(gateway: Callable[..., Gateway]) -> None:
     assert (
         gateway(workdir="one").services.env["OPENAI_API_KEY"] != gateway(workdir="two").services.env["OPENAI_API_KEY"]
     )
@@ -112,7 +121,7 @@ def test_runs_have_different_tokens(gateway) -> None:
         "/",
     ],
 )
-def test_no_path_but_the_known_ones(gateway, llm, path: str) -> None:
+def test_no_path_but_the_known_ones(gateway: Callable[..., Gateway], llm: ScriptedLLM, path: str) -> None:
     gate = gateway()
     token = gate.services.env["OPENAI_API_KEY"]
     head = f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
@@ -120,7 +129,7 @@ def test_no_path_but_the_known_ones(gateway, llm, path: str) -> None:
     assert llm.requests == []
 
 
-def test_no_header_is_smuggled(gateway, llm) -> None:
+def test_no_header_is_smuggled(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway()
     body = json.dumps({"model": "gpt-4o\r\nx-evil: 1", "messages": []}).encode()
     token = gate.services.env["OPENAI_API_KEY"].encode()
@@ -149,7 +158,7 @@ def test_no_header_is_smuggled(gateway, llm) -> None:
         b'{"model": "gpt-4o", "background": true}',
     ],
 )
-def test_bodies_that_are_no_requests(gateway, llm, body: bytes) -> None:
+def test_bodies_that_are_no_requests(gateway: Callable[..., Gateway], llm: ScriptedLLM, body: bytes) -> None:
     gate = gateway()
     response = gate.http.post("/v1/responses", content=body)
     assert response.status_code == 400
@@ -157,18 +166,20 @@ def test_bodies_that_are_no_requests(gateway, llm, body: bytes) -> None:
     assert llm.requests == []
 
 
-def test_of_two_equal_names_the_provider_sees_what_was_checked(gateway, llm) -> None:
+def test_of_two_equal_names_the_provider_sees_what_was_checked(
+    gateway: Callable[..., Gateway], llm: ScriptedLLM
+) -> None:
     gateway().http.post("/v1/chat/completions", content=b'{"model": "o1", "model": "gpt-4o", "messages": []}')
     assert llm.requests[0].body["model"] == "gpt-4o"
 
 
-def test_a_huge_body(gateway, llm) -> None:
+def test_a_huge_body(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway(body_bytes=100_000)
     response = gate.chat("x" * 200_000)
     assert response.status_code == 413
     assert "97.66 KiB" in response.json()["error"]["message"]
 
-    def endless():
+    def endless() -> Iterator[bytes]:
         for _ in range(100):
             yield b"x" * 10_000
 
@@ -191,7 +202,9 @@ def test_a_huge_body(gateway, llm) -> None:
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_url": "http://x.example/a.pdf"}]}]},
     ],
 )
-def test_providers_do_not_reach_the_internet_for_an_agent(gateway, llm, fields) -> None:
+def test_providers_do_not_reach_the_internet_for_an_agent(
+    gateway: Callable[..., Gateway], llm: ScriptedLLM, fields: dict[str, Any]
+) -> None:
     response = gateway().http.post("/v1/responses", json={"model": "gpt-4o", **fields})
     assert response.status_code == 400
     assert "may not reach the internet" in response.json()["error"]["message"]
@@ -204,7 +217,7 @@ def test_providers_do_not_reach_the_internet_for_an_agent(gateway, llm, fields) 
         )
 
 
-def test_tools_and_images_of_the_agents_own_are_fine(gateway, llm) -> None:
+def test_tools_and_images_of_the_agents_own_are_fine(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway()
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     tools = [{"type": "function", "function": {"name": "fetch", "parameters": {}}}]
@@ -226,7 +239,9 @@ def closed(connection: socket.socket) -> bool:
         return True
 
 
-def test_slow_and_idle_connections_are_bounded(gateway, monkeypatch) -> None:
+def test_slow_and_idle_connections_are_bounded(
+    gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serving, "HEADER_SECONDS", 120.0)
     monkeypatch.setattr(request, "BODY_SECONDS", 0.5)
     gate = gateway()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from common.settings import Settings
 from sandbox.gateway.prices import list_prices, price_of
 from tasks.wiring.services import gateway_policy
-from tests.sandbox.gateway.llm import KEY, WORDS
+from tests.sandbox.gateway.conftest import Gateway
+from tests.sandbox.gateway.llm import KEY, WORDS, ScriptedLLM
 from tests.waiting import until
 
 # 600 tokens at 2.50, 400 from the cache at 1.25, 50 at 10 dollars a million
@@ -29,7 +32,7 @@ def text_of(stream: str) -> str:
     return text
 
 
-def test_chat(gateway, llm) -> None:
+def test_chat(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway()
     response = gate.chat(temperature=0.25)
     assert response.status_code == 200
@@ -62,7 +65,7 @@ def test_chat(gateway, llm) -> None:
     }
 
 
-def test_messages(gateway, llm) -> None:
+def test_messages(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway()
     response = gate.message()
     assert response.json()["content"][0]["text"] == "".join(WORDS)
@@ -83,14 +86,14 @@ def test_messages(gateway, llm) -> None:
         ("/v1/embeddings", {"input": ["one", "two"]}, 8),
     ],
 )
-def test_the_other_paths(gateway, path: str, fields, tokens: int) -> None:
+def test_the_other_paths(gateway: Callable[..., Gateway], path: str, fields: dict[str, Any], tokens: int) -> None:
     gate = gateway()
     response = gate.http.post(path, json={"model": "gpt-4o", **fields})
     assert response.status_code == 200
     assert gate.services.counts()["gateway_tokens"] == tokens
 
 
-def test_models_and_counting_tokens_cost_nothing(gateway, llm) -> None:
+def test_models_and_counting_tokens_cost_nothing(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway(dollars=1.0)
     assert gate.http.get("/v1/models").json()["data"][0]["id"] == "gpt-4o"
     assert gate.http.get("/v1/models/gpt-4o").status_code == 200
@@ -103,9 +106,12 @@ def test_models_and_counting_tokens_cost_nothing(gateway, llm) -> None:
 
 
 @pytest.mark.parametrize("asked", [None, {"include_usage": True}, {"include_usage": False}])
-def test_chat_streams_and_reports_its_usage_to_whom_asked(gateway, llm, asked) -> None:
+def test_chat_streams_and_reports_its_usage_to_whom_asked(
+    gateway: Callable[..., Gateway], llm: ScriptedLLM, asked: dict[str, bool] | None
+) -> None:
     gate = gateway()
-    response = gate.chat(stream=True, **({"stream_options": asked} if asked else {}))
+    fields: dict[str, Any] = {"stream_options": asked} if asked else {}
+    response = gate.chat(stream=True, **fields)
     assert response.headers["content-type"].startswith("text/event-stream")
     assert text_of(response.text) == "".join(WORDS)
     assert response.text.endswith("data: [DONE]\n\n")
@@ -117,7 +123,7 @@ def test_chat_streams_and_reports_its_usage_to_whom_asked(gateway, llm, asked) -
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
-def test_other_streams(gateway, path: str) -> None:
+def test_other_streams(gateway: Callable[..., Gateway], path: str) -> None:
     gate = gateway()
     body = {"model": "gpt-4o", "stream": True, "input": "Solve it.", "messages": []}
     response = gate.http.post(path, json=body)
@@ -126,7 +132,7 @@ def test_other_streams(gateway, path: str) -> None:
     assert (record["input_tokens"], record["output_tokens"], record["estimated"]) == (1000, 50, False)
 
 
-def test_a_stream_comes_as_it_is_written(gateway, llm) -> None:
+def test_a_stream_comes_as_it_is_written(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.pause = 0.2
     gate = gateway()
     arrived = 0
@@ -139,7 +145,7 @@ def test_a_stream_comes_as_it_is_written(gateway, llm) -> None:
     assert llm.finished_streams == 1
 
 
-def test_without_reported_usage_it_is_estimated(gateway, llm) -> None:
+def test_without_reported_usage_it_is_estimated(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.report_usage = False
     gate = gateway()
     gate.chat("x" * 4000)
@@ -150,7 +156,7 @@ def test_without_reported_usage_it_is_estimated(gateway, llm) -> None:
         assert record["output_tokens"] > 0
 
 
-def test_hanging_up_saves_nothing(gateway, llm) -> None:
+def test_hanging_up_saves_nothing(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.pause = 0.1
     gate = gateway()
     body = {"model": "gpt-4o", "messages": [], "stream": True}
@@ -168,7 +174,7 @@ def test_prices_are_those_of_the_name_without_its_date() -> None:
     assert price_of(prices, "gpt-4o-audio") is None
 
 
-def test_a_model_without_a_price_costs_an_unknown_amount(gateway) -> None:
+def test_a_model_without_a_price_costs_an_unknown_amount(gateway: Callable[..., Gateway]) -> None:
     """Which is not 0, neither of the request nor of the run."""
     gate = gateway()
     gate.chat()
@@ -181,7 +187,7 @@ def test_a_model_without_a_price_costs_an_unknown_amount(gateway) -> None:
     assert gateway().services.counts()["gateway_cost_usd"] is None  # as the log has it
 
 
-def test_the_operators_prices_come_first(gateway, monkeypatch) -> None:
+def test_the_operators_prices_come_first(gateway: Callable[..., Gateway], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_PRICES", '{"gpt-4o": {"input": 1000, "output": 0}, "mine": {"input": 5, "output": 7}}')
     prices = gateway_policy(Settings()).prices
     assert prices["gpt-4o"].input == 1000

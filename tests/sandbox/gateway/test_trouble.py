@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import httpx
 import pytest
 from pydantic import SecretStr
 
 from common.providers import Provider
-from tests.sandbox.gateway.llm import KEY, WORDS
+from tests.sandbox.gateway.conftest import Gateway
+from tests.sandbox.gateway.llm import KEY, WORDS, ScriptedLLM
 
 
 @pytest.mark.parametrize(
@@ -19,7 +23,9 @@ from tests.sandbox.gateway.llm import KEY, WORDS
         (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
     ],
 )
-def test_errors_of_the_provider(gateway, llm, status: int, body) -> None:
+def test_errors_of_the_provider(
+    gateway: Callable[..., Gateway], llm: ScriptedLLM, status: int, body: dict[str, Any]
+) -> None:
     llm.fail = (status, body)
     gate = gateway()
     response = gate.chat(stream=True)
@@ -30,7 +36,7 @@ def test_errors_of_the_provider(gateway, llm, status: int, body) -> None:
     assert gate.log[0]["http_status"] == status
 
 
-def test_headers_that_concern_the_account_stay_here(gateway, llm) -> None:
+def test_headers_that_concern_the_account_stay_here(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway()
     headers = {
         "openai-organization": "another",
@@ -50,7 +56,7 @@ def test_headers_that_concern_the_account_stay_here(gateway, llm) -> None:
     assert seen["user-agent"] == "mlebench-gateway"
 
 
-def test_refused_credentials_are_the_operators_business(gateway, llm) -> None:
+def test_refused_credentials_are_the_operators_business(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.fail = (401, {"error": {"message": f"Incorrect API key provided: {KEY[:8]}****{KEY[-4:]}"}})
     response = gateway().chat()
     assert response.status_code == 502
@@ -59,13 +65,13 @@ def test_refused_credentials_are_the_operators_business(gateway, llm) -> None:
     assert KEY[-4:] not in response.text
 
 
-def test_a_redirection_is_not_followed(gateway, llm) -> None:
+def test_a_redirection_is_not_followed(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.redirect = "http://127.0.0.1:9/steal"
     assert gateway().chat().status_code == 502
     assert len(llm.requests) == 1
 
 
-def test_a_provider_that_is_down(gateway) -> None:
+def test_a_provider_that_is_down(gateway: Callable[..., Gateway]) -> None:
     nowhere = Provider(base_url="http://127.0.0.1:9/v1", api_key=SecretStr(KEY))
     gate = gateway(providers={"openai": nowhere})
     response = gate.chat()
@@ -77,7 +83,7 @@ def test_a_provider_that_is_down(gateway) -> None:
 
 
 @pytest.mark.parametrize("limit", ["silence_seconds", "request_seconds"])
-def test_a_provider_that_does_not_answer(gateway, llm, limit: str) -> None:
+def test_a_provider_that_does_not_answer(gateway: Callable[..., Gateway], llm: ScriptedLLM, limit: str) -> None:
     llm.hang = True
     gate = gateway(**{limit: 0.3})
     response = gate.message()
@@ -86,7 +92,7 @@ def test_a_provider_that_does_not_answer(gateway, llm, limit: str) -> None:
     assert gate.log[0]["status"] == "timeout"
 
 
-def test_a_stream_that_takes_too_long_is_broken_off(gateway, llm) -> None:
+def test_a_stream_that_takes_too_long_is_broken_off(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.pause = 1.5
     gate = gateway(request_seconds=4.0)
     with pytest.raises(httpx.RemoteProtocolError, match=r"incomplete|peer closed"):
@@ -97,7 +103,7 @@ def test_a_stream_that_takes_too_long_is_broken_off(gateway, llm) -> None:
     assert 0 < record["output_tokens"] < len("".join(WORDS))
 
 
-def test_closing_breaks_off_and_writes_down(gateway, llm) -> None:
+def test_closing_breaks_off_and_writes_down(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.pause = 1.0
     gate = gateway()
     body = {"model": "gpt-4o", "messages": [], "stream": True}
@@ -108,7 +114,7 @@ def test_closing_breaks_off_and_writes_down(gateway, llm) -> None:
     assert gate.services.counts()["gateway_requests"] == 1
 
 
-def test_providers_are_chosen_by_model(gateway, llm) -> None:
+def test_providers_are_chosen_by_model(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     local = Provider(base_url=f"{llm.url}/v1", models=["llama-*"])
     paid = Provider(base_url=f"{llm.url}/v1", api_key=SecretStr(KEY), models=["gpt-*"])
     rest = Provider(base_url="http://127.0.0.1:9/v1", api_key=SecretStr(KEY), models=["gpt*", "*-mini"])

@@ -230,4 +230,5 @@ def test_a_run_that_begins_anew_has_no_earlier_versions(
     thread.join(120)
     (spec.agent.folder / "start.sh").write_text("true")
     result = backend.wait(backend.start(spec))
+    assert result.snapshots is not None
     assert list(result.snapshots.iterdir()) == []

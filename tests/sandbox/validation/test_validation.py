@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.backend import ServiceAddresses
+from sandbox.backend import RunSpec, ServiceAddresses
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
 from sandbox.validation.check import Verdict
@@ -86,7 +86,7 @@ def log(services: RunServices) -> list[dict[str, Any]]:
     return [json.loads(line) for line in services.files()["validation.jsonl"].read_text().splitlines()]
 
 
-def test_valid_invalid_and_health(opened, check) -> None:
+def test_valid_invalid_and_health(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened()
     assert httpx.get(f"{services.validation_url}/health").json() == {"status": "running"}
     assert ask(services).json() == {"result": "Submission is valid."}
@@ -100,7 +100,7 @@ def test_valid_invalid_and_health(opened, check) -> None:
 
 
 @pytest.mark.parametrize("content", [b"boom", b"bug"])
-def test_what_goes_wrong_on_our_side_says_nothing(opened, content: bytes) -> None:
+def test_what_goes_wrong_on_our_side_says_nothing(opened: Callable[..., RunServices], content: bytes) -> None:
     services = opened()
     response = ask(services, content)
     assert response.status_code == 500
@@ -108,7 +108,7 @@ def test_what_goes_wrong_on_our_side_says_nothing(opened, content: bytes) -> Non
     assert "7 and 8" not in response.text + services.files()["validation.jsonl"].read_text()
 
 
-def test_answers_come_in_steps_of_time(opened, check) -> None:
+def test_answers_come_in_steps_of_time(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened()
     quickest = []
     for check.pause in (0.0, 0.2, 0.35):
@@ -119,7 +119,7 @@ def test_answers_come_in_steps_of_time(opened, check) -> None:
     assert min(quickest) >= service.STEP_SECONDS
 
 
-def test_the_number_of_calls_is_limited_and_survives_a_restart(opened) -> None:
+def test_the_number_of_calls_is_limited_and_survives_a_restart(opened: Callable[..., RunServices]) -> None:
     services = opened(calls=3)
     assert [ask(services).status_code for _ in range(2)] == [200, 200]
     url = services.validation_url
@@ -136,7 +136,7 @@ def test_the_number_of_calls_is_limited_and_survives_a_restart(opened) -> None:
     assert [ask(services).status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_the_rate_is_limited(opened) -> None:
+def test_the_rate_is_limited(opened: Callable[..., RunServices]) -> None:
     services = opened(calls_per_minute=3)
     assert [ask(services).status_code for _ in range(4)] == [200, 200, 200, 429]
     refused = ask(services)
@@ -145,7 +145,7 @@ def test_the_rate_is_limited(opened) -> None:
     assert [record["verdict"] for record in log(services)] == ["valid"] * 3 + ["refused"] * 2
 
 
-def test_one_at_a_time(opened, check) -> None:
+def test_one_at_a_time(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened()
     check.open.clear()
     with ThreadPoolExecutor(12) as pool:
@@ -158,7 +158,7 @@ def test_one_at_a_time(opened, check) -> None:
     assert codes.count(200) == service.WAITING + 1
 
 
-def test_a_file_that_is_too_large(opened, check) -> None:
+def test_a_file_that_is_too_large(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened(submission_bytes=100_000)
     assert ask(services, b"x" * 100_000).status_code == 200
     answer = ask(services, b"x" * 300_000)
@@ -192,7 +192,9 @@ def test_a_file_that_is_too_large(opened, check) -> None:
         ),
     ],
 )
-def test_what_is_no_form_with_a_file(opened, check, headers, body: bytes) -> None:
+def test_what_is_no_form_with_a_file(
+    opened: Callable[..., RunServices], check: ScriptedCheck, headers: dict[str, str], body: bytes
+) -> None:
     services = opened()
     response = httpx.post(f"{services.validation_url}/validate", content=body, headers=headers, timeout=30)
     assert response.status_code == 400
@@ -200,7 +202,9 @@ def test_what_is_no_form_with_a_file(opened, check, headers, body: bytes) -> Non
     assert check.seen == []
 
 
-def test_the_name_of_the_file_means_nothing(opened, check, tmp_path: Path) -> None:
+def test_the_name_of_the_file_means_nothing(
+    opened: Callable[..., RunServices], check: ScriptedCheck, tmp_path: Path
+) -> None:
     services = opened()
     for name in ("../../../evil.csv", "/etc/passwd", "a\x00b", "x" * 500):
         url = f"{services.validation_url}/validate"
@@ -208,10 +212,12 @@ def test_the_name_of_the_file_means_nothing(opened, check, tmp_path: Path) -> No
     assert sorted(path.name for path in (tmp_path / "run" / RECORDS).iterdir()) == ["services.json", "validation.jsonl"]
 
 
-def test_a_client_that_is_slow_or_gone(opened, check, monkeypatch) -> None:
+def test_a_client_that_is_slow_or_gone(
+    opened: Callable[..., RunServices], check: ScriptedCheck, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service, "UPLOAD_SECONDS", 0.5)
     services = opened()
-    host, port = services.validation_url.removeprefix("http://").split(":")
+    host, port = str(services.validation_url).removeprefix("http://").split(":")
     head = b"POST /validate HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n"
     with socket.create_connection((host, int(port)), timeout=60) as slow:
         slow.sendall(head + b"Content-Length: 1000\r\n\r\n--b\r\n")
@@ -223,18 +229,18 @@ def test_a_client_that_is_slow_or_gone(opened, check, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("path", ["/validate/../x", "/grade", "/validate/", "/", "/%2e%2e/answers"])
-def test_there_is_nothing_else(opened, path: str) -> None:
+def test_there_is_nothing_else(opened: Callable[..., RunServices], path: str) -> None:
     services = opened()
     assert httpx.post(f"{services.validation_url}{path}").status_code in (404, 405)
     assert httpx.get(f"{services.validation_url}/validate").status_code == 405
 
 
-def test_the_check_is_closed_with_the_service(opened, check) -> None:
+def test_the_check_is_closed_with_the_service(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     opened().close()
     assert check.closed == 1
 
 
-def test_by_unix_socket(opened, tmp_path: Path) -> None:
+def test_by_unix_socket(opened: Callable[..., RunServices], tmp_path: Path) -> None:
     folder = tmp_path / "sockets"
     folder.mkdir()
     for _ in range(2):  # the second time there is a stale one
@@ -246,20 +252,28 @@ def test_by_unix_socket(opened, tmp_path: Path) -> None:
             assert answer.json() == {"result": "Submission is valid."}
 
 
-def test_a_port_that_was_taken_meanwhile(opened, monkeypatch, caplog) -> None:
+def test_a_port_that_was_taken_meanwhile(
+    opened: Callable[..., RunServices], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("sandbox.serving.PORT_SECONDS", 0.2)
     services = opened()
-    port = int(services.validation_url.rpartition(":")[2])
+    port = int(str(services.validation_url).rpartition(":")[2])
     services.close()
     with socket.create_server(("127.0.0.1", port)):
         again = opened()
-        assert not again.validation_url.endswith(f":{port}")
+        assert not str(again.validation_url).endswith(f":{port}")
     assert f"port {port} is taken" in caplog.text
     assert ask(again).status_code == 200
 
 
 @pytest.mark.parametrize("with_curl", [True, False])
-def test_the_script(opened, check, tmp_path: Path, make_spec, with_curl: bool) -> None:
+def test_the_script(
+    opened: Callable[..., RunServices],
+    check: ScriptedCheck,
+    tmp_path: Path,
+    make_spec: Callable[..., RunSpec],
+    with_curl: bool,
+) -> None:
     import dataclasses
     import sys
 
@@ -272,7 +286,7 @@ def test_the_script(opened, check, tmp_path: Path, make_spec, with_curl: bool) -
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sh", "cat", *(["curl"] if with_curl else [])):
-        (tools / name).symlink_to(shutil.which(name))
+        (tools / name).symlink_to(str(shutil.which(name)))
     env = {"PATH": str(tools), "MLEBENCH_PYTHON": sys.executable, "http_proxy": "http://127.0.0.1:9"}
     script = tmp_path / "home" / "validate_submission.sh"
 
@@ -294,7 +308,7 @@ def test_the_script(opened, check, tmp_path: Path, make_spec, with_curl: bool) -
     assert run(odd.name).returncode != 0
 
 
-def test_closing_ends_a_question_under_way(opened, check) -> None:
+def test_closing_ends_a_question_under_way(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened()
     check.open.clear()
     problems: list[Exception] = []
@@ -317,7 +331,7 @@ def test_closing_ends_a_question_under_way(opened, check) -> None:
     check.open.set()
 
 
-def test_form_parts_are_bounded_apart_from_the_file(opened) -> None:
+def test_form_parts_are_bounded_apart_from_the_file(opened: Callable[..., RunServices]) -> None:
     services = opened()
     url = f"{services.validation_url}/validate"
     parts = {"extra": "x" * (upload.FORM_BYTES + 10)}

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -62,7 +63,7 @@ class DaskProcesses:
 
     def __exit__(self, *_: object) -> None:
         for process in reversed(self.processes):
-            with_children = [
+            with_children: list[Any] = [
                 process,
                 *(psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []),
             ]

@@ -6,6 +6,7 @@ import json
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,8 @@ def test_copies_from_an_archive_are_group_copies() -> None:
 
 
 def test_packing_loses_nothing() -> None:
-    for task in [*OTHERS, *COPIES]:
+    tasks: list[Any] = [*OTHERS, *COPIES]
+    for task in tasks:
         packed = pack(task)
         assert unpack(packed) == task
         assert json.loads(json.dumps(packed)) == packed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from storage.runs.evidence.chain import GENESIS, chain, check_chain, head_of, sign, signed, to_bytes
 
-RECORDS = [
+RECORDS: list[dict[str, Any]] = [
     {"kind": "begin", "at": "2026-01-01T00:00:00+00:00", "agent": "dummy"},
     {"kind": "validation", "call": {"sha256": "ab" * 32, "verdict": "valid", "seconds": 0.25}},
     {"kind": "gateway", "call": {"model": "gpt-4o", "cost_usd": 0.003, "message": "naïve ☃"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from storage.datasets.verify import ChecksumMismatch
 from storage.sources.acquire import acquire, discard_archive, has_archive, recorded
 from storage.sources.bundled import Bundled
 from storage.sources.local import Local
-from storage.store import Store
+from tests.stores import Store
 
 
 @pytest.fixture
@@ -66,7 +67,9 @@ def test_a_missing_file_says_where_to_put_it(store: Store, digits: Competition, 
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-100], lambda data: data[:500], lambda data: b"", lambda data: b"x" * 999]
 )
-def test_a_damaged_archive_never_passes(store: Store, digits: Competition, digits_zip: Path, damage) -> None:
+def test_a_damaged_archive_never_passes(
+    store: Store, digits: Competition, digits_zip: Path, damage: Callable[[bytes], bytes]
+) -> None:
     digits_zip.write_bytes(damage(digits_zip.read_bytes()))
     with pytest.raises(DownloadError, match="download it again"):
         acquire(store, digits, Local(digits_zip.parent))

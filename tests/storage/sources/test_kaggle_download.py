@@ -18,9 +18,9 @@ from competitions.competition import Competition
 from competitions.errors import DownloadError
 from storage.sources.acquire import acquire, recorded
 from storage.sources.kaggle import Kaggle, errors
-from storage.store import Store
 from tests.kaggle_server import Fault, KaggleServer
 from tests.kaggle_server.server import RULES
+from tests.stores import Store
 
 ID = "leaf-classification"
 
@@ -178,7 +178,13 @@ def refuse(message: str) -> Callable[[KaggleServer], None]:
     ],
 )
 def test_what_does_not_pass_is_asked_once(
-    kaggle: KaggleServer, leaf: Competition, store: Store, waits: list[float], spoil, kind, says: str
+    kaggle: KaggleServer,
+    leaf: Competition,
+    store: Store,
+    waits: list[float],
+    spoil: Callable[[KaggleServer], object],
+    kind: type[Exception],
+    says: str,
 ) -> None:
     spoil(kaggle)
     with pytest.raises(kind, match=says) as caught:

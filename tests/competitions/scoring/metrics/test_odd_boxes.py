@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -35,7 +37,7 @@ def test_coco_matches_as_pycocotools(box: list[float], score: float) -> None:
 
 
 @pytest.mark.parametrize("change", [{"x": 1e9}, {"y": -1e300}, {"width": 1e6, "length": 3e6}, {"x": INF}])
-def test_corners_of_3d_boxes_must_not_be_askew(change: dict[str, float]) -> None:
+def test_corners_of_3d_boxes_must_not_be_askew(change: dict[str, Any]) -> None:
     assert "very large" in str(problem([CAR, CAR._replace(**change)]))
 
 

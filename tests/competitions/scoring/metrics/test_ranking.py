@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -21,7 +24,7 @@ from competitions.scoring.metrics.ranking import (
 from tests.competitions.scoring.metrics.references import bias, weighted_area
 
 
-def families(seed: int = 0):
+def families(seed: int = 0) -> Iterator[tuple[str, Any, Any]]:
     rng = np.random.default_rng(seed)
     truth = (rng.random(300) < 0.3).astype(int)
     yield "random", truth, rng.random(300)
@@ -38,32 +41,32 @@ CASES = pytest.mark.parametrize(("truth", "scores"), [pytest.param(*case[1:], id
 
 
 @CASES
-def test_roc_auc(truth, scores):
+def test_roc_auc(truth: Any, scores: Any) -> None:
     assert roc_auc(truth, scores) == pytest.approx(sk.roc_auc_score(truth, scores), rel=1e-12, abs=1e-15)
 
 
 @CASES
-def test_average_precision(truth, scores):
+def test_average_precision(truth: Any, scores: Any) -> None:
     assert average_precision(truth, scores) == pytest.approx(sk.average_precision_score(truth, scores), rel=1e-12)
 
 
 @CASES
-def test_weighted_roc_auc(truth, scores):
+def test_weighted_roc_auc(truth: Any, scores: Any) -> None:
     assert weighted_roc_auc(truth, scores) == pytest.approx(weighted_area(truth, scores), rel=1e-9, abs=1e-12)
 
 
-def test_weighted_roc_auc_of_a_constant():
+def test_weighted_roc_auc_of_a_constant() -> None:
     assert weighted_roc_auc([0, 1, 1, 0], [1, 1, 1, 1]) == pytest.approx(0.5857142857142857, rel=1e-15)
 
 
 @pytest.mark.parametrize("metric", [roc_auc, average_precision, weighted_roc_auc])
-def test_do_not_depend_on_the_order_of_rows(metric):
+def test_do_not_depend_on_the_order_of_rows(metric: Any) -> None:
     for _, truth, scores in families():
         order = np.random.default_rng(1).permutation(len(truth))
         assert metric(truth[order], scores[order]) == pytest.approx(metric(truth, scores), rel=1e-12)
 
 
-def test_undefined_areas_are_errors():
+def test_undefined_areas_are_errors() -> None:
     for metric in (roc_auc, average_precision):
         with pytest.raises(ValueError, match="undefined"):
             metric([0, 0], [0.1, 0.2])
@@ -74,7 +77,7 @@ def test_undefined_areas_are_errors():
         roc_auc([0, 1], [0.1])
 
 
-def test_mean_columnwise_roc_auc():
+def test_mean_columnwise_roc_auc() -> None:
     rng = np.random.default_rng(0)
     truth, scores = rng.integers(0, 2, (100, 4)), rng.integers(0, 9, (100, 4))
     assert mean_columnwise_roc_auc(truth, scores) == pytest.approx(sk.roc_auc_score(truth, scores), rel=1e-12)
@@ -83,7 +86,7 @@ def test_mean_columnwise_roc_auc():
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
-def test_label_ranking_average_precision(levels):
+def test_label_ranking_average_precision(levels: int) -> None:
     rng = np.random.default_rng(0)
     truth, scores = (rng.random((200, 7)) < 0.3).astype(int), rng.integers(0, levels, (200, 7))
     truth[0], truth[1] = 0, 1
@@ -93,7 +96,7 @@ def test_label_ranking_average_precision(levels):
     assert label_ranking_average_precision(truth, scores) == pytest.approx(expected, rel=1e-12)
 
 
-def test_mean_average_precision_at_k():
+def test_mean_average_precision_at_k() -> None:
     rows = [
         ({"a"}, ["a"], 1),
         ({"a"}, ["b", "a", "a"], 1 / 2),
@@ -110,7 +113,7 @@ def test_mean_average_precision_at_k():
 
 
 @pytest.mark.parametrize("n", [2, 17, 64, 65, 500])
-def test_kendall_tau_of_one_order(n):
+def test_kendall_tau_of_one_order(n: int) -> None:
     rng = np.random.default_rng(n)
     truth, guess = rng.permutation(n).astype(str).tolist(), rng.permutation(n).astype(str).tolist()
     ranks = [guess.index(item) for item in truth]
@@ -119,19 +122,19 @@ def test_kendall_tau_of_one_order(n):
     assert kendall_tau_orders([truth], [truth[::-1]]) == -1
 
 
-def test_kendall_tau_pools_orders():
+def test_kendall_tau_pools_orders() -> None:
     assert kendall_tau_orders(["ab", "abcd"], ["ba", "abcd"]) == pytest.approx(1 - 4 / (2 + 12))
     with pytest.raises(ValueError, match="'b' is missing"):
         kendall_tau_orders(["ab"], ["aa"])
 
 
-def test_power_mean():
+def test_power_mean() -> None:
     assert power_mean([0.5, 0.9], 1) == pytest.approx(0.7)
     assert power_mean([0.5, 0.9], -5) == pytest.approx(((0.5**-5 + 0.9**-5) / 2) ** (-1 / 5))
     assert power_mean([0.0, 0.9], -5) == 0
 
 
-def test_bias_auc():
+def test_bias_auc() -> None:
     rng = np.random.default_rng(0)
     truth, scores, member = rng.random(400) < 0.4, rng.random(400) < 0.5, rng.random((400, 3)) < 0.5
     expected = bias(truth, scores, member)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,7 @@ from competitions.scoring.metrics.regression import (
 )
 
 
-def families(seed: int = 0):
+def families(seed: int = 0) -> Iterator[tuple[str, Any, Any]]:
     rng = np.random.default_rng(seed)
     truth = rng.gamma(2, 3, 200)
     yield "random", truth, rng.gamma(2, 3, 200)
@@ -37,7 +39,7 @@ CASES = pytest.mark.parametrize(("truth", "predicted"), [pytest.param(*case[1:],
 
 
 @CASES
-def test_against_scikit_learn(truth, predicted):
+def test_against_scikit_learn(truth: Any, predicted: Any) -> None:
     assert rmse(truth, predicted) == pytest.approx(sk.root_mean_squared_error(truth, predicted), rel=1e-12)
     assert mae(truth, predicted) == pytest.approx(sk.mean_absolute_error(truth, predicted), rel=1e-12)
     expected = sk.root_mean_squared_log_error(truth, np.abs(predicted))
@@ -46,25 +48,25 @@ def test_against_scikit_learn(truth, predicted):
 
 @pytest.mark.filterwarnings("ignore:An input array is constant")
 @CASES
-def test_correlations(truth, predicted):
-    close = {"rel": 1e-9, "nan_ok": True}
+def test_correlations(truth: Any, predicted: Any) -> None:
+    close: dict[str, Any] = {"rel": 1e-9, "nan_ok": True}
     assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], **close)
     assert spearman(truth, predicted) == pytest.approx(stats.spearmanr(truth, predicted)[0], **close)
 
 
-def test_correlation_of_huge_numbers():
+def test_correlation_of_huge_numbers() -> None:
     truth, predicted = [0.0, 1.0, 2.0, 4.0], [-3e200, 1e100, 5e200, 9e210]
     assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("predicted", [[1e308, 1e308, 1e308, 0.5], [1e308, 0.0, -1e308, -1.5e308]])
-def test_correlation_of_numbers_that_overflow(predicted):
+def test_correlation_of_numbers_that_overflow(predicted: list[float]) -> None:
     truth = [0.0, 1.0, 2.0, 4.0]
     assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], nan_ok=True)
 
 
-def test_mean_columnwise_rmse():
+def test_mean_columnwise_rmse() -> None:
     rng = np.random.default_rng(0)
     truth, predicted = rng.random((50, 3)), rng.random((50, 3))
     assert mean_columnwise_rmse(truth, predicted) == pytest.approx(
@@ -72,11 +74,11 @@ def test_mean_columnwise_rmse():
     )
 
 
-def test_rmsle_takes_booleans_in_half_precision():
+def test_rmsle_takes_booleans_in_half_precision() -> None:
     assert rmsle(np.array([0.0]), np.array([True])) == 0.693359375
 
 
-def test_group_mean_log_mae():
+def test_group_mean_log_mae() -> None:
     rng = np.random.default_rng(0)
     truth, predicted, groups = rng.random(60), rng.random(60), rng.choice(["1JHC", "2JHN", "3JHH"], 60)
     logs = [math.log(sk.mean_absolute_error(truth[groups == g], predicted[groups == g])) for g in np.unique(groups)]
@@ -87,7 +89,7 @@ def test_group_mean_log_mae():
     assert group_mean_log_mae(pd.Series(truth), predicted, pd.Series(groups)) == pytest.approx(np.mean(logs), rel=1e-12)
 
 
-def test_laplace_log_likelihood():
+def test_laplace_log_likelihood() -> None:
     rng = np.random.default_rng(0)
     truth, predicted, confidence = rng.normal(2500, 500, (3, 40))
     confidence /= 10
@@ -98,7 +100,7 @@ def test_laplace_log_likelihood():
     assert laplace_log_likelihood(truth, predicted, confidence) == pytest.approx(np.mean(rows), rel=1e-12)
 
 
-def test_laplace_log_likelihood_at_the_limits():
+def test_laplace_log_likelihood_at_the_limits() -> None:
     best = -math.log(70 * math.sqrt(2))
     assert laplace_log_likelihood([2000], [2000], [-5]) == pytest.approx(best)
     assert laplace_log_likelihood([2000], [np.inf], [70]) == pytest.approx(-math.sqrt(2) * 1000 / 70 + best)
@@ -108,11 +110,11 @@ def test_laplace_log_likelihood_at_the_limits():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_pearson_of_what_is_not_finite_is_nan(bad):
+def test_pearson_of_what_is_not_finite_is_nan(bad: float) -> None:
     assert np.isnan(pearson([1.0, 2.0, 3.0], [1.0, bad, 2.0]))
 
 
-def test_spearman_of_text_and_gaps():
+def test_spearman_of_text_and_gaps() -> None:
     assert spearman(pd.Series([1, 2, 3]), pd.Series(["a", "b", "c"])) == pytest.approx(1)
     assert spearman([1, 2, 3], pd.Series(["10", "9", "8.5"])) == pytest.approx(stats.spearmanr([1, 2, 3], [0, 2, 1])[0])
     assert np.isnan(spearman([1, 2, 3], [1, np.nan, 2]))
@@ -121,7 +123,7 @@ def test_spearman_of_text_and_gaps():
 
 
 @pytest.mark.parametrize("metric", [rmse, mae, pearson, spearman])
-def test_do_not_depend_on_the_order_of_rows(metric):
+def test_do_not_depend_on_the_order_of_rows(metric: Any) -> None:
     for _, truth, predicted in families():
         order = np.random.default_rng(1).permutation(len(truth))
         assert metric(truth[order], predicted[order]) == pytest.approx(metric(truth, predicted), rel=1e-9, nan_ok=True)

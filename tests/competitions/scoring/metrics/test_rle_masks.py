@@ -26,7 +26,7 @@ def painted(cell: str, pixels: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_every_text_is_decoded_or_refused_as_published(seed):
+def test_every_text_is_decoded_or_refused_as_published(seed: int) -> None:
     rng = np.random.default_rng(seed)
     numbers = rng.integers(0 if seed % 7 == 0 else 1, [14, 5] * 10)[: rng.integers(0, 9)]
     if seed % 2:
@@ -59,7 +59,7 @@ def test_every_text_is_decoded_or_refused_as_published(seed):
         ("9 5 10 1"[:3], [8, 9]),
     ],
 )
-def test_accepted(cell, pixels):
+def test_accepted(cell: str, pixels: list[int]) -> None:
     assert np.flatnonzero(to_mask(parse_rle(cell, 10), 10)).tolist() == pixels
 
 
@@ -81,13 +81,13 @@ def test_accepted(cell, pixels):
         ("20 1 19 1", "must not decrease"),
     ],
 )
-def test_refused(cell, hint):
+def test_refused(cell: str, hint: str) -> None:
     with pytest.raises(ValueError, match=hint):
         parse_rle(cell, 10)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_metrics_without_painting(seed):
+def test_metrics_without_painting(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.random((2, 200)) < [[0.3], [seed / 20]]
     p, q = parse_all([encode_rle(a), encode_rle(b)], 200)
@@ -97,7 +97,7 @@ def test_metrics_without_painting(seed):
     assert iou(p, q) == pytest.approx((a & b).sum() / (a | b).sum())
 
 
-def test_empty_masks():
+def test_empty_masks() -> None:
     none, some = parse_rle("", 10), parse_rle("1 3", 10)
     assert dice(none, none) == iou(none, none) == 1
     assert np.isnan(dice(none, none, empty=float("nan")))
@@ -105,7 +105,7 @@ def test_empty_masks():
     assert encode_rle(np.zeros(5)) == ""
 
 
-def test_masks_of_a_billion_pixels():
+def test_masks_of_a_billion_pixels() -> None:
     a, b = parse_rle("1 1000000000", 2**40), parse_rle("500000001 1000000000", 2**40)
     assert overlap(a, b) == 500_000_000
 
@@ -113,11 +113,11 @@ def test_masks_of_a_billion_pixels():
 @pytest.mark.parametrize(
     ("cell", "hint"), [("4", "pairs"), ("1 3 9", "pairs"), ("8 4", "beyond the last of 10"), ("11 1", "beyond")]
 )
-def test_strictness_refuses_what_is_accepted_as_published(cell, hint):
+def test_strictness_refuses_what_is_accepted_as_published(cell: str, hint: str) -> None:
     parse_rle(cell, 10)
     with pytest.raises(ValueError, match=hint):
         parse_rle(cell, 10, strict=True)
 
 
-def test_strictness_accepts_runs_up_to_the_last_pixel():
+def test_strictness_accepts_runs_up_to_the_last_pixel() -> None:
     assert parse_rle("1 3 8 3", 10, strict=True).area == 6

@@ -10,7 +10,7 @@ from tests.competitions.scoring.metrics.references import edit_distance
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_levenshtein_of_text(seed):
+def test_levenshtein_of_text(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth, predicted = (
         ["".join(rng.choice(list("abé\U0001f600 "), rng.integers(0, 90))) for _ in range(20)] for _ in "ab"
@@ -21,7 +21,7 @@ def test_levenshtein_of_text(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_levenshtein_of_tokens(seed):
+def test_levenshtein_of_tokens(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth, predicted = (
         [rng.choice([-2, -1, 0, 1, 2**61], rng.integers(0, 20)).tolist() for _ in range(20)] for _ in "ab"
@@ -31,11 +31,11 @@ def test_levenshtein_of_tokens(seed):
     ]
 
 
-def test_tokens_of_equal_hash_differ():
+def test_tokens_of_equal_hash_differ() -> None:
     assert levenshtein([[-1], [1]], [[-2], [2**61]]).tolist() == [1, 1]
 
 
-def test_lengths_must_agree():
+def test_lengths_must_agree() -> None:
     for metric in (levenshtein, word_jaccard):
         with pytest.raises(ValueError, match="zip"):
             metric(["a", "b"], ["a"])
@@ -54,5 +54,5 @@ def test_lengths_must_agree():
         (" ", "", np.nan),
     ],
 )
-def test_word_jaccard(a, b, score):
+def test_word_jaccard(a: str, b: str, score: float) -> None:
     assert word_jaccard([a], [b])[0] == pytest.approx(score, nan_ok=True)

@@ -11,7 +11,7 @@ from competitions.scoring.metrics.volumes import scaled_hausdorff
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("shape", [(3, 7, 9), (4, 9, 5)])
-def test_against_scipy(seed, shape):
+def test_against_scipy(seed: int, shape: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(seed)
     truth, predicted = rng.random((3, 7, 9)) < 0.1, rng.random(shape) < rng.choice([0.05, 0.15])
     a, b = (np.argwhere(volume) / np.array(truth.shape) for volume in (truth, predicted))
@@ -19,7 +19,7 @@ def test_against_scipy(seed, shape):
     assert scaled_hausdorff(truth, predicted) == pytest.approx(expected, rel=1e-12)
 
 
-def test_conventions():
+def test_conventions() -> None:
     none, one, all_ = np.zeros((2, 3, 4), bool), np.zeros((2, 3, 4), bool), np.ones((2, 3, 4), bool)
     one[0, 0, 0] = True
     assert np.isnan(scaled_hausdorff(none, none))

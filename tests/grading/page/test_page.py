@@ -2,58 +2,71 @@
 
 import math
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from markupsafe import escape
 
-from grading.page import medal_table, render_markdown
+from grading.page import medal_table
 from grading.page.build import build_view
 from grading.page.format import number
-from tests.grading.pages import GRADES, MOMENT, RUNS, SNAPSHOTS, THRESHOLDS, USAGE, graded, page, ran, words
+from tests.grading.page.pages import (
+    GRADES,
+    MOMENT,
+    RUNS,
+    SNAPSHOTS,
+    THRESHOLDS,
+    USAGE,
+    graded,
+    markdown,
+    page,
+    ran,
+    words,
+)
 
 
-def test_the_headline_is_mean_and_standard_error_of_any_medal():
+def test_the_headline_is_mean_and_standard_error_of_any_medal() -> None:
     # seed 1: gold and silver; seed 2: bronze and an invalid submission: 100 % and 50 %
     assert "75.0 ± 25.0" in words(page())
 
 
-def test_a_benchmark_run_has_the_columns_of_the_paper():
+def test_a_benchmark_run_has_the_columns_of_the_paper() -> None:
     grades = pd.DataFrame([graded(c, s, 0.95, complexity=x) for c, x in [("a", "low"), ("b", "high")] for s in (1, 2)])
     head = words(page(grades, None)).split("Agent ", 1)[1]
     assert re.match(r"Low = Lite Medium High All", head)
 
 
-def test_a_partly_run_split_says_so():
+def test_a_partly_run_split_says_so() -> None:
     grades = pd.DataFrame([graded(c, 1, 0.95, complexity=x) for c, x in [("a", "low"), ("b", "high")]])
     text = words(page(grades, None, split_sizes={"low": 22, "medium": 38, "high": 15}))
     assert "1 of 22 comp." in text
     assert "2 of 75 comp." in text
 
 
-def test_one_split_alone_is_not_called_all():
+def test_one_split_alone_is_not_called_all() -> None:
     text = words(page(pd.DataFrame([graded("a", 1, 0.95, complexity="low")]), None))
     assert "only low was run" in text
 
 
-def test_incomplete_seeds_are_stated():
+def test_incomplete_seeds_are_stated() -> None:
     grades = GRADES[:-1]  # nothing graded for diabetes, seed 2
     assert "1 incomplete seed (1 ungraded submission): left out" in words(page(grades))
-    assert "What is ungraded diabetes, baseline, seed 2: no grade" in words(page(grades))
-    assert "What is ungraded" not in words(page())
-    markdown = render_markdown(grades, RUNS)
-    assert "left out" in markdown
-    assert "- diabetes, baseline, seed 2: no grade" in markdown
+    assert "Ungraded submissions diabetes, baseline, seed 2: no grade" in words(page(grades))
+    assert "Ungraded submissions" not in words(page())
+    summary = markdown(grades, RUNS)
+    assert "left out" in summary
+    assert "- diabetes, baseline, seed 2: no grade" in summary
     assert "counted as failures" in words(page(grades, incomplete="fail"))
 
 
-def test_the_medal_matrix_has_a_cell_a_competition_and_seed():
+def test_the_medal_matrix_has_a_cell_a_competition_and_seed() -> None:
     matrix = page().split('<section id="matrix">')[1].split("</section>")[0]
     body = matrix.split("<tbody>")[1].split("</tbody>")[0]
     assert re.findall(r'class="chip (\w+)"', body) == ["gold", "bronze", "silver", "invalid"]
 
 
-def test_every_score_is_a_mark_in_both_pictures():
+def test_every_score_is_a_mark_in_both_pictures() -> None:
     html = page()
     for section in ("scale", "competitions"):
         assert (
@@ -63,7 +76,7 @@ def test_every_score_is_a_mark_in_both_pictures():
     assert "baseline, seed 1: 0.95, gold medal" in html
 
 
-def test_thresholds_of_trained_models_are_labelled():
+def test_thresholds_of_trained_models_are_labelled() -> None:
     text = words(page())
     assert "diabetes not human" in text
     assert "cactus not human" not in text
@@ -73,27 +86,27 @@ def test_thresholds_of_trained_models_are_labelled():
     assert "Not against humans" not in words(page(GRADES[GRADES["competition_id"] == "cactus"], None))
 
 
-def test_failures_are_told_with_their_cause():
+def test_failures_are_told_with_their_cause() -> None:
     text = words(page()).split("Failures")[-1]
     assert "time limit reached" in text
     assert "the column id is missing" in text
 
 
-def test_a_long_traceback_shows_its_last_line_first():
+def test_a_long_traceback_shows_its_last_line_first() -> None:
     trace = "Traceback (most recent call last):\n" + '  File "grade.py", line 1\n' * 30 + "KeyError: 'label'"
     grades = pd.DataFrame([graded("cactus", 1, None, outcome="failed", message=trace)])
     shown = escape("KeyError: 'label'")
     assert f"<summary><bdi>{shown}</bdi></summary>" in page(grades, None)
 
 
-def test_a_run_that_nobody_graded_is_shown():
+def test_a_run_that_nobody_graded_is_shown() -> None:
     runs = pd.concat([RUNS, pd.DataFrame([ran("cactus", 3, status="crashed")])])
     text = words(page(runs=runs))
     assert "agent crashed, not graded" in text
     assert "1 incomplete seed" in text
 
 
-def test_a_competition_of_which_no_run_was_graded_stands_in_its_split():
+def test_a_competition_of_which_no_run_was_graded_stands_in_its_split() -> None:
     runs = pd.concat([RUNS, pd.DataFrame([ran("whales", s) for s in (1, 2)])])
     facts = {"whales": {"complexity": "demo", "category": "Audio"}}
     text = words(page(runs=runs, facts=facts, incomplete="fail"))
@@ -101,27 +114,27 @@ def test_a_competition_of_which_no_run_was_graded_stands_in_its_split():
     assert "whales demo ? ?" in text.split("Medal matrix")[-1]
 
 
-def test_without_failures_it_says_so():
+def test_without_failures_it_says_so() -> None:
     assert "None: every run completed" in words(page(GRADES[:3], RUNS[:3]))
 
 
-def test_run_conditions_are_stated():
+def test_run_conditions_are_stated() -> None:
     text = words(page(conditions={"g": {"Network": "gateway only"}})).split("Run conditions")[1]
     for stated in ("process", "v1", "10 min", "0123abcd", "gateway only", "2026-01-01 00:10 UTC"):
         assert stated in text
 
 
-def test_durations_are_stated():
+def test_durations_are_stated() -> None:
     assert "12 min 34 s" in words(page())
     assert 'id="durations"' not in page(runs=None)
 
 
-def test_human_percentiles_are_shown_where_known():
+def test_human_percentiles_are_shown_where_known() -> None:
     points = [1 - step / 20 for step in range(21)]
     assert "95 %" in words(page(percentiles={"cactus": points}))
 
 
-def test_medal_rates_over_time_are_drawn_and_told():
+def test_medal_rates_over_time_are_drawn_and_told() -> None:
     html = page(snapshots=SNAPSHOTS)
     text = words(html).split("Any medal over time")[-1]
     assert "Agent Split 1 h 2 h 3 h" in text
@@ -130,21 +143,21 @@ def test_medal_rates_over_time_are_drawn_and_told():
     assert 'id="time"' not in page()
 
 
-def test_cost_is_told_by_run_and_by_medal():
-    text = words(page(usage=USAGE)).split("Calls of language models")[1]
+def test_cost_is_told_by_run_and_by_medal() -> None:
+    text = words(page(usage=USAGE)).split("Language model calls")[1]
     assert "2 of 4 3 3,000,000 15,000 $6.00 $3.00 1,507,500 $2.00 1,005,000" in text
     assert "cactus g 1 model-a 2 2,000,000 10,000 $2.00" in text
     assert 'id="cost"' not in page()
 
 
-def test_all_does_not_repeat_the_only_split_that_was_run():
+def test_all_does_not_repeat_the_only_split_that_was_run() -> None:
     grades = pd.DataFrame([graded("cactus", s, 0.95, complexity="low") for s in (1, 2)])
     text = words(page(grades, None, snapshots=SNAPSHOTS))
     assert "Share of competitions (low)" in text
     assert not re.search(r"baseline All \d", text)
 
 
-def test_several_attempts_are_told_as_pass_at_k():
+def test_several_attempts_are_told_as_pass_at_k() -> None:
     text = words(page()).split("Several attempts")[1]
     assert "k = 1 k = 2" in text
     assert "75.0 [50, 100] 100.0 [100, 100]" in text
@@ -152,14 +165,14 @@ def test_several_attempts_are_told_as_pass_at_k():
     assert "Several attempts" not in words(page(GRADES.iloc[[0, 2]], None))
 
 
-def test_the_summary_in_markdown_has_the_same():
-    text = render_markdown(GRADES, RUNS, thresholds=THRESHOLDS, snapshots=SNAPSHOTS, usage=USAGE)
+def test_the_summary_in_markdown_has_the_same() -> None:
+    text = markdown(GRADES, RUNS, thresholds=THRESHOLDS, snapshots=SNAPSHOTS, usage=USAGE)
     assert "| baseline | demo | 0.0 ± 0.0 | 25.0 ± 25.0 | 50.0 ± 0.0 |" in text
     assert "| baseline | 2 | 3,000,000 | 15,000 | $6.00 | $3.00 | $2.00 |" in text
     assert r"| baseline | demo | 75.0 \[50, 100\] | 100.0 \[100, 100\] |" in text
 
 
-def test_what_backends_record_of_a_run_is_a_condition():
+def test_what_backends_record_of_a_run_is_a_condition() -> None:
     machine = {"hardware": "Linux, 64 cores", "package_version": "0.1.0", "git_commit": "commit 0a1b2c"}
     runs = RUNS.assign(network="gateway only", image_digest="sha256:0123", cpus=8, memory_bytes=64 << 30, **machine)
     text = words(page(runs=runs)).split("Run conditions")[1]
@@ -175,7 +188,7 @@ def test_what_backends_record_of_a_run_is_a_condition():
         assert stated in text
 
 
-def test_groups_stand_side_by_side():
+def test_groups_stand_side_by_side() -> None:
     grades = pd.DataFrame([graded("cactus", s, 0.95, group=g) for g in ("first", "second") for s in (1, 2)])
     view = build_view(grades)
     assert [series.label for series in view.series] == ["baseline · first", "baseline · second"]
@@ -184,23 +197,23 @@ def test_groups_stand_side_by_side():
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("competition", ["cactus", "diabetes"])
-def test_scores_that_are_no_finite_number_do_not_break_the_page(score, competition):
+def test_scores_that_are_no_finite_number_do_not_break_the_page(score: float, competition: str) -> None:
     assert number(score) in words(page(pd.DataFrame([graded(competition, 1, score)]), None))
 
 
-def test_a_group_without_grades_still_has_a_page():
+def test_a_group_without_grades_still_has_a_page() -> None:
     empty = GRADES.iloc[:0]
     assert "0 competitions" in words(page(empty, None))
     assert "0 competitions" in words(page(empty, RUNS.iloc[:0]))
-    assert render_markdown(empty).startswith("# ")
+    assert markdown(empty).startswith("# ")
     assert medal_table(empty).rows == []
 
 
-def test_only_ungraded_runs_still_have_a_page():
+def test_only_ungraded_runs_still_have_a_page() -> None:
     assert "not graded" in words(page(GRADES.iloc[:0]))
 
 
-def test_tables_read_back_from_parquet_give_the_same_page(tmp_path):
+def test_tables_read_back_from_parquet_give_the_same_page(tmp_path: Path) -> None:
     GRADES.to_parquet(tmp_path / "grades.parquet")
     RUNS.to_parquet(tmp_path / "runs.parquet")
     again = page(

@@ -1,4 +1,4 @@
-"""The pictures: scores on axes, drawn as SVG whose coordinates are percentages, so that they fit any width."""
+"""Strip plots: scores on axes, drawn as SVG whose coordinates are percentages, so that they fit any width."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOT = 1.7  # percent within which two marks overlap
 
 
 def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
-    """The row of one competition on the common medal scale: bands, and a mark a score."""
+    """One competition on the common medal scale: bands, and a mark per score."""
     if competition.thresholds is None:
         return Markup("")
     edges = [GUTTER, *MEDAL_SCALE.values(), 100.0]
@@ -41,7 +41,7 @@ def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
 
 
 def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
-    """One competition on its own linear axis: thresholds, the leaderboard's teams as a rug, and a mark a score."""
+    """One competition on its own linear axis: thresholds, the leaderboard's teams as a rug, and a mark per score."""
     limits = competition.thresholds
     if limits is None:
         return Markup("")
@@ -81,7 +81,7 @@ def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
 
 
 def duration_strip(competition: CompetitionView, series: Sequence[Series], longest: float) -> Markup:
-    """The durations of one competition's runs from 0 to `longest` seconds, with their time limit where it fits."""
+    """The durations of one competition's runs from 0 to `longest` seconds, with their time limit if it fits."""
     height = _lane(series) * len(series) + 6
     parts = [_band(0, 100, height, "below")]
     parts += [
@@ -99,7 +99,7 @@ def duration_strip(competition: CompetitionView, series: Sequence[Series], longe
 
 
 def _lane(series: Sequence[Series]) -> int:
-    """Pixels a series gets in height."""
+    """Height of the lane of a series, in pixels."""
     return 20 if len(series) <= 2 else 15
 
 
@@ -108,7 +108,7 @@ def _scored(competition: CompetitionView, series: Series) -> list[Result]:
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Ascending places moved as little as needed to lie `gap` apart and within the picture."""
+    """Ascending positions, moved as little as needed to be `gap` apart and within the plot."""
     moved = list(places)
     for _ in range(50):
         for i, (left, right) in enumerate(pairwise(moved)):
@@ -121,7 +121,7 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _marks(placed: Sequence[tuple[float, Result]], y: float, timing: bool = False) -> list[Markup]:
-    """Marks at their places; those that would cover each other are fanned out vertically."""
+    """Marks at their positions; overlapping ones are spread vertically."""
     clusters: list[list[tuple[float, Result]]] = []
     for place, result in sorted(placed, key=lambda one: (one[0], str(one[1].seed))):
         shown = min(max(place, 1.5), 98.5)

@@ -5,13 +5,13 @@ import math
 import pandas as pd
 import pytest
 
-from grading.page import medal_table, render_markdown
+from grading.page import medal_table
 from grading.page.format import duration, mean_sem, number
-from tests.grading.pages import GRADES, RUNS, THRESHOLDS, graded
+from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, markdown
 
 
-def test_the_markdown_summary_has_rates_matrix_and_failures():
-    text = render_markdown(GRADES, RUNS, thresholds=THRESHOLDS, title="Results")
+def test_the_markdown_summary_has_rates_matrix_and_failures() -> None:
+    text = markdown(GRADES, RUNS, thresholds=THRESHOLDS, title="Results")
     assert text.startswith("# Results\n")
     assert "| 75.0 ± 25.0 |" in text
     assert "| cactus | G | B |\n| diabetes | S | × |" in text
@@ -19,13 +19,13 @@ def test_the_markdown_summary_has_rates_matrix_and_failures():
     assert "trained models: diabetes" in text
 
 
-def test_markdown_from_agents_stays_text():
+def test_markdown_from_agents_stays_text() -> None:
     message = "a | b\n# head [link](javascript:x) <b>bold</b> `code`"
-    text = render_markdown(pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message=message)]))
+    text = markdown(pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message=message)]))
     assert r"a \| b \# head \[link\]\(javascript:x\) &lt;b&gt;bold&lt;/b&gt; \`code\`" in text
 
 
-def test_the_terminal_table_has_text_and_a_kind_to_style_by():
+def test_the_terminal_table_has_text_and_a_kind_to_style_by() -> None:
     table = medal_table(GRADES, RUNS, thresholds=THRESHOLDS)
     assert table.columns == ["competition", "split", "seed 1", "seed 2"]
     (cactus, split, cells), (_, _, others) = table.rows
@@ -35,7 +35,7 @@ def test_the_terminal_table_has_text_and_a_kind_to_style_by():
     assert table.model_leaderboards == ["diabetes"]
 
 
-def test_the_terminal_table_has_a_dash_where_a_seed_did_not_run():
+def test_the_terminal_table_has_a_dash_where_a_seed_did_not_run() -> None:
     table = medal_table(GRADES.iloc[[0, 1, 2]])
     assert (table.rows[1][2][1].text, table.rows[1][2][1].kind) == ("–", None)
 
@@ -44,7 +44,7 @@ def test_the_terminal_table_has_a_dash_where_a_seed_did_not_run():
     ("value", "text"),
     [(0.123456789, "0.12346"), (3971366.0, "3,971,366"), (1.0, "1"), (-0.5, "−0.5"), (None, "–"), (math.nan, "NaN")],
 )
-def test_numbers_are_short(value, text):
+def test_numbers_are_short(value: float | None, text: str) -> None:
     assert number(value) == text
 
 
@@ -61,9 +61,9 @@ def test_numbers_are_short(value, text):
         (None, "–"),
     ],
 )
-def test_durations_have_two_units(seconds, text):
+def test_durations_have_two_units(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_mean_without_standard_error():
+def test_mean_without_standard_error() -> None:
     assert mean_sem(0.5, math.nan) == "50.0"

@@ -10,15 +10,17 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from competitions import registry
 from competitions.competition import Competition
-from grading.workers import GradingLimits, IsolatedGrader, grade_many
-from grading.workers.shared import close_shared, shared_grader
+from grading.workers import GraderCache, GradingLimits, IsolatedGrader, grade_many
+from tests.prepared import PreparedCompetitions
 
 MEMORY = 64 << 20
 FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
@@ -65,7 +67,7 @@ def made(tmp_path: Path) -> tuple[Competition, Path]:
 
 
 @pytest.fixture
-def write(tmp_path: Path):
+def write(tmp_path: Path) -> Callable[..., Path]:
     def function(content: bytes | str, name: str = "submission.csv") -> Path:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -74,7 +76,7 @@ def write(tmp_path: Path):
     return function
 
 
-def grader(made: tuple[Competition, Path], **limits: float) -> IsolatedGrader:
+def grader(made: tuple[Competition, Path], **limits: Any) -> IsolatedGrader:
     return IsolatedGrader(*made, limits=GradingLimits(**limits))
 
 
@@ -91,7 +93,9 @@ class TestHostileFiles:
         ],
         ids=["pipe", "link to a file", "broken link", "link to a device", "folder", "a terabyte of nothing"],
     )
-    def test_what_is_no_ordinary_file_is_refused_unread(self, made, tmp_path, make, says) -> None:
+    def test_what_is_no_ordinary_file_is_refused_unread(
+        self, made: tuple[Competition, Path], tmp_path: Path, make: Callable[[Path], object], says: str
+    ) -> None:
         make(tmp_path / "s.csv")
         with grader(made) as subject:
             grade = subject.grade(tmp_path / "s.csv")
@@ -100,9 +104,9 @@ class TestHostileFiles:
         assert says in str(grade.message)
 
     @pytest.mark.parametrize("path", ["nowhere.csv", "nul\0.csv", "x" * 5000, None])
-    def test_no_file_is_missing(self, made, path) -> None:
+    def test_no_file_is_missing(self, made: tuple[Competition, Path], path: str | None) -> None:
         with grader(made) as subject:
-            grade = subject.grade(path and Path(path))
+            grade = subject.grade(Path(path) if path else None)
         assert (grade.outcome, grade.report.submission_exists) == ("missing", False)
 
     @pytest.mark.parametrize(
@@ -118,14 +122,18 @@ class TestHostileFiles:
         ],
         ids=["wide header", "wide first row", "Latin-1", "gzip bomb", "zip bomb", "open quote", "ragged"],
     )
-    def test_content_that_is_no_table_is_invalid(self, made, write, content, says) -> None:
+    def test_content_that_is_no_table_is_invalid(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], content: bytes | str, says: str
+    ) -> None:
         with grader(made) as subject:
             grade = subject.grade(write(content))
             assert (grade.outcome, grade.detail) == ("invalid", None)
             assert any(each in str(grade.message) for each in says.split("|"))
             assert subject.grade(write("answer\n1\n")).report.score == 0.25
 
-    def test_a_table_that_does_not_fit_in_memory_is_invalid(self, made, write) -> None:
+    def test_a_table_that_does_not_fit_in_memory_is_invalid(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         rows = "answer,b,c\n" + "1.5,text,2\n" * 1_200_000
         with grader(made, memory_bytes=12 << 20) as subject:
             grade = subject.grade(write(rows))
@@ -133,12 +141,14 @@ class TestHostileFiles:
             assert (grade.outcome, grade.message) == ("invalid", expected)
             assert subject.grade(write("answer\n1\n")).report.score == 0.25
 
-    def test_an_endless_line_is_one_column(self, made, write) -> None:
+    def test_an_endless_line_is_one_column(self, made: tuple[Competition, Path], write: Callable[..., Path]) -> None:
         with grader(made, memory_bytes=MEMORY) as subject:
             assert subject.grade(write(b"a" * (14 << 20))).outcome in ("invalid", "failed")
             assert subject.grade(write("answer\n1\n")).report.score == 0.25
 
-    def test_a_file_that_takes_too_long_to_read_is_killed(self, made, write) -> None:
+    def test_a_file_that_takes_too_long_to_read_is_killed(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         rows = "answer,b,c\n" + "1.5,text,2\n" * 1_400_000
         with grader(made, read_seconds=0.1) as subject:
             grade = subject.grade(write(rows))
@@ -158,7 +168,9 @@ class TestBugsOfOurs:
             ("raise", "KeyError: 'label'"),
         ],
     )
-    def test_are_failures_and_never_booked_as_the_agents(self, made, write, order, says) -> None:
+    def test_are_failures_and_never_booked_as_the_agents(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], order: str, says: str
+    ) -> None:
         with grader(made, memory_bytes=MEMORY, grade_seconds=1.0) as subject:
             start = time.monotonic()
             grade = subject.grade(write(f"{order}\n1\n"))
@@ -167,15 +179,19 @@ class TestBugsOfOurs:
             assert subject.grade(write("answer\n1\n")).report.score == 0.25
             assert time.monotonic() - start < 45, "killed, not waited for"
 
-    def test_the_traceback_is_kept(self, made, write) -> None:
+    def test_the_traceback_is_kept(self, made: tuple[Competition, Path], write: Callable[..., Path]) -> None:
         with grader(made) as subject:
             assert 'raise KeyError("label")' in str(subject.grade(write("raise\n1\n")).detail)
 
-    def test_what_a_grader_prints_does_not_mix_with_replies(self, made, write) -> None:
+    def test_what_a_grader_prints_does_not_mix_with_replies(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         with grader(made) as subject:
             assert subject.grade(write("print\n1\n")).report.score == 0.5
 
-    def test_answers_that_cannot_be_read_fail_every_submission(self, made, write) -> None:
+    def test_answers_that_cannot_be_read_fail_every_submission(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         competition, prepared = made
         (prepared / competition.facts.files.answers).unlink()
         grades = list(grade_many(competition, prepared, "v1", [write("answer\n1\n"), Path("nowhere")]))
@@ -186,15 +202,19 @@ class TestBugsOfOurs:
 
 class TestProcesses:
     @pytest.mark.parametrize("workers", [1, 3])
-    def test_grades_come_in_order_whatever_happens_between(self, made, write, workers) -> None:
+    def test_grades_come_in_order_whatever_happens_between(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], workers: int
+    ) -> None:
         orders = ["answer", "die", "print", "raise", None, "sleep", "answer", "answer", "hoard", "print"]
-        paths = [order and write(f"{order}\n1\n", f"{number}.csv") for number, order in enumerate(orders)]
+        paths = [write(f"{order}\n1\n", f"{number}.csv") if order else None for number, order in enumerate(orders)]
         limits = GradingLimits(grade_seconds=1.5)
         grades = list(grade_many(*made, "v1", paths, limits=limits, workers=workers))
         expected = {"answer": 0.25, "print": 0.5}
         assert [grade.report.score for grade in grades] == [expected.get(str(order)) for order in orders]
 
-    def test_one_worker_serves_many_and_answers_are_read_once(self, made, write) -> None:
+    def test_one_worker_serves_many_and_answers_are_read_once(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         path = write("pid\n1\n")
         with grader(made) as subject:
             pids = {subject.grade(path).report.score for _ in range(5)}
@@ -204,7 +224,7 @@ class TestProcesses:
         assert len(pids) == 1
         assert fresh not in pids | {None}, "a new worker with the answers that were read before"
 
-    def test_a_killed_server_is_started_again(self, made, write) -> None:
+    def test_a_killed_server_is_started_again(self, made: tuple[Competition, Path], write: Callable[..., Path]) -> None:
         path = write("answer\n1\n")
         with grader(made) as subject:
             subject.grade(path)
@@ -212,7 +232,7 @@ class TestProcesses:
             os.kill(subject._process.pid, signal.SIGKILL)
             assert subject.grade(path).outcome == "valid"
 
-    def test_nothing_is_left_running(self, made, write) -> None:
+    def test_nothing_is_left_running(self, made: tuple[Competition, Path], write: Callable[..., Path]) -> None:
         with grader(made) as subject:
             subject.grade(write("answer\n1\n"))
             assert subject._process is not None
@@ -220,7 +240,9 @@ class TestProcesses:
         assert len(tree) == 2
         assert not psutil.wait_procs(tree, timeout=10)[1]
 
-    def test_leaving_early_leaves_a_usable_grader(self, made, write) -> None:
+    def test_leaving_early_leaves_a_usable_grader(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         paths = [write("answer\n1\n", f"{number}.csv") for number in range(6)]
         with grader(made) as subject:
             for grade in subject.grade_all(paths):
@@ -228,19 +250,21 @@ class TestProcesses:
                 break
             assert [grade.outcome for grade in subject.grade_all(paths)] == ["valid"] * 6
 
-    def test_shared_graders_are_kept_and_replaced_with_the_code(self, made, write) -> None:
+    def test_cached_graders_are_kept_and_replaced_with_the_code(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
         path = write("pid\n1\n")
-        with shared_grader(*made, "v1") as subject:
-            first = subject.grade(path).report.score
-        with shared_grader(*made, "v1") as subject:
-            assert subject.grade(path).report.score == first
-        (made[0].folder / "grade.py").write_text(GRADE.replace("0.25", "0.75"))
-        with shared_grader(*made, "v1") as subject:
-            assert subject.grade(write("answer\n1\n", "answer.csv")).report.score == 0.75
-        close_shared()
+        with GraderCache() as graders:
+            with graders.grader(*made, "v1") as subject:
+                first = subject.grade(path).report.score
+            with graders.grader(*made, "v1") as subject:
+                assert subject.grade(path).report.score == first
+            (made[0].folder / "grade.py").write_text(GRADE.replace("0.25", "0.75"))
+            with graders.grader(*made, "v1") as subject:
+                assert subject.grade(write("answer\n1\n", "answer.csv")).report.score == 0.75
 
 
-def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared) -> None:
+def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared: PreparedCompetitions) -> None:
     subject = prepared["diabetes"]
     sample = subject.path / subject.competition.facts.files.sample_submission
     (grade,) = grade_many(subject.competition, subject.path, "v1", [(sample, "shown")])
@@ -249,12 +273,14 @@ def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared) 
 
 
 @pytest.mark.parametrize("limits", [{"memory_bytes": 0}, {"read_seconds": -1.0}, {"size_bytes": 0}])
-def test_limits_under_which_nothing_can_be_graded_are_refused(limits) -> None:
+def test_limits_under_which_nothing_can_be_graded_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be positive"):
         GradingLimits(**limits)
 
 
-def test_when_whoever_asked_is_killed_its_processes_end(made, write) -> None:
+def test_when_whoever_asked_is_killed_its_processes_end(
+    made: tuple[Competition, Path], write: Callable[..., Path]
+) -> None:
     competition, data = made
     code = (
         "import sys; from pathlib import Path; from competitions.competition import Competition;"
@@ -262,7 +288,7 @@ def test_when_whoever_asked_is_killed_its_processes_end(made, write) -> None:
         "IsolatedGrader(Competition.load(Path(sys.argv[1])), Path(sys.argv[2])).grade(Path(sys.argv[3]))"
     )
     arguments = [str(competition.folder), str(data), str(write("sleep\n1\n"))]
-    asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[2])
+    asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[3])
     try:
         end = time.monotonic() + 60
         while len(started := psutil.Process(asking.pid).children(recursive=True)) < 2:

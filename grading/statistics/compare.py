@@ -1,4 +1,4 @@
-"""Two run groups against each other: what changed in which competition, and paired differences with uncertainty."""
+"""Comparing two run groups: what changed in which competition, and paired differences with uncertainty."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import BENCHMARK_SPLITS, RATES, SPLITS, latest_grades
-from grading.statistics import bootstrap_interval, mean, paired_p_value, standard_error, t_interval
+from grading.statistics.seeds import bootstrap_interval, mean, paired_p_value, standard_error, t_interval
+from grading.statistics.series import RATES, by_split, latest_grades, split_order
 
 _COMPETITION_COLUMNS = ["competition_id", "complexity", "change", "score_a", "score_b", "score_difference", "score_sem"]
 _COMPETITION_COLUMNS += ["seeds_a", "seeds_b", *(f"{rate}_{side}" for rate in RATES for side in "ab")]
 _DIFFERENCE_COLUMNS = ["split", "rate", "mean_a", "mean_b", "difference", "sem", "ci_low", "ci_high"]
 _DIFFERENCE_COLUMNS += ["bootstrap_low", "bootstrap_high", "p_value", "competitions"]
 
-# More of these is better; fewer bronze medals may mean more gold ones.
+# Rates of which more is better. Bronze and silver are not among them: fewer of them may mean more gold.
 _ASCENDING = ("any_medal", "gold_medal", "above_median", "valid_submission", "submission_exists")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A.
+    """How B differs from A.
 
-    competitions: one row a competition that both have: mean scores over seeds, their difference (B - A) with its
+    competitions: one row per competition that both have: mean scores over seeds, their difference (B - A) with its
         standard error (Welch: variances add), rates of each, and `change`: "better", "worse", "mixed" or "same".
-    differences: one row a split and rate: means over competitions, the mean paired difference B - A with its standard
+    differences: one row per split and rate: means over competitions, the mean paired difference B - A with its standard
         error, 95 % t-interval, 95 % bootstrap interval over competitions, and the p-value of the paired t-test.
-    only_a, only_b: competitions that the other lacks; they are left out of everything above.
+    only_a, only_b: competitions that only one side has; they are left out of both tables.
     """
 
     competitions: pd.DataFrame
@@ -40,19 +40,15 @@ class Comparison:
 def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     """Compare the grades of two series, paired by competition; seeds of a competition are averaged first.
 
-    Gradings that failed count on neither side.
+    A grading that failed counts on neither side.
     """
     sides = [table[table["outcome"] != "failed"] for table in (latest_grades(a), latest_grades(b))]
     parts = [{str(name): part for name, part in side.groupby("competition_id")} for side in sides]
     both = sorted(parts[0].keys() & parts[1].keys())
     rows = [_row(name, parts[0][name], parts[1][name]) for name in both]
     competitions = pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
-    splits = {str(split): part for split, part in competitions.groupby("complexity")}
-    benchmark = competitions[competitions["complexity"].isin(BENCHMARK_SPLITS)]
-    if len(benchmark):
-        splits["all"] = benchmark
-    order = [*(split for split in SPLITS if split in splits), *sorted(splits.keys() - set(SPLITS))]
-    differences = [_difference(split, rate, splits[split]) for split in order for rate in RATES]
+    splits = sorted(by_split(competitions), key=lambda each: split_order(each[0]))
+    differences = [_difference(split, rate, part) for split, part in splits for rate in RATES]
     return Comparison(
         competitions,
         pd.DataFrame(differences, columns=_DIFFERENCE_COLUMNS),

@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from typing import Any
 
 import pandas as pd
 
 from grading.medals import Thresholds, medal_for
-from grading.page import render_page
-from grading.report import GradedSubmission, competition_report
+from grading.page import Results, render_markdown, render_page
+from grading.report import GradedSubmission, Outcome, competition_report
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=1221, lower_is_better=False)
 LOWER = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=40, lower_is_better=True, human=False)
@@ -24,8 +25,17 @@ EVIL = [
 
 
 def graded(
-    competition, seed, score, *, outcome="valid", message=None, agent="baseline", group="g", thresholds=None, **more
-):
+    competition: str,
+    seed: int,
+    score: float | None,
+    *,
+    outcome: Outcome = "valid",
+    message: str | None = None,
+    agent: str = "baseline",
+    group: str = "g",
+    thresholds: Thresholds | None = None,
+    **more: Any,
+) -> dict[str, Any]:
     """A row of the table of grades."""
     limits = thresholds or THRESHOLDS.get(competition, HIGHER)
     report = competition_report(
@@ -45,7 +55,16 @@ def graded(
     return GradedSubmission(report, outcome, message, run_group=group, seed=seed, agent=agent, **facts).to_row()
 
 
-def ran(competition, seed, *, agent="baseline", group="g", status="completed", seconds=60.0, **more):
+def ran(
+    competition: str,
+    seed: int,
+    *,
+    agent: str = "baseline",
+    group: str = "g",
+    status: str = "completed",
+    seconds: float = 60.0,
+    **more: Any,
+) -> dict[str, Any]:
     """A row of the table of runs."""
     return {
         "run_group": group,
@@ -84,35 +103,43 @@ RUNS = pd.DataFrame(
 class Document(HTMLParser):
     """The elements, attributes and visible text of a page."""
 
-    def __init__(self, html):
+    def __init__(self, html: str) -> None:
         super().__init__()
-        self.elements, self.text, self._raw = [], "", None
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self._raw = "", False
         self.feed(html)
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        self._raw = tag if tag in ("script", "style") else None
+        self._raw = tag in ("script", "style")
 
-    def handle_endtag(self, tag):
-        self._raw = None
+    def handle_endtag(self, tag: str) -> None:
+        self._raw = False
         self.text += " " if tag in ("th", "td", "li", "p", "div", "summary") else ""
 
-    def handle_data(self, data):
+    def handle_data(self, data: str) -> None:
         self.text += "" if self._raw else data
 
-    def attributes(self, *names):
-        return [attrs[name] for _, attrs in self.elements for name in names if name in attrs]
+    def attributes(self, *names: str) -> list[str]:
+        return [value for _, attrs in self.elements for name in names if (value := attrs.get(name)) is not None]
 
 
-def page(grades=GRADES, runs=RUNS, **options):
-    return render_page(grades, runs, **{"thresholds": THRESHOLDS, **options})
+def page(grades: pd.DataFrame = GRADES, runs: pd.DataFrame | None = RUNS, **options: Any) -> str:
+    of_page = {name: options.pop(name) for name in ("title", "generated_at") if name in options}
+    return render_page(Results(grades, runs, **{"thresholds": THRESHOLDS, **options}), **of_page)
 
 
-def words(html):
+def markdown(
+    grades: pd.DataFrame, runs: pd.DataFrame | None = None, title: str = "MLE-bench results", **options: Any
+) -> str:
+    return render_markdown(Results(grades, runs, **options), title)
+
+
+def words(html: str) -> str:
     return " ".join(Document(html).text.split())
 
 
-def snapshots(*rows, group="g", agent="baseline"):
+def snapshots(*rows: tuple[str, int, float, float], group: str = "g", agent: str = "baseline") -> pd.DataFrame:
     """Rows of the table of snapshots: (competition, seed, hours, score)."""
     return pd.DataFrame(
         [
@@ -131,7 +158,9 @@ def snapshots(*rows, group="g", agent="baseline"):
     )
 
 
-def calls(*rows, group="g", agent="baseline", model="model-a"):
+def calls(
+    *rows: tuple[str, int, float], group: str = "g", agent: str = "baseline", model: str = "model-a"
+) -> pd.DataFrame:
     """Rows of the table of usage: (competition, seed, dollars)."""
     return pd.DataFrame(
         [

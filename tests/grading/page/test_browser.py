@@ -2,25 +2,27 @@
 
 import base64
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.grading.browser import Browser
-from tests.grading.pages import EVIL, RUNS, calls, graded, page, snapshots
+from tests.grading.page.browser import Browser
+from tests.grading.page.pages import EVIL, RUNS, calls, graded, page, snapshots
 
 PREFERS_DARK = {"name": "prefers-color-scheme", "value": "dark"}
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     started = Browser(tmp_path_factory.mktemp("chromium"))
     yield started
     started.close()
 
 
 @pytest.fixture
-def file(tmp_path):
+def file(tmp_path: Path) -> Path:
     grades = [
         graded(f"a-rather-long-competition-name-{n}", s, 0.05 * n + s / 100) for n in range(20) for s in (1, 2, 3)
     ]
@@ -36,7 +38,9 @@ def file(tmp_path):
 
 @pytest.mark.service("chromium")
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(browser, file, width):
+def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(
+    browser: Browser, file: Path, width: int
+) -> None:
     browser.open(file, width)
     assert browser.complaints == []
     assert [url for url in browser.requests if not url.startswith("data:,")] == [file.as_uri()]
@@ -48,7 +52,7 @@ def test_a_browser_shows_it_without_complaint_request_or_sideways_scrolling(brow
 
 
 @pytest.mark.service("chromium")
-def test_a_browser_prints_it_with_heads_on_every_page(browser, file):
+def test_a_browser_prints_it_with_heads_on_every_page(browser: Browser, file: Path) -> None:
     browser.open(file, 1280)
     browser.call("Emulation.setEmulatedMedia", media="print", features=[PREFERS_DARK])
     # Chromium repeats the text of a head where a table goes on, but nothing that is a box of its own.
@@ -63,7 +67,7 @@ def test_a_browser_prints_it_with_heads_on_every_page(browser, file):
 
 
 @pytest.mark.service("chromium")
-def test_a_browser_shows_it_light_and_dark(browser, file):
+def test_a_browser_shows_it_light_and_dark(browser: Browser, file: Path) -> None:
     browser.open(file, 1280)
     seen = {}
     for scheme in ("light", "dark"):
@@ -77,7 +81,7 @@ def test_a_browser_shows_it_light_and_dark(browser, file):
 
 
 @pytest.mark.service("chromium")
-def test_a_browser_sorts_and_filters_tables(browser, file):
+def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> None:
     browser.open(file, 1280)
     column = "[...document.querySelectorAll('#all tbody tr')].map((row) => row.cells[4].textContent)"
     button = "document.querySelectorAll('#all thead button')[4]"

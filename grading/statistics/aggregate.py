@@ -1,6 +1,6 @@
-"""Rates over seeds: mean and standard error of medals and the like, by complexity split or by category.
+"""Rates over seeds: mean and standard error of medals and other outcomes, by complexity split or by category.
 
-A seed's rate is the share of the split's competitions where it holds; means and errors are taken over seeds.
+The rate of a seed is the share of the split's competitions with that outcome; means and errors are taken over seeds.
 """
 
 from __future__ import annotations
@@ -9,29 +9,26 @@ import itertools
 import math
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pandas as pd
 
-from grading.statistics import bootstrap_interval, mean, standard_error, t_interval
+from grading.statistics.seeds import bootstrap_interval, mean, standard_error, t_interval
+from grading.statistics.series import (
+    BENCHMARK_SPLITS,
+    RATES,
+    SERIES,
+    SPLITS,
+    by_series,
+    latest_grades,
+    seed_order,
+    split_order,
+)
 
 Incomplete = Literal["exclude", "fail"]
 By = Literal["complexity", "category"]
 Uncertainty = Literal["t", "bootstrap"]
 Facts = Mapping[str, Mapping[str, str]]  # competition -> its complexity and category
-
-RATES = (
-    "any_medal",
-    "gold_medal",
-    "silver_medal",
-    "bronze_medal",
-    "above_median",
-    "valid_submission",
-    "submission_exists",
-)
-SERIES = ["run_group", "agent", "edition"]  # what stands side by side in a comparison
-BENCHMARK_SPLITS = ("low", "medium", "high")  # the 75 competitions that "all" is about; dev and demo are not among them
-SPLITS = (*BENCHMARK_SPLITS, "all", "dev", "demo")
 
 _RATE_COLUMNS = [*SERIES, "split", "rate", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
 _SEED_COLUMNS = [*SERIES, "split", "seed", "rate", "value", "counted"]
@@ -40,14 +37,14 @@ _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What was found, and how it was counted.
+    """Rates over seeds, and what was counted.
 
-    rates: one row a series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % interval
+    rates: one row per series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % interval
         `ci_low`, `ci_high` as fractions, over `seeds` counted seeds and `competitions` competitions.
         `mean` is NaN without a counted seed, `sem` and the interval with fewer than two.
-    by_seed: one row a series, split, seed and rate: its `value`, NaN where the seed was not `counted`.
-    gaps: one row an ungraded competition of a seed: `reason` "missing" (no grade) or "failed" (our grading failed,
-        the agent's result is unknown), `treatment` "seed excluded" or "counted as failure".
+    by_seed: one row per series, split, seed and rate: its `value`, NaN where the seed was not `counted`.
+    gaps: one row per ungraded competition of a seed: `reason` "missing" (no grade) or "failed" (our grading failed,
+        so the agent's result is unknown), `treatment` "seed excluded" or "counted as failure".
     incomplete: how seeds with gaps were treated.
     interval: what `ci_low` and `ci_high` are: Student's t over seeds, or a bootstrap over competitions.
     """
@@ -59,7 +56,7 @@ class Aggregate:
     interval: Uncertainty = "t"
 
     def statement(self) -> str:
-        """One sentence for people: what was done with incomplete seeds."""
+        """One sentence that says how incomplete seeds were treated."""
         if self.gaps.empty:
             return "Every seed is complete."
         seeds = len(self.gaps[[*SERIES, "seed"]].drop_duplicates())
@@ -70,29 +67,11 @@ class Aggregate:
         return f"{what}: ungraded submissions are counted as failures."
 
     def wide(self, rate: str = "any_medal") -> pd.DataFrame:
-        """`mean` and `sem` of one rate, a row a series, columns (split, "mean" | "sem") in the order of the splits."""
+        """`mean` and `sem` of one rate: a row per series, columns (split, "mean" | "sem") in published order."""
         chosen = self.rates[self.rates["rate"] == rate]
         table = chosen.pivot(index=SERIES, columns="split", values=["mean", "sem"]).swaplevel(axis=1)
-        splits = list(dict.fromkeys(chosen["split"]))
-        splits.sort(key=lambda split: SPLITS.index(split) if split in SPLITS else len(SPLITS))
+        splits = sorted(chosen["split"].unique(), key=split_order)
         return table[[(split, value) for split in splits for value in ("mean", "sem")]]
-
-
-def latest_grades(grades: pd.DataFrame) -> pd.DataFrame:
-    """The newest grade of each series, competition and seed, with the seed filled in from the run where there is none.
-
-    A submission that was graded again, or a run that was repeated, adds a row rather than replacing one.
-    """
-    missing = [
-        column for column in (*SERIES, "competition_id", "run_id", "seed", "outcome", *RATES) if column not in grades
-    ]
-    if missing:
-        raise ValueError(f"the table of grades has no column {', '.join(missing)}")
-    table = grades.assign(seed=grades["seed"].astype(object).where(grades["seed"].notna(), grades["run_id"]))
-    if "created_at" in table:
-        table = table.assign(_when=pd.to_datetime(table["created_at"], utc=True, format="ISO8601"))
-        table = table.sort_values("_when", kind="stable", na_position="first").drop(columns="_when")
-    return table.drop_duplicates([*SERIES, "competition_id", "seed"], keep="last").reset_index(drop=True)
 
 
 def aggregate(
@@ -105,32 +84,39 @@ def aggregate(
     by: By = "complexity",
     interval: Uncertainty = "t",
 ) -> Aggregate:
-    """Aggregate the table `grades` (columns as in `tables/grades`) over seeds, each series for itself.
+    """Aggregate the table `grades` (columns as in `tables/grades`) over seeds, separately for each series.
 
-    A seed is incomplete in a split when a competition of the split has no grade for it, or one whose outcome is
-    "failed". The competitions of a split are those in `expected` (competition -> split), else those that the series
-    itself ran: in its grades and, where given, in the table `runs`, which also makes seeds and competitions known of
-    which nothing was graded; `facts` says to which split and category such a competition belongs. `incomplete`
-    "exclude" leaves such a seed out of that split, "fail" counts what is ungraded as failed.
-    Split "all" is low, medium and high together (with `by` "category": every competition).
-    `interval` "t" is Student's over seeds: how far another set of seeds would lie. "bootstrap" resamples competitions
-    with the counted seeds averaged: how far another choice of competitions would.
-    Raises ValueError naming the columns that `grades` lacks.
+    A seed is incomplete in a split if a competition of the split has no grade for it, or a grade with the outcome
+    "failed".
+
+    Args:
+        grades: the graded submissions.
+        runs: the table of runs; it adds seeds and competitions for which nothing was graded.
+        expected: competition -> split, the competitions that count. By default they are those that the series ran,
+            according to `grades` and `runs`.
+        facts: complexity and category of competitions that have no grade.
+        incomplete: "exclude" leaves an incomplete seed out of that split, "fail" counts ungraded submissions as
+            failures.
+        by: what a split is. Split "all" is low, medium and high together; with "category" it is every competition.
+        interval: "t" is Student's t over seeds, which describes another set of seeds. "bootstrap" resamples
+            competitions with the counted seeds averaged, which describes another choice of competitions.
+
+    Raises:
+        ValueError: `grades` lacks columns, which are named.
     """
     if incomplete not in ("exclude", "fail"):
         raise ValueError(f"incomplete must be 'exclude' or 'fail', got {incomplete!r}")
     if interval not in ("t", "bootstrap"):
         raise ValueError(f"interval must be 't' or 'bootstrap', got {interval!r}")
     table = latest_grades(grades)
-    # What one series did not have graded, another one may.
+    # A competition that one series has no grade of may be graded in another.
     known: dict[Any, Any] = {**(facts or {}), **{row["competition_id"]: row for row in table.to_dict("records")}}
     rates: list[dict[str, Any]] = []
     by_seed: list[dict[str, Any]] = []
     gaps: list[dict[str, Any]] = []
-    for key, group in table.groupby(SERIES, sort=True, dropna=False):
-        series = dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True))
+    for series, group in by_series(table):
         ran = _runs_of(series, runs)
-        seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=_seed_order)
+        seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=seed_order)
         for split, competitions in _splits(group, ran, expected, known, by).items():
             label = {**series, "split": split}
             cells, unknown = _cells(group, competitions, seeds)
@@ -176,7 +162,7 @@ _TREATMENTS: dict[Incomplete, str] = {"exclude": "seed excluded", "fail": "count
 
 
 def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The runs behind a series: those of its edition, or all of the group's where it was only graded as that."""
+    """The runs of a series: those of its edition, or all of the group if none was run in it (a regraded group)."""
     if runs is None or runs.empty:
         return None
     own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
@@ -187,7 +173,7 @@ def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFra
 def _splits(
     group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, facts: Facts, by: By
 ) -> dict[str, list[str]]:
-    """The competitions of each split that has any, in the order in which people name the splits."""
+    """The competitions of each split that has any, in the published order of the splits."""
     if expected is not None:
         unknown = {c: facts.get(c, {}).get(by, "unknown") for c in expected}
         where = dict(expected) if by == "complexity" else {**unknown, **_stated(group, by, expected)}
@@ -206,7 +192,7 @@ def _splits(
 
 
 def _stated(group: pd.DataFrame, by: By, of: Container[str] | None = None) -> dict[str, str]:
-    """What the grades say of their competitions."""
+    """The split of each competition according to its grades."""
     pairs = zip(group["competition_id"], group[by], strict=True)
     return {competition: split for competition, split in pairs if of is None or competition in of}
 
@@ -227,8 +213,3 @@ def _cells(
         else:
             cells[competition, seed] = {rate: float(bool(row[rate])) for rate in RATES}
     return cells, unknown
-
-
-def _seed_order(seed: Any) -> tuple[bool, Any]:
-    """Numbered seeds by number, then seeds that only have a run's name."""
-    return (isinstance(seed, str), seed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import SERIES, latest_grades
+from grading.statistics.series import SERIES, by_series, latest_grades
 
 _SUMS = ("input_tokens", "output_tokens", "cost_usd", "latency_seconds")
 _RUN_COLUMNS = ["run_group", "run_id", "competition_id", "seed", "models", "calls", *_SUMS]
@@ -16,10 +16,10 @@ _SERIES_COLUMNS += ["cost_per_run", "tokens_per_run", "cost_per_medal", "tokens_
 
 
 def usage_by_run(usage: pd.DataFrame) -> pd.DataFrame:
-    """One row a run of the table `usage` (one row a call of a language model): calls, models, and sums.
+    """One row per run of the table `usage` (which has one row per call of a language model): calls, models, and sums.
 
-    A sum is NaN where no call of the run states it, and the cost also where only some calls have a price: an unknown
-    price is not a price of nothing.
+    A sum is NaN if no call of the run states it. The cost is also NaN if only some calls have a known price: an unknown
+    price is not zero.
     """
     if usage.empty:
         return pd.DataFrame(columns=_RUN_COLUMNS)
@@ -42,14 +42,15 @@ def _sums(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:
-    """One row a series: totals over its graded runs, and per run and per medal.
+    """One row per series: totals over its graded runs, and costs and tokens per run and per medal.
 
-    Means are over runs that called a model at all; per medal is everything that was spent, also on runs without one,
-    over the medals won: NaN without a medal. Costs are NaN where that of a run is.
+    Per-run figures are means over the runs that called a model. Per-medal figures divide everything that was spent,
+    also on runs without a medal, by the number of medals: NaN without a medal. Costs are NaN if the cost of any run
+    is.
     """
     by_run = usage_by_run(usage)
     rows: list[dict[str, Any]] = []
-    for key, group in latest_grades(grades).groupby(SERIES, sort=True, dropna=False):
+    for series, group in by_series(latest_grades(grades)):
         own = group.merge(by_run.drop(columns=["competition_id", "seed"]), on=["run_group", "run_id"], how="left")
         used = own[own["calls"].notna()]
         if used.empty:
@@ -59,7 +60,7 @@ def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:
         medals = int(group["any_medal"].sum())
         rows.append(
             {
-                **dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True)),
+                **series,
                 "runs": len(group),
                 "runs_with_usage": len(used),
                 "medals": medals,

@@ -2,17 +2,30 @@
 
 import math
 import random
+from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 import pytest
 
-from grading.aggregate import RATES, aggregate, latest_grades
-from grading.statistics import mean, pass_at_k, standard_error, t_interval
+from grading.statistics.aggregate import Aggregate, Incomplete, aggregate
+from grading.statistics.seeds import mean, pass_at_k, standard_error, t_interval
+from grading.statistics.series import RATES, latest_grades
 
 EMPTY = pd.DataFrame(columns=["run_group", "run_id", "competition_id", "seed", "agent", "edition", "outcome", *RATES])
 
 
-def grade(competition, seed, medal=None, *, split="low", agent="baseline", group="g", outcome="valid", **more):
+def grade(
+    competition: str,
+    seed: Any,
+    medal: str | None = None,
+    *,
+    split: str = "low",
+    agent: str = "baseline",
+    group: str = "g",
+    outcome: str = "valid",
+    **more: Any,
+) -> dict[str, Any]:
     """A row of the table of grades; `medal` also decides what else holds."""
     valid = outcome == "valid"
     return {
@@ -37,7 +50,7 @@ def grade(competition, seed, medal=None, *, split="low", agent="baseline", group
     }
 
 
-def rate(found, split, name="any_medal", **series):
+def rate(found: Aggregate, split: str, name: str = "any_medal", **series: Any) -> Any:
     rows = found.rates[(found.rates["split"] == split) & (found.rates["rate"] == name)]
     for column, value in series.items():
         rows = rows[rows[column] == value]
@@ -45,7 +58,7 @@ def rate(found, split, name="any_medal", **series):
     return rows.iloc[0]
 
 
-def test_the_mean_over_seeds_of_the_share_of_competitions():
+def test_the_mean_over_seeds_of_the_share_of_competitions() -> None:
     # seed 1: 2 of 2 competitions with a medal, seed 2: 1 of 2, seed 3: none.
     medals = {1: ("gold", "bronze"), 2: ("silver", None), 3: (None, None)}
     grades = pd.DataFrame(
@@ -63,7 +76,7 @@ def test_the_mean_over_seeds_of_the_share_of_competitions():
     assert dict(zip(by_seed["seed"], by_seed["value"], strict=True)) == {1: 1.0, 2: 0.5, 3: 0.0}
 
 
-def test_submissions_count_apart_from_medals():
+def test_submissions_count_apart_from_medals() -> None:
     grades = pd.DataFrame(
         [grade("a", 1, outcome="missing"), grade("b", 1, outcome="invalid"), grade("c", 1, "gold"), grade("d", 1)]
     )
@@ -74,7 +87,7 @@ def test_submissions_count_apart_from_medals():
     assert found.gaps.empty  # an agent that hands in nothing, or rubbish, has failed: nothing is unknown about it
 
 
-def test_all_is_low_medium_and_high_and_counts_competitions_not_splits():
+def test_all_is_low_medium_and_high_and_counts_competitions_not_splits() -> None:
     grades = pd.DataFrame(
         [
             *(grade(c, 1, "gold", split="low") for c in "abc"),
@@ -91,18 +104,18 @@ def test_all_is_low_medium_and_high_and_counts_competitions_not_splits():
     assert rate(found, "demo")["competitions"] == 1
 
 
-def test_a_group_of_demo_competitions_has_no_all():
+def test_a_group_of_demo_competitions_has_no_all() -> None:
     assert set(aggregate(pd.DataFrame([grade("a", 1, split="demo")])).rates["split"]) == {"demo"}
 
 
-def test_one_seed_has_no_standard_error():
+def test_one_seed_has_no_standard_error() -> None:
     row = rate(aggregate(pd.DataFrame([grade("a", 1, "gold")])), "low")
     assert row["mean"] == 1
     assert math.isnan(row["sem"])
     assert math.isnan(row["ci_low"])
 
 
-def test_seeds_are_told_by_their_number_not_by_position():
+def test_seeds_are_told_by_their_number_not_by_position() -> None:
     # Three competitions, rows in any order: only seed 7 earned medals. By position some "seeds" would have one.
     rows = [grade(c, seed, "gold" if seed == 7 else None) for c in "abc" for seed in (7, 2, 11)]
     for shuffle in range(5):
@@ -112,7 +125,7 @@ def test_seeds_are_told_by_their_number_not_by_position():
         assert rate(found, "low")["sem"] == pytest.approx(1 / 3)
 
 
-def test_without_a_seed_the_run_identifies_it():
+def test_without_a_seed_the_run_identifies_it() -> None:
     rows = [grade(c, None, "gold" if run == "x" else None, run_id=run) for c in "ab" for run in ("x", "y")]
     found = aggregate(pd.DataFrame(rows))
     assert rate(found, "low")["seeds"] == 2
@@ -129,7 +142,7 @@ INCOMPLETE = pd.DataFrame(
 )
 
 
-def test_incomplete_seeds_are_excluded_from_the_splits_where_they_lack_something():
+def test_incomplete_seeds_are_excluded_from_the_splits_where_they_lack_something() -> None:
     found = aggregate(INCOMPLETE, incomplete="exclude")
     assert (rate(found, "low")["mean"], rate(found, "low")["seeds"]) == (1, 2)
     assert rate(found, "high")["seeds"] == 3
@@ -139,7 +152,7 @@ def test_incomplete_seeds_are_excluded_from_the_splits_where_they_lack_something
     assert uncounted["value"].isna().all()
 
 
-def test_incomplete_seeds_can_be_counted_as_failures():
+def test_incomplete_seeds_can_be_counted_as_failures() -> None:
     found = aggregate(INCOMPLETE, incomplete="fail")
     assert rate(found, "low")["mean"] == pytest.approx((1 + 1 + 0.5) / 3)
     assert rate(found, "low")["seeds"] == 3
@@ -150,7 +163,9 @@ def test_incomplete_seeds_can_be_counted_as_failures():
     ("incomplete", "treatment", "words"),
     [("exclude", "seed excluded", "left out"), ("fail", "counted as failure", "counted as failures")],
 )
-def test_the_result_states_what_was_incomplete_and_how_it_was_treated(incomplete, treatment, words):
+def test_the_result_states_what_was_incomplete_and_how_it_was_treated(
+    incomplete: Incomplete, treatment: str, words: str
+) -> None:
     found = aggregate(INCOMPLETE, incomplete=incomplete)
     low = found.gaps[found.gaps["split"] == "low"].iloc[0]
     assert (low["seed"], low["competition_id"], low["reason"], low["treatment"]) == (3, "b", "missing", treatment)
@@ -159,18 +174,18 @@ def test_the_result_states_what_was_incomplete_and_how_it_was_treated(incomplete
     assert words in found.statement()
 
 
-def test_complete_seeds_are_stated_too():
+def test_complete_seeds_are_stated_too() -> None:
     assert aggregate(INCOMPLETE[INCOMPLETE["seed"] < 3]).statement() == "Every seed is complete."
 
 
-def test_a_failure_of_the_grader_is_never_booked_as_the_agents():
+def test_a_failure_of_the_grader_is_never_booked_as_the_agents() -> None:
     grades = pd.DataFrame([grade("a", 1, "gold"), grade("a", 2, outcome="failed")])
     found = aggregate(grades)
     assert (rate(found, "low")["mean"], rate(found, "low")["seeds"]) == (1, 1)
     assert found.gaps["reason"].unique().tolist() == ["failed"]
 
 
-def test_expected_competitions_that_nobody_graded_are_gaps():
+def test_expected_competitions_that_nobody_graded_are_gaps() -> None:
     expected = {"a": "low", "b": "low"}
     grades = pd.DataFrame([grade("a", 1, "gold"), grade("z", 1, "gold")])
     assert rate(aggregate(grades, expected=expected), "low")["seeds"] == 0
@@ -178,7 +193,7 @@ def test_expected_competitions_that_nobody_graded_are_gaps():
     assert (padded["mean"], padded["competitions"]) == (0.5, 2)  # z was not asked for
 
 
-def test_a_seed_whose_runs_were_never_graded_is_known_from_the_runs():
+def test_a_seed_whose_runs_were_never_graded_is_known_from_the_runs() -> None:
     grades = pd.DataFrame([grade("a", 1, "gold")])
     runs = pd.DataFrame([grade("a", 1), grade("a", 2)])[
         ["run_group", "run_id", "competition_id", "seed", "agent", "edition"]
@@ -191,7 +206,7 @@ RAN = ["run_group", "run_id", "competition_id", "seed", "agent", "edition"]
 
 
 @pytest.mark.parametrize("incomplete", ["exclude", "fail"])
-def test_a_competition_of_which_no_run_was_graded_counts_in_its_split(incomplete):
+def test_a_competition_of_which_no_run_was_graded_counts_in_its_split(incomplete: Incomplete) -> None:
     grades = pd.DataFrame([grade("a", seed, "gold") for seed in (1, 2)])
     runs = pd.DataFrame([grade(c, seed) for c in "ab" for seed in (1, 2)])[RAN]
     facts = {"b": {"complexity": "low", "category": "Image"}}
@@ -208,7 +223,7 @@ def test_a_competition_of_which_no_run_was_graded_counts_in_its_split(incomplete
     assert "unknown" in set(aggregate(grades, runs).rates["split"]), "without facts it still does not vanish"
 
 
-def test_a_run_that_was_not_graded_as_another_edition_is_a_gap_there():
+def test_a_run_that_was_not_graded_as_another_edition_is_a_gap_there() -> None:
     runs = pd.DataFrame([grade(c, 1) for c in "ab"])[RAN]
     v1 = [grade(c, 1, "gold") for c in "ab"]
     grades = pd.DataFrame([*v1, {**v1[0], "edition": "v2"}])
@@ -218,14 +233,14 @@ def test_a_run_that_was_not_graded_as_another_edition_is_a_gap_there():
     assert set(found.gaps["edition"]) == {"v2"}
 
 
-def test_expected_competitions_by_category():
+def test_expected_competitions_by_category() -> None:
     facts = {"b": {"complexity": "low", "category": "Image"}}
     grades = pd.DataFrame([grade("a", 1, "gold"), grade("z", 1, "gold", category="Audio")])
     found = aggregate(grades, expected={"a": "low", "b": "low"}, facts=facts, by="category", incomplete="fail")
     assert set(found.rates["split"]) == {"Image", "Tabular", "all"}
 
 
-def test_series_stand_side_by_side_each_with_its_own_seeds():
+def test_series_stand_side_by_side_each_with_its_own_seeds() -> None:
     grades = pd.DataFrame(
         [
             *(grade("a", seed, "gold", agent="good") for seed in (1, 2)),
@@ -243,14 +258,14 @@ def test_series_stand_side_by_side_each_with_its_own_seeds():
     assert found.wide().shape == (3, 4)  # low and all, mean and sem
 
 
-def test_the_newest_grade_of_a_run_counts():
+def test_the_newest_grade_of_a_run_counts() -> None:
     early, late = "2026-01-01T09:00:00+02:00", "2026-01-01T08:30:00+00:00"  # the second is later
     grades = pd.DataFrame([grade("a", 1, "gold", created_at=late), grade("a", 1, None, created_at=early)])
     assert latest_grades(grades)["gold_medal"].tolist() == [True]
     assert rate(aggregate(grades), "low")["mean"] == 1
 
 
-def test_rates_by_category():
+def test_rates_by_category() -> None:
     grades = pd.DataFrame(
         [grade("a", 1, "gold"), grade("b", 1, split="high", category="Video"), grade("c", 1, split="demo")]
     )
@@ -260,29 +275,29 @@ def test_rates_by_category():
     assert rate(found, "all")["competitions"] == 3
 
 
-def test_a_table_read_back_from_parquet_gives_the_same(tmp_path):
+def test_a_table_read_back_from_parquet_gives_the_same(tmp_path: Path) -> None:
     INCOMPLETE.to_parquet(tmp_path / "grades.parquet")
     again = aggregate(pd.read_parquet(tmp_path / "grades.parquet"))
     pd.testing.assert_frame_equal(again.rates, aggregate(INCOMPLETE).rates)
 
 
-def test_no_grades_give_empty_tables_with_all_columns():
+def test_no_grades_give_empty_tables_with_all_columns() -> None:
     found = aggregate(EMPTY.assign(complexity=[], category=[], created_at=[]))
     assert found.rates.empty
     assert {"split", "rate", "mean", "sem", "seeds"} <= set(found.rates.columns)
 
 
-def test_a_table_without_the_needed_columns_is_refused_by_name():
+def test_a_table_without_the_needed_columns_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="no column outcome, any_medal"):
         aggregate(INCOMPLETE.drop(columns=["outcome", "any_medal"]))
 
 
-def test_an_unknown_treatment_is_refused():
+def test_an_unknown_treatment_is_refused() -> None:
     with pytest.raises(ValueError, match="'exclude' or 'fail'"):
-        aggregate(INCOMPLETE, incomplete="ignore")
+        aggregate(INCOMPLETE, incomplete=cast("Any", "ignore"))
 
 
-def test_standard_error_is_the_sample_deviation_over_the_root_of_n():
+def test_standard_error_is_the_sample_deviation_over_the_root_of_n() -> None:
     values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]
     assert standard_error(values) == pytest.approx(pd.Series(values).sem())
     assert standard_error([3.0, 3.0, 3.0]) == 0
@@ -290,11 +305,11 @@ def test_standard_error_is_the_sample_deviation_over_the_root_of_n():
     assert math.isnan(standard_error([]))
 
 
-def test_the_mean_of_nothing_is_nan():
+def test_the_mean_of_nothing_is_nan() -> None:
     assert math.isnan(mean([]))
 
 
-def test_the_t_interval_of_a_textbook_sample():
+def test_the_t_interval_of_a_textbook_sample() -> None:
     # Three seeds: t(2, 0.975) = 4.302653
     interval = t_interval([0.1, 0.2, 0.3])
     reach = 4.302653 * 0.1 / math.sqrt(3)
@@ -308,11 +323,11 @@ def test_the_t_interval_of_a_textbook_sample():
     ("attempts", "successes", "k", "expected"),
     [(5, 0, 1, 0), (5, 5, 3, 1), (5, 2, 1, 0.4), (5, 2, 2, 0.7), (3, 1, 3, 1)],
 )
-def test_pass_at_k_is_the_chance_of_drawing_a_success(attempts, successes, k, expected):
+def test_pass_at_k_is_the_chance_of_drawing_a_success(attempts: int, successes: int, k: int, expected: float) -> None:
     assert pass_at_k(attempts, successes, k) == pytest.approx(expected)
 
 
-def test_pass_at_k_needs_k_attempts():
+def test_pass_at_k_needs_k_attempts() -> None:
     assert math.isnan(pass_at_k(2, 1, 3))
     with pytest.raises(ValueError, match="successes"):
         pass_at_k(2, 3, 1)

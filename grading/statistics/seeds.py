@@ -1,4 +1,4 @@
-"""Small statistics over seeds; each says what it returns when there is too little data."""
+"""Small statistics over seeds; each documents what it returns for too little data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mean(values: Sequence[float]) -> float:
 def standard_error(values: Sequence[float]) -> float:
     """Standard error of the mean: sample standard deviation (n - 1 in its denominator) over sqrt(n).
 
-    NaN for fewer than two values: one value says nothing about its spread.
+    NaN for fewer than two values, from which no spread can be estimated.
     """
     n = len(values)
     if n < 2:
@@ -49,9 +49,10 @@ def t_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def pass_at_k(attempts: int, successes: int, k: int) -> float:
-    """Unbiased estimate of the chance that at least one of `k` attempts succeeds, from `successes` among `attempts`.
+    """Unbiased estimate of the probability that at least one of `k` attempts succeeds.
 
-    1 - C(attempts - successes, k) / C(attempts, k), Chen et al. 2021 (arXiv 2107.03374), equation 1.
+    From `successes` among `attempts` it is estimated as 1 - C(attempts - successes, k) / C(attempts, k); see Chen et
+    al. 2021 (arXiv 2107.03374), equation 1.
     NaN when fewer than `k` attempts were made.
     """
     if k < 1 or not 0 <= successes <= attempts:

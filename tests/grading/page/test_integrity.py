@@ -60,7 +60,7 @@ def test_findings_and_notices_are_apart() -> None:
     both = pd.concat([finding(), finding(severity="notice", rule="download", quote="load_dataset", line=0)])
     page = integrity_section({"violations": both})
     assert "1 runs to look at" in page
-    assert page.index("reaches for the network") < page.index("Worth knowing (1)") < page.index("load_dataset")
+    assert page.index("accesses the network") < page.index("Notices (1)") < page.index("load_dataset")
 
 
 def test_examined_without_a_finding_is_said() -> None:

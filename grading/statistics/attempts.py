@@ -1,16 +1,16 @@
-"""Several attempts at a competition: pass@k, best of k, and one row a competition over its seeds."""
+"""Several attempts at a competition: pass@k, best of k, and one row per competition over its seeds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import BENCHMARK_SPLITS, RATES, SERIES, latest_grades
 from grading.medals import human_percentile
-from grading.statistics import bootstrap_interval, expected_best, mean, pass_at_k, standard_error
+from grading.statistics.seeds import bootstrap_interval, expected_best, mean, pass_at_k, standard_error
+from grading.statistics.series import RATES, SERIES, by_series, by_split, latest_grades
 
 _PASS_COLUMNS = [*SERIES, "split", "rate", "k", "mean", "ci_low", "ci_high", "competitions"]
 _COMPETITION_COLUMNS = [*SERIES, "competition_id", "complexity", "category", "attempts", "valid", "medals"]
@@ -18,18 +18,18 @@ _COMPETITION_COLUMNS += ["mean_score", "score_sem", "best_score", "human_percent
 
 
 def pass_at(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """pass@k: the chance that at least one of k attempts at a competition succeeds, by series, split, rate and k.
+    """pass@k: the probability that at least one of k attempts at a competition succeeds, by series, split, rate and k.
 
-    `mean` is the mean over competitions of the unbiased estimate (`grading.statistics.pass_at_k`), for the rates of
-    the table; `ci_low` and `ci_high` are a 95 % bootstrap over competitions. Competitions with fewer than k graded
-    attempts are left out, and `competitions` says how many are in. Gradings that failed are no attempts.
+    `mean` is the mean over competitions of the unbiased estimate (`grading.statistics.seeds.pass_at_k`), for the rates
+    of the table; `ci_low` and `ci_high` are a 95 % bootstrap over competitions. Competitions with fewer than k graded
+    attempts are left out; `competitions` is the number of those included. A grading that failed is not an attempt.
     `ks` defaults to 1, 2, 4 ... and the largest number of attempts.
     """
     rows: list[dict[str, Any]] = []
-    for series, group in _by_series(grades):
+    for series, group in _attempts(grades):
         counts = group.groupby("competition_id").size()
         wanted = ks or _powers(int(counts.max()) if len(counts) else 0)
-        for split, part in _split_parts(group):
+        for split, part in by_split(group):
             for rate in RATES:
                 tally = part.groupby("competition_id")[rate].agg(["size", "sum"]).astype(int)
                 for k in wanted:
@@ -42,9 +42,9 @@ def pass_at(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFra
 
 
 def best_of(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """Expected best score of k attempts (`grading.statistics.expected_best`) by series, competition and k."""
+    """Expected best score of k attempts (`grading.statistics.seeds.expected_best`) by series, competition and k."""
     rows: list[dict[str, Any]] = []
-    for series, group in _by_series(grades):
+    for series, group in _attempts(grades):
         for competition_id, part in group.groupby("competition_id"):
             scores = _scores(part)
             for k in ks or _powers(len(part)):
@@ -54,12 +54,12 @@ def best_of(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFra
 
 
 def competition_table(grades: pd.DataFrame, percentiles: Mapping[str, Sequence[float]] | None = None) -> pd.DataFrame:
-    """One row a series and competition: attempts, medals, scores over seeds, and the human percentile.
+    """One row per series and competition: attempts, medals, scores over seeds, and the human percentile.
 
     `human_percentile` is the mean over valid attempts of the share of teams beaten, 0-100, NaN where unknown.
     """
     rows: list[dict[str, Any]] = []
-    for series, group in _by_series(grades):
+    for series, group in _attempts(grades):
         for competition_id, part in group.groupby("competition_id"):
             scores = _scores(part)
             points = (percentiles or {}).get(str(competition_id))
@@ -84,18 +84,10 @@ def competition_table(grades: pd.DataFrame, percentiles: Mapping[str, Sequence[f
     return pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
 
 
-def _by_series(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+def _attempts(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    """The attempts of each series; a grading that failed says nothing about the agent and does not count as one."""
     table = latest_grades(grades)
-    for key, group in table[table["outcome"] != "failed"].groupby(SERIES, sort=True, dropna=False):
-        yield dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True)), group
-
-
-def _split_parts(group: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for split, part in group.groupby("complexity", sort=True):
-        yield str(split), part
-    benchmark = group[group["complexity"].isin(BENCHMARK_SPLITS)]
-    if len(benchmark):
-        yield "all", benchmark
+    return by_series(table[table["outcome"] != "failed"])
 
 
 def _scores(part: pd.DataFrame) -> list[float]:

@@ -8,14 +8,26 @@ from importlib import resources
 import pandas as pd
 import pytest
 
-from grading.page import medal_table, render_markdown
-from grading.page.build import clean
-from tests.grading.pages import EVIL, LOWER, SNAPSHOTS, USAGE, Document, calls, graded, page, ran, snapshots
+from grading.page import medal_table
+from grading.page.cleaning import clean
+from tests.grading.page.pages import (
+    EVIL,
+    LOWER,
+    SNAPSHOTS,
+    USAGE,
+    Document,
+    calls,
+    graded,
+    markdown,
+    page,
+    ran,
+    snapshots,
+)
 
 SCRIPT = resources.files("grading.page").joinpath("page.js").read_text("utf-8")
 
 
-def test_the_page_asks_the_network_for_nothing():
+def test_the_page_asks_the_network_for_nothing() -> None:
     document = Document(page())
     for target in document.attributes("src", "href", "xlink:href", "action", "srcset", "poster"):
         assert target.startswith(("#", "data:"))
@@ -23,7 +35,7 @@ def test_the_page_asks_the_network_for_nothing():
     assert not [tag for tag, _ in document.elements if tag in ("iframe", "object", "embed", "img", "form")]
 
 
-def test_the_browser_is_told_to_run_our_script_only():
+def test_the_browser_is_told_to_run_our_script_only() -> None:
     html = page()
     policy = next(v for v in Document(html).attributes("content") if "script-src" in v)
     digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
@@ -33,7 +45,7 @@ def test_the_browser_is_told_to_run_our_script_only():
 
 
 @pytest.mark.parametrize("evil", EVIL)
-def test_whatever_agents_write_stays_text(evil):
+def test_whatever_agents_write_stays_text(evil: str) -> None:
     grades = pd.DataFrame(
         [
             graded(evil, 1, 0.95, agent=evil, group=evil, complexity=evil, category=evil),
@@ -86,13 +98,13 @@ def test_whatever_agents_write_stays_text(evil):
     assert evil in document.text  # shown as it was written
 
 
-def test_control_characters_and_terminal_colours_are_not_passed_on():
+def test_control_characters_and_terminal_colours_are_not_passed_on() -> None:
     assert clean("\x1b[31mred\x1b[0m\x00\u202egnp.exe\nnext") == "red\ufffd\ufffdgnp.exe\nnext"
     grades = pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message="\x1b]0;title\x07", agent="a\x1b[2Jb")])
-    for text in (page(grades, None), render_markdown(grades), str(medal_table(grades))):
+    for text in (page(grades, None), markdown(grades), str(medal_table(grades))):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", text)
 
 
-def test_a_message_of_megabytes_does_not_bloat_the_page():
+def test_a_message_of_megabytes_does_not_bloat_the_page() -> None:
     grades = pd.DataFrame([graded("cactus", 1, None, outcome="invalid", message="x" * 5_000_000)])
     assert len(page(grades, None)) < 100_000

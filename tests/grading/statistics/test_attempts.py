@@ -5,40 +5,51 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from grading.aggregate import aggregate
-from grading.attempts import best_of, competition_table, pass_at
-from grading.compare import compare
 from grading.medals import Thresholds, above_median, medal_for
-from grading.over_time import moments, over_time
-from grading.report import GradedSubmission, competition_report
-from grading.statistics import bootstrap_interval, expected_best, paired_p_value, pass_at_k
-from grading.usage import usage_by_run, usage_by_series
+from grading.report import GradedSubmission, Outcome, competition_report
+from grading.statistics.aggregate import aggregate
+from grading.statistics.attempts import best_of, competition_table, pass_at
+from grading.statistics.compare import compare
+from grading.statistics.over_time import moments, over_time
+from grading.statistics.seeds import bootstrap_interval, expected_best, paired_p_value, pass_at_k
+from grading.statistics.usage import usage_by_run, usage_by_series
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=100, lower_is_better=False)
 # Scores of three seeds; None is an invalid submission. Medals: 3 of 4, 1 of 4, 2 of 4.
-SCORES = {"a": (0.95, 0.6, 0.72), "b": (0.75, None, 0.4), "c": (0.1, 0.85, 0.3), "d": (0.99, 0.2, 0.9)}
+SCORES: dict[str, tuple[Any, ...]] = {
+    "a": (0.95, 0.6, 0.72),
+    "b": (0.75, None, 0.4),
+    "c": (0.1, 0.85, 0.3),
+    "d": (0.99, 0.2, 0.9),
+}
 SPLITS = {"a": "low", "b": "low", "c": "medium", "d": "high"}
 
 
-def grades_of(scores=SCORES, group="g", **more) -> pd.DataFrame:
+def grades_of(scores: Any = SCORES, group: str = "g", **more: Any) -> pd.DataFrame:
     rows = []
     for name, seeds in scores.items():
         for seed, score in enumerate(seeds):
             report = competition_report(name, score, HIGHER, submission_path="s", submission_exists=True)
             facts = {"edition": "v1", "complexity": SPLITS.get(name, "low"), "category": "Tabular", **more}
-            outcome = "invalid" if score is None else "valid"
-            who = {"run_group": group, "run_id": f"{group}-{name}-{seed}", "seed": seed, "agent": "agent"}
+            outcome: Outcome = "invalid" if score is None else "valid"
+            who: dict[str, Any] = {
+                "run_group": group,
+                "run_id": f"{group}-{name}-{seed}",
+                "seed": seed,
+                "agent": "agent",
+            }
             rows.append(GradedSubmission(report, outcome, None, **who, **facts).to_row())
     return pd.DataFrame(rows)
 
 
-def rate(table: pd.DataFrame, **where) -> pd.Series:
+def rate(table: pd.DataFrame, **where: Any) -> pd.Series:
     for column, value in where.items():
         table = table[table[column] == value]
     (row,) = [row for _, row in table.iterrows()]
@@ -79,7 +90,7 @@ class TestThreeSeeds:
 
     def test_an_unknown_interval_is_refused(self) -> None:
         with pytest.raises(ValueError, match="interval must be"):
-            aggregate(grades_of(), interval="guess")
+            aggregate(grades_of(), interval=cast("Any", "guess"))
 
 
 class TestSmallStatistics:
@@ -139,9 +150,9 @@ class TestAttempts:
         assert math.isnan(rate(table, competition_id="b")["human_percentile"])
 
 
-def snapshot(name, seed, hours, score):
+def snapshot(name: str, seed: int, hours: float, score: float) -> dict[str, Any]:
     medal = medal_for(score, HIGHER)
-    who = {"run_group": "g", "run_id": f"g-{name}-{seed}", "competition_id": name, "seed": seed}
+    who: dict[str, Any] = {"run_group": "g", "run_id": f"g-{name}-{seed}", "competition_id": name, "seed": seed}
     flags = {"any_medal": medal is not None, "above_median": above_median(score, HIGHER)}
     return {**who, "at_seconds": hours * 3600.0, "score": score, **flags}
 
@@ -206,9 +217,9 @@ class TestUsage:
         assert math.isnan(row["cost_per_medal"])
 
     def test_a_run_with_a_call_of_unknown_price_has_no_known_cost(self) -> None:
-        unpriced = self.USAGE.assign(cost_usd=[0.5, None, None])
+        unpriced = self.USAGE.assign(cost_usd=[0.5, math.nan, math.nan])
         assert math.isnan(usage_by_run(unpriced)["cost_usd"][0])
-        refused = unpriced.assign(input_tokens=[100, None, 300], output_tokens=[10, 0, 30])
+        refused = unpriced.assign(input_tokens=[100, math.nan, 300], output_tokens=[10, 0, 30])
         assert usage_by_run(refused)["cost_usd"][0] == 0.5, "a call that failed used nothing"
 
 
@@ -229,7 +240,7 @@ class TestCompare:
         assert row["sem"] == pytest.approx(stats.sem(differences))
         assert row["p_value"] == pytest.approx(stats.ttest_rel(now, before).pvalue)
         scores = rate(found.competitions, competition_id="d")
-        assert scores["score_difference"] == pytest.approx(np.mean(after["d"]) - np.mean(SCORES["d"]))
+        assert scores["score_difference"] == pytest.approx(statistics.fmean(after["d"]) - statistics.fmean(SCORES["d"]))
         assert scores["score_sem"] == pytest.approx(math.hypot(stats.sem(after["d"]), stats.sem(SCORES["d"])))
 
     def test_what_only_one_has_is_named_and_left_out(self) -> None:

@@ -1,15 +1,15 @@
-"""How results grow with time: medal rates at 1, 2, 4 ... hours, from snapshots of submissions taken during runs."""
+"""Results over time: medal rates after 1, 2, 4 ... hours, from snapshots of submissions taken during runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
-from grading.aggregate import BENCHMARK_SPLITS, SERIES, latest_grades
-from grading.statistics import mean, standard_error, t_interval
+from grading.statistics.seeds import mean, standard_error, t_interval
+from grading.statistics.series import SERIES, by_series, by_split, latest_grades
 
 OVER_TIME_RATES = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
 _COLUMNS = [*SERIES, "split", "rate", "at_seconds", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
@@ -17,7 +17,7 @@ _HOUR = 3600.0
 
 
 def moments(longest: float) -> list[float]:
-    """Seconds at which rates are told: doubling from an hour, or from a minute where nothing took an hour.
+    """Seconds at which rates are reported: doubling from an hour, or from a minute if no run took an hour.
 
     The last one is `longest`, in full hours or minutes.
 
@@ -34,12 +34,12 @@ def moments(longest: float) -> list[float]:
 
 
 def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float] | None = None) -> pd.DataFrame:
-    """Rates at moments of the runs: one row a series, split, rate and moment; mean, sem and 95 % t-interval over seeds.
+    """Rates over time: one row per series, split, rate and moment; mean, sem and 95 % t-interval over seeds.
 
-    `snapshots` has one row a graded snapshot: run_group, run_id, competition_id, seed, at_seconds since the start of
-    the run, and any of the rates. At a moment each run counts with its newest snapshot until then; before its first
-    one it has nothing. Runs, seeds and splits are those of `grades`; runs of which no snapshot was ever taken are left
-    out together with their seed's other runs in the split, since nothing is known about them.
+    `snapshots` has one row per graded snapshot: run_group, run_id, competition_id, seed, at_seconds since the start of
+    the run, and any of the rates. At each moment a run counts with its newest snapshot so far; before its first
+    one it counts as having no submission. Runs, seeds and splits are those of `grades`. If no snapshot of a run was
+    ever taken, nothing is known about it over time, so its seed is left out of the split.
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
@@ -48,9 +48,8 @@ def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float]
     rates = [rate for rate in OVER_TIME_RATES if rate in taken and taken[rate].notna().any()]
     histories: dict[Any, pd.DataFrame] = dict(iter(taken.groupby(["run_group", "run_id"])))
     rows: list[dict[str, Any]] = []
-    for key, group in latest_grades(grades).groupby(SERIES, sort=True, dropna=False):
-        series = dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True))
-        for split, part in _parts(group):
+    for series, group in by_series(latest_grades(grades)):
+        for split, part in by_split(group):
             known = [(row["run_group"], row["run_id"]) in histories for row in part.to_dict("records")]
             unknown = set(part.loc[[not each for each in known], "seed"])
             counted = part[~part["seed"].isin(unknown)]
@@ -80,13 +79,7 @@ def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float]
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _parts(group: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    parts = [(str(split), part) for split, part in group.groupby("complexity", sort=True)]
-    benchmark = group[group["complexity"].isin(BENCHMARK_SPLITS)]
-    return [*parts, ("all", benchmark)] if len(benchmark) else parts
-
-
 def _state(history: pd.DataFrame, rate: str, moment: float) -> float:
-    """Whether a run held the rate at the moment: 1, 0, and 0 before its first snapshot."""
+    """1 if the newest snapshot of a run at `moment` has the outcome `rate`, else 0; 0 before its first snapshot."""
     before = history[history["at_seconds"] <= moment]
     return 0.0 if before.empty or pd.isna(before[rate].iloc[-1]) else float(bool(before[rate].iloc[-1]))

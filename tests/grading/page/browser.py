@@ -4,12 +4,15 @@ import json
 import subprocess
 import time
 import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 
 class Browser:
     """A headless Chromium, driven over its debugging protocol; keeps what it complains about and asks for."""
 
-    def __init__(self, home):
+    def __init__(self, home: Path) -> None:
         from websockets.sync.client import connect
 
         options = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
@@ -26,21 +29,22 @@ class Browser:
         except BaseException:
             self.close()
             raise
-        self.events, self.count = [], 0
+        self.events: list[dict[str, Any]] = []
+        self.count = 0
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def close(self):
+    def close(self) -> None:
         self.process.terminate()
         self.process.wait(30)
 
-    def wait_for(self, condition, seconds=60):
+    def wait_for(self, condition: Callable[[], object], seconds: float = 60) -> None:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "the browser does not get there"
             time.sleep(0.05)
 
-    def call(self, method, **params):
+    def call(self, method: str, **params: Any) -> Any:
         self.count += 1
         self.socket.send(json.dumps({"id": self.count, "method": method, "params": params}))
         while True:
@@ -49,11 +53,11 @@ class Browser:
                 return message["result"]
             self.events.append(message)
 
-    def run(self, script):
+    def run(self, script: str) -> Any:
         """The value of a JavaScript expression in the page."""
         return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
 
-    def open(self, path, width):
+    def open(self, path: Path, width: int) -> None:
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
@@ -62,11 +66,11 @@ class Browser:
         self.wait_for(lambda: self.run("location.protocol + document.readyState") == "file:complete")
 
     @property
-    def complaints(self):
+    def complaints(self) -> list[Any]:
         kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
         return [event for event in self.events if event["method"] in kinds]
 
     @property
-    def requests(self):
+    def requests(self) -> list[str]:
         sent = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [params["request"]["url"] for params in sent]

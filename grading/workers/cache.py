@@ -1,0 +1,78 @@
+"""Graders that stay open between calls, so that runs graded one by one parse the answers only once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from grading.workers.pool import IsolatedGrader
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
+    from competitions.editions import Edition
+    from grading.medals import Thresholds
+
+IDLE_GRADERS = 2  # kept open; each holds the answers of a competition in memory
+
+
+@dataclass
+class _Open:
+    grader: IsolatedGrader
+    users: int = 0
+
+
+class GraderCache:
+    """Open graders by competition, dataset and grader code. Whoever creates the cache closes it."""
+
+    def __init__(self, idle: int = IDLE_GRADERS) -> None:
+        """Keep at most `idle` graders open that nobody uses."""
+        self._idle = idle
+        self._graders: dict[tuple[object, ...], _Open] = {}  # the least recently used first
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def grader(
+        self,
+        competition: Competition,
+        prepared: Path,
+        edition: Edition,
+        version: str = "",
+        thresholds: Thresholds | None = None,
+    ) -> Iterator[IsolatedGrader]:
+        """A grader that stays open afterwards; a new one if `version` of the answers or the grader's code differs."""
+        key = (str(competition.folder), str(prepared), edition, version, competition.fingerprint("grade"), thresholds)
+        with self._lock:
+            entry = self._graders.pop(key, None) or _Open(
+                IsolatedGrader(competition, prepared, edition, thresholds=thresholds)
+            )
+            self._graders[key] = entry
+            entry.users += 1
+        try:
+            yield entry.grader
+        finally:
+            with self._lock:
+                entry.users -= 1
+                self._close_unused(keep=self._idle)
+
+    def close(self) -> None:
+        """End the processes of all graders that are not in use."""
+        with self._lock:
+            self._close_unused(keep=0)
+
+    def __enter__(self) -> GraderCache:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _close_unused(self, keep: int) -> None:
+        unused = [key for key, each in self._graders.items() if each.users == 0]
+        for key in unused[: max(0, len(self._graders) - keep)]:
+            self._graders.pop(key).grader.close()

@@ -1,0 +1,86 @@
+"""What the end of an attempt or of a worker means: the outcomes and messages of grading, all in one place.
+
+A submission that cannot be read within its limits is invalid. Whatever goes wrong while a readable submission is
+scored is our failure and never counted against the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from grading.report import Outcome
+from grading.workers.limits import Bounds
+
+Phase = Literal["reading", "grading"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of one submission: `message` says why there is no score, `detail` is the traceback of our own bugs.
+
+    `recycle` asks for the worker to be replaced before the next submission.
+    """
+
+    outcome: Outcome
+    score: float | None = None
+    message: str | None = None
+    detail: str | None = None
+    recycle: bool = False
+
+
+def missing(path: Path | None) -> Verdict:
+    """There is no file to grade."""
+    return Verdict("missing", message=f"there is no submission at {path}" if path else "there is no submission")
+
+
+def too_large(bounds: Bounds) -> Verdict:
+    """A file that cannot be read within the memory of a worker."""
+    message = f"the file cannot be read as a table within {_size(bounds.memory_bytes)} of memory"
+    return Verdict("invalid", message=message, recycle=True)
+
+
+def too_slow(bounds: Bounds) -> Verdict:
+    """A file that takes too long to read."""
+    return Verdict("invalid", message=f"the file cannot be read as a table within {bounds.read_seconds:g} seconds")
+
+
+def out_of_memory(bounds: Bounds, detail: str) -> Verdict:
+    """Scoring ran out of memory."""
+    message = f"grading failed: it needs more than {_size(bounds.memory_bytes)} of memory"
+    return Verdict("failed", message=message, detail=detail, recycle=True)
+
+
+def grader_error(error: BaseException, detail: str | None = None) -> Verdict:
+    """The grader, or reading the answers, raised `error`."""
+    message = " ".join(f"grading failed: {type(error).__name__}: {error}".split())[:500]
+    return Verdict("failed", message=message, detail=detail, recycle=True)
+
+
+def unreadable(error: OSError) -> Verdict:
+    """The file system refused access to the file."""
+    return Verdict("failed", message=f"grading failed: {error}")
+
+
+def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Verdict:
+    """The worker's process ended with wait status `status`; `overdue` says that it was killed after its deadline."""
+    if phase == "reading":
+        return too_slow(bounds) if overdue else too_large(bounds)
+    if overdue:
+        return Verdict("failed", message=f"grading failed: it took more than {bounds.grade_seconds:g} seconds")
+    code = os.waitstatus_to_exitcode(status)
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
+
+
+def server_ended(output: str) -> Verdict:
+    """The process that holds the answers ended repeatedly; `output` is the end of what it wrote."""
+    message = "grading failed: the process that holds the answers ended"
+    return Verdict("failed", message=message, detail=output or message)
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 29 else f"{count / (1 << 20):.0f} MiB"
