@@ -13,7 +13,7 @@ from common import cloning as links
 from competitions import registry
 from competitions.preparing.declaration import Copy
 from competitions.preparing.download import Download
-from storage.datasets.execute import Task, execute, gathered
+from storage.datasets.execute import Task, execute, group_copies
 from storage.writers import Destination
 
 SIZE = 32 << 20
@@ -22,7 +22,7 @@ SIZE = 32 << 20
 def copied(source: Path, out: Path) -> Path:
     """`source` as the executor puts it into a dataset."""
     download = Download.open(str(source.parent))
-    tasks = gathered([Task("public", "copy", Copy(download.file(source.name)), md5=True)])
+    tasks = group_copies([Task("public", "copy", Copy(download.file(source.name)), md5=True)])
     _, _, (size,), *_ = execute(tasks, registry.get("digits"), download, Destination(str(out)))
     assert size == source.stat().st_size
     assert (out / "public" / "copy").read_bytes() == source.read_bytes()
