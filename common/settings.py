@@ -28,7 +28,6 @@ from common.errors import UserError, close_matches, one_line
 from common.providers import Price, Provider
 
 PREFIX = "MLEBENCH_"
-TOML_FILE = "mlebench.toml"
 OTHER_VARIABLES = {
     "MLEBENCH_PYTHON": "the interpreter of an agent's environment, set by the sandbox",
     "MLEBENCH_DATABASE_URL": "the database of the Prefect server that deployments/up.py starts",
@@ -58,7 +57,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         env_nested_delimiter="__",
-        toml_file=TOML_FILE,
+        toml_file="mlebench.toml",
         extra="forbid",
         hide_input_in_errors=True,  # it may be a key
     )
@@ -70,21 +69,21 @@ class Settings(BaseSettings):
     raw_dir: Path | None = Field(default=None, description="Directory of already downloaded <id>.zip files.")
     scratch: Path = Field(
         default_factory=lambda: Path.home() / ".cache" / "mlebench",
-        description="Local disk for running agents and for copies of prepared data.",
+        description="Local directory for running agents and for copies of prepared data.",
     )
     cache_limit: ByteSize = Field(
         default=ByteSize(500 * 10**9),
-        description="Size of the local copies of prepared data kept for a remote store, e.g. 500GB.",
+        description="Maximum size of the local copies of prepared data with a remote store, e.g. 500GB.",
     )
     s3_endpoint_url: str | None = Field(default=None, description="S3 server. Default: AWS_ENDPOINT_URL, or Amazon.")
     s3_access_key_id: SecretStr | None = Field(default=None, description="Default: the usual AWS variables and files.")
     s3_secret_access_key: SecretStr | None = Field(default=None, description="Goes with s3_access_key_id.")
     params: Path | None = Field(
         default=None,
-        description="JSON file {id: {parameter: value}} laid over the `params` of competitions, for miniatures.",
+        description="JSON file {id: {parameter: value}} that overrides the `params` of competitions, for miniatures.",
     )
     network_timeout: float = Field(
-        default=60.0, gt=0, description="Seconds of silence after which a connection to Kaggle is given up and resumed."
+        default=60.0, gt=0, description="Seconds without data after which a connection to Kaggle is closed and resumed."
     )
     competitions: Directories = Field(
         default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."
@@ -96,43 +95,47 @@ class Settings(BaseSettings):
     dask_workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, gt=0, description="Worker processes of the local cluster."
     )
-    downloads: int = Field(default=2, gt=0, description="Downloads at one time (network bound).")
-    preparations: int = Field(default=4, gt=0, description="Competitions split at one time (disk bound).")
+    downloads: int = Field(default=2, gt=0, description="Concurrent downloads (network bound).")
+    preparations: int = Field(default=4, gt=0, description="Competitions split concurrently (disk bound).")
     agents: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, gt=0, description="Agents at one time (CPU and memory bound)."
+        default_factory=lambda: os.cpu_count() or 1, gt=0, description="Concurrent agents (CPU and memory bound)."
     )
 
     providers: dict[str, Provider] = Field(
         default_factory=dict,
-        description="Language models for agents: MLEBENCH_PROVIDERS__OPENAI__BASE_URL, ..__API_KEY; none: no gateway.",
+        description="Language model providers: MLEBENCH_PROVIDERS__OPENAI__BASE_URL, ..__API_KEY. None: no gateway.",
     )
     prices: dict[str, Price] = Field(
-        default_factory=dict, description="US dollars for a million tokens by model, over those that ship."
+        default_factory=dict,
+        description="US dollars for a million tokens, by model; overrides the included list.",
     )
-    llm_requests: int | None = Field(default=None, ge=0, description="Requests to language models a run may make.")
-    llm_tokens: int | None = Field(default=None, ge=0, description="Tokens, input and output, a run may use.")
-    llm_dollars: float | None = Field(default=None, ge=0, description="US dollars a run may spend on language models.")
-    llm_transcripts: bool = Field(default=False, description="Keep every request to language models in full.")
+    llm_requests: int | None = Field(default=None, ge=0, description="Requests to language models that a run may make.")
+    llm_tokens: int | None = Field(default=None, ge=0, description="Input and output tokens that a run may use.")
+    llm_dollars: float | None = Field(default=None, ge=0, description="US dollars that a run may spend on them.")
+    llm_transcripts: bool = Field(default=False, description="Keep complete transcripts of these requests.")
     llm_hosted_tools: bool = Field(
         default=False, description="Let providers search the web, fetch addresses or run code for agents."
     )
     allowed_hosts: list[str] = Field(
-        default_factory=list, description="Hosts that agents reach under --network allowlist; .example.org: all below."
+        default_factory=list,
+        description="Hosts allowed by --network allowlist; .example.org includes subdomains.",
     )
     agent_secrets: list[str] = Field(
-        default_factory=list, description="Variables of your environment that agents may ask for as secrets.NAME."
+        default_factory=list, description="Environment variables that agents may request as secrets.NAME."
     )
-    validation_calls: int = Field(default=2000, ge=0, description="Validations a run may ask for; 0: no service.")
-    validation_calls_per_minute: int = Field(default=20, gt=0, description="Validations of a run in a minute.")
+    validation_calls: int = Field(default=2000, ge=0, description="Validations that a run may request; 0: no service.")
+    validation_calls_per_minute: int = Field(
+        default=20, gt=0, description="Validations that a run may request a minute."
+    )
 
     ledger_key: SecretStr = Field(
-        default=SecretStr(""), description="Signs the evidence ledgers of runs (HMAC); keep it away from the store."
+        default=SecretStr(""), description="Key that signs the evidence of runs (HMAC); keep it away from the store."
     )
     integrity_model: str | None = Field(
-        default=None, description="Language model that reads runs for rule violations, by a provider; none: not asked."
+        default=None, description="Language model that examines runs for rule violations. None: rules only."
     )
     familiarity_model: str | None = Field(
-        default=None, description="Language model whose familiarity with competitions is measured; none: not asked."
+        default=None, description="Language model whose familiarity with competitions is measured. None: not measured."
     )
 
     @classmethod
@@ -173,14 +176,14 @@ def get_settings() -> Settings:
     except ValidationError as error:
         raise UserError(_explanation(error)) from error
     except ValueError as error:
-        raise UserError(f"{TOML_FILE}: {one_line(error)}") from error
+        raise UserError(f"mlebench.toml: {one_line(error)}") from error
 
 
 def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables with the prefix that nothing reads, each with a hint at the nearest setting.
 
-    >>> unknown_variables({"MLEBENCH_CACHELIMIT": "1", "MLEBENCH_PROVIDERS__A__API": "openai", "HOME": "/"})
-    {'MLEBENCH_CACHELIMIT': ' Did you mean MLEBENCH_CACHE_LIMIT?'}
+    >>> list(unknown_variables({"MLEBENCH_CACHELIMIT": "1", "MLEBENCH_PROVIDERS__A__API": "openai", "HOME": "/"}))
+    ['MLEBENCH_CACHELIMIT']
     """
     known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
     return {
@@ -209,5 +212,5 @@ def _explanation(error: ValidationError) -> str:
         known = get_args(Settings.model_fields[place[0]].annotation)[-1].model_fields
     hint = close_matches(place[-1].lower().removeprefix(PREFIX.lower()), known)
     if len(place) == 1:
-        return f"{TOML_FILE}: unknown key {place[0]!r}.{hint}"
-    return f"unknown setting {'.'.join(place)} in {TOML_FILE}, or {variable} in the environment.{hint}"
+        return f"mlebench.toml: unknown key {place[0]!r}.{hint}"
+    return f"unknown setting {'.'.join(place)} in mlebench.toml, or {variable} in the environment.{hint}"

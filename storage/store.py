@@ -111,10 +111,15 @@ class Store:
         """Whether a file or folder exists."""
         return bool(self.top.fs.exists(self.top.path(self.relative(url))))
 
+    def read(self, url: str) -> bytes:
+        """The content of a file. Raises `FileNotFoundError`."""
+        content: bytes = self.top.fs.cat_file(self.top.path(self.relative(url)))
+        return content
+
     def read_json(self, url: str) -> Any | None:
         """A small JSON file, None if it does not exist."""
         try:
-            return json.loads(self.top.fs.cat_file(self.top.path(self.relative(url))))
+            return json.loads(self.read(url))
         except FileNotFoundError:
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from competitions.preparing.archives.containers import DirectoryContainer, Remot
 from storage.dataset import Dataset
 from storage.datasets.job import Preparable
 from storage.datasets.materialise import MANIFEST
+from storage.frames import read_frame
 from storage.store import Store
 
 if TYPE_CHECKING:
@@ -33,15 +33,10 @@ class Verification:
 
 def read_manifest(store: Store, dataset: Dataset) -> pd.DataFrame:
     """The manifest of a prepared dataset, one row a file. Raises `UserError` if it is not prepared."""
-    import pandas as pd
-
-    path = store.top.path(store.relative(store.prepared(dataset)) + f"/{MANIFEST}")
-    try:
-        return pd.read_parquet(io.BytesIO(store.top.fs.cat_file(path)))
-    except FileNotFoundError as error:
-        raise UserError(
-            f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}"
-        ) from error
+    manifest = read_frame(store, f"{store.prepared(dataset)}/{MANIFEST}")
+    if manifest is None:
+        raise UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")
+    return manifest
 
 
 def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verification:

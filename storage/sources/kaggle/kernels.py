@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from storage.frames import read_frame, write_frame
 from storage.notebooks import plain_code
 from storage.sources.kaggle.errors import KaggleError, NoCredentials, Unreachable, competition_page
 from storage.sources.source import NETWORK_TIMEOUT, Report
@@ -92,12 +92,7 @@ def pull_kernels(
 
 def read_index(store: Store, competition_id: str) -> pd.DataFrame | None:
     """The index of pulled notebooks, one row each, most voted first; None if none were pulled."""
-    import pandas as pd
-
-    url = store.url("kernels", competition_id, INDEX)
-    if not store.exists(url):
-        return None
-    return pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+    return read_frame(store, store.url("kernels", competition_id, INDEX))
 
 
 def _pull(store: Store, competition_id: str, listed: Any, timeout: float) -> Kernel:
@@ -126,9 +121,8 @@ def _pull(store: Store, competition_id: str, listed: Any, timeout: float) -> Ker
 def _write_index(store: Store, competition_id: str, kernels: list[Kernel]) -> None:
     import pandas as pd
 
-    buffer = io.BytesIO()
-    pd.DataFrame([asdict(kernel) for kernel in kernels]).to_parquet(buffer, index=False)
-    store.write(store.url("kernels", competition_id, INDEX), buffer.getvalue())
+    frame = pd.DataFrame([asdict(kernel) for kernel in kernels])
+    write_frame(store, store.url("kernels", competition_id, INDEX), frame)
 
 
 def _list(competition_id: str, page: int, timeout: float) -> Any:

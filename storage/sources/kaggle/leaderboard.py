@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from storage.frames import read_frame, write_frame
 from storage.sources.kaggle.errors import KaggleError, competition_page
 from storage.sources.source import NETWORK_TIMEOUT
 from storage.store import Store
@@ -75,21 +75,14 @@ def write_leaderboard(store: Store, competition_id: str, teams: Sequence[Team]) 
             "fetched_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
     )
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
     url = _url(store, competition_id)
-    store.write(url, buffer.getvalue())
+    write_frame(store, url, frame)
     return url
 
 
 def read_leaderboard(store: Store, competition_id: str) -> pd.DataFrame | None:
     """The table of `write_leaderboard`, None if it was never fetched."""
-    import pandas as pd
-
-    url = _url(store, competition_id)
-    if not store.exists(url):
-        return None
-    return pd.read_parquet(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+    return read_frame(store, _url(store, competition_id))
 
 
 def _url(store: Store, competition_id: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from competitions import registry
 from competitions.preparing.download import Download
 from competitions.preparing.text_normalization import prepare_language
-from storage.datasets.execute import execute, gathered
+from storage.datasets.execute import execute, group_copies
 from storage.writers import Destination
 
 
@@ -33,7 +33,7 @@ def prepared(tmp_path: Path, tokens: Any) -> Callable[[str], dict[str, str]]:
     def prepare(edition: str) -> dict[str, str]:
         raw, out = Download.open(str(tmp_path)), tmp_path / edition
         preparation = prepare_language(raw, edition, "xx")
-        tasks = gathered((*operation, False) for operation in preparation.operations())
+        tasks = group_copies((*operation, False) for operation in preparation.operations())
         execute(tasks, registry.get("text-normalization-challenge-english-language"), raw, Destination(str(out)))
         files = {path.name: path.read_text() for path in out.glob("private/*.csv")}
         for path in out.glob("public/*.zip"):

@@ -46,6 +46,22 @@ def test_a_dying_worker_is_replaced(address: str, tmp_path: Path) -> None:
     assert list(DaskExecutor(address).map(_die_once, [str(tmp_path / "marker")])) == ["survived"]
 
 
+def _set_up() -> None:
+    name = "MLEBENCH_TEST_SET_UP"
+    os.environ[name] = f"{int(os.environ.get(name, 0)) + 1}"
+
+
+def _times_set_up(_number: int) -> tuple[int, str]:
+    return os.getpid(), os.environ["MLEBENCH_TEST_SET_UP"]
+
+
+def test_every_worker_is_set_up_once(address: str) -> None:
+    found = list(DaskExecutor(address, set_up=_set_up).map(_times_set_up, list(range(20))))
+    assert {times for _, times in found} == {"1"}
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert "MLEBENCH_TEST_SET_UP" not in os.environ
+
+
 def test_an_unreachable_scheduler_is_one_line() -> None:
     with (
         pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from common import cloning as links
+from common import cloning
 from competitions import registry
 from competitions.preparing.declaration import Copy
 from competitions.preparing.download import Download
-from storage.datasets.execute import Task, execute, gathered
+from storage.datasets.execute import Task, execute, group_copies
 from storage.writers import Destination
 
 SIZE = 32 << 20
@@ -22,7 +23,7 @@ SIZE = 32 << 20
 def copied(source: Path, out: Path) -> Path:
     """`source` as the executor puts it into a dataset."""
     download = Download.open(str(source.parent))
-    tasks = gathered([Task("public", "copy", Copy(download.file(source.name)), md5=True)])
+    tasks = group_copies([Task("public", "copy", Copy(download.file(source.name)), md5=True)])
     _, _, (size,), *_ = execute(tasks, registry.get("digits"), download, Destination(str(out)))
     assert size == source.stat().st_size
     assert (out / "public" / "copy").read_bytes() == source.read_bytes()
@@ -41,7 +42,7 @@ def refuse(*_: object) -> None:
 
 
 def test_a_hard_link_is_tried_first(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "_cloned", refuse)
+    monkeypatch.setattr(cloning, "clone", refuse)
     assert copied(source, tmp_path / "out").samefile(source)
 
 
@@ -52,8 +53,8 @@ def test_then_a_clone_and_then_a_copy(source: Path, tmp_path: Path, monkeypatch:
         asked.append(request)
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(links.os, "link", refuse)
-    monkeypatch.setattr(links.fcntl, "ioctl", clone)
+    monkeypatch.setattr(cloning.os, "link", refuse)
+    monkeypatch.setattr(fcntl, "ioctl", clone)
     target = copied(source, tmp_path / "out")
     assert asked == [0x40049409]
     assert not target.samefile(source)
@@ -93,7 +94,7 @@ def test_a_clone_takes_no_room(xfs: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (xfs / "raw" / "file").write_bytes(os.urandom(SIZE))
     os.sync()
     before = os.statvfs(xfs).f_bfree
-    monkeypatch.setattr(links.os, "link", refuse)
+    monkeypatch.setattr(cloning.os, "link", refuse)
     target = copied(xfs / "raw" / "file", xfs / "out")
     os.sync()
     taken = (before - os.statvfs(xfs).f_bfree) * os.statvfs(xfs).f_bsize

@@ -13,12 +13,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from common.errors import UserError
 from competitions import registry
 from competitions.errors import BadCompetition
 from competitions.preparing.declaration import Content, Preparation, json_content, table
 from competitions.preparing.download import Download
 from storage.datasets import archives, prepare
-from storage.datasets.execute import execute, gathered
+from storage.datasets.execute import execute, group_copies
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done
 from storage.datasets.materialise import Serial, materialise
@@ -33,7 +34,7 @@ def download_of(tmp_path: Path, files: dict[str, bytes], method: int = zipfile.Z
 
 
 def carry_out(preparation: Preparation, download: Download, out: Path) -> dict[str, Any]:
-    tasks = gathered((*operation, True) for operation in preparation.operations())
+    tasks = group_copies((*operation, True) for operation in preparation.operations())
     columns = execute(tasks, registry.get("digits"), download, Destination(str(out)))
     return {f"{row[0]}/{row[1]}": Done(*row) for row in zip(*columns, strict=True)}
 
@@ -185,6 +186,12 @@ class TestCommitting:
         assert json.loads((out / "commit.json").read_text())["files"] == len(manifest) == 6
         assert not (out / ".progress").exists()
         pd.testing.assert_frame_equal(manifest, prepare("digits", digits_zip, tmp_path / "whole"))
+
+    def test_a_wrong_edition_removes_nothing(self, digits_zip: Path, tmp_path: Path) -> None:
+        prepare("digits", digits_zip, tmp_path / "out")
+        with pytest.raises(UserError, match="unknown edition 'v9'"):
+            prepare("digits", digits_zip, tmp_path / "out", edition="v9")
+        assert (tmp_path / "out" / "commit.json").exists()
 
     def test_progress_of_other_content_is_not_used(self, digits_zip: Path, tmp_path: Path) -> None:
         with pytest.raises(Stops):

@@ -73,7 +73,7 @@ def test_the_clients_test_environment_is_port_7777(tmp_path: Path) -> None:
                 "KAGGLE_API_ENVIRONMENT": "TEST",
                 "KAGGLE_API_TOKEN": server.token,
             },
-            cwd=Path(__file__).parents[3],
+            cwd=Path(__file__).parents[4],
         )
         assert (result.stdout, result.stderr) == ("ok\n", "")
         assert len(server.asked("api", "DownloadDataFiles")) == 1
@@ -173,7 +173,7 @@ def test_without_credentials_the_process_lives_and_nothing_is_printed(tmp_path: 
         capture_output=True,
         text=True,
         env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert not list(tmp_path.iterdir()), "nothing is made in the home directory"

@@ -1,0 +1,135 @@
+"""Settings: from the environment and mlebench.toml; what is misspelled is named, with the nearest setting."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.errors import UserError
+from common.settings import OTHER_VARIABLES, PREFIX, Settings, get_settings, unknown_variables
+
+ROOT = Path(__file__).parents[2]
+Toml = Callable[[str], None]
+
+
+@pytest.fixture(autouse=True)
+def _fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    get_settings.cache_clear()
+    yield
+    get_settings.cache_clear()
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Toml:
+    def write(text: str) -> None:
+        (tmp_path / "mlebench.toml").write_text(text)
+
+    return write
+
+
+def test_the_environment_comes_before_the_file(toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
+    toml('store = "/of/the/file"\ndownloads = 7')
+    monkeypatch.setenv("MLEBENCH_STORE", "/of/the/environment")
+    assert (get_settings().store, get_settings().downloads) == ("/of/the/environment", 7)
+
+
+@pytest.mark.parametrize("name", ["competitions", "agent_dirs"])
+@pytest.mark.parametrize("text", ["/one:/two", '["/one", "/two"]', ":/one::/two:"])
+def test_directories_are_separated_as_in_path_or_a_json_list(
+    name: str, text: str, toml: Toml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [Path("/one"), Path("/two")]
+    toml(f"{name} = {json.dumps(text)}")
+    assert getattr(Settings(), name) == expected
+    toml("")
+    monkeypatch.setenv(f"MLEBENCH_{name.upper()}", text)
+    assert getattr(Settings(), name) == expected
+
+
+@pytest.mark.parametrize("name", ["competitions", "agent_dirs"])
+def test_directories_are_a_list_in_toml(name: str, toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    toml(f'{name} = ["/one", "~/two"]')
+    assert getattr(Settings(), name) == [Path("/one"), Path("/home/me/two")]
+    monkeypatch.setenv(f"MLEBENCH_{name.upper()}", "")
+    assert getattr(Settings(), name) == [], "an empty variable names none"
+
+
+def test_a_list_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", '["/one"')
+    with pytest.raises(UserError, match=r"^setting MLEBENCH_AGENT_DIRS: [^\n]+$"):
+        get_settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stroe = 's3://x'", r"mlebench\.toml: unknown key 'stroe'\. Did you mean store"),
+        ("MLEBENCH_RAW_DIR = '/x'", r"mlebench\.toml: unknown key 'MLEBENCH_RAW_DIR'\. Did you mean raw_dir"),
+        ("[provider.a]\nbase_url = 'http://x'", r"unknown key 'provider'\. Did you mean providers"),
+        (
+            "[providers.a]\nbase_url = 'http://x'\napi_kye = 'secret'",
+            r"unknown setting providers\.a\.api_kye .*MLEBENCH_PROVIDERS__A__API_KYE.*Did you mean api_key",
+        ),
+        ("[prices.m]\ninput = 1\noutputs = 2", r"unknown setting prices\.m\.outputs .*Did you mean output"),
+    ],
+)
+def test_an_unknown_key_is_an_error_that_names_the_nearest(text: str, message: str, toml: Toml) -> None:
+    toml(text)
+    with pytest.raises(UserError, match=message) as caught:
+        get_settings()
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_toml_is_named(toml: Toml) -> None:
+    toml("store = ")
+    with pytest.raises(UserError, match=r"^mlebench\.toml: [^\n]+$"):
+        get_settings()
+
+
+def test_an_unknown_nested_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__A__BASE_URL", "http://x")
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__A__MODEL", "[]")
+    with pytest.raises(UserError, match=r"MLEBENCH_PROVIDERS__A__MODEL.* Did you mean models"):
+        get_settings()
+
+
+def test_an_unknown_variable_is_a_warning_that_names_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MLEBENCH_CACHE_LIMITS", "1")
+    for name in OTHER_VARIABLES:
+        monkeypatch.setenv(name, "x")
+    with caplog.at_level(logging.WARNING, "mlebench.settings"):
+        get_settings()
+    (record,) = caplog.records
+    assert "MLEBENCH_CACHE_LIMITS is not a setting" in record.getMessage()
+    assert "MLEBENCH_CACHE_LIMIT" in record.getMessage().split("Did you mean")[1]
+
+
+def test_every_documented_variable_is_a_setting() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "deployments" / "compose.yaml"]
+    named = {name for page in pages for name in re.findall(rf"\b{PREFIX}[A-Z0-9_]*[A-Z0-9]\b", page.read_text("utf-8"))}
+    assert len(named) > 15
+    assert unknown_variables(dict.fromkeys(named, "")) == {}
+
+
+def test_parameters_of_competitions_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text(json.dumps({"digits": {"test_size": 3}}))
+    settings = Settings(params=path)
+    assert (settings.params_of("digits"), settings.params_of("other")) == ({"test_size": 3}, {})
+    assert Settings().params_of("digits") == {}
+    path.write_text("[]")
+    with pytest.raises(UserError, match="must hold"):
+        settings.params_of("digits")
+    path.unlink()
+    with pytest.raises(UserError, match="not a readable JSON file"):
+        settings.params_of("digits")

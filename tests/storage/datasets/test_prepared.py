@@ -1,0 +1,71 @@
+"""Prepared datasets of a store: verified, found again, damaged, and as a local copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from competitions import registry
+from competitions.competition import Competition
+from storage.cache import Cache
+from storage.dataset import Dataset
+from storage.datasets.job import Job
+from storage.datasets.materialise import materialise
+from storage.datasets.prepared import check, committed_key, is_prepared, local_copy, prepared_key
+from storage.datasets.verify import ChecksumMismatch
+from storage.sources.acquire import acquire, discard_archive
+from storage.sources.bundled import Bundled
+from storage.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def digits() -> Competition:
+    return registry.get("digits")
+
+
+def test_a_dataset_outlives_its_archive(store: Store, digits: Competition) -> None:
+    record = acquire(store, digits, Bundled())
+    key = prepared_key(digits, record["hash"], "v1")
+    materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key=key))
+    check(store, Dataset("v1", "digits", key), digits)
+    discard_archive(store, "digits")
+    assert committed_key(store, Dataset("v1", "digits")) == key
+    assert is_prepared(store, Dataset("v1", "digits"), Bundled())
+
+
+def test_a_file_that_differs_is_named(store: Store, digits: Competition) -> None:
+    acquire(store, digits, Bundled())
+    wrong = digits.facts.checksums.model_copy(update={"prepared": {"public/train.csv": "0" * 32}})
+    changed = digits.model_copy(update={"facts": digits.facts.model_copy(update={"checksums": wrong})})
+    materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k"))
+    with pytest.raises(ChecksumMismatch, match=r"public/train\.csv differ"):
+        check(store, Dataset("v1", "digits", "k"), changed)
+    assert check(store, Dataset("v1", "digits", "k"), digits) == 3
+
+
+def test_a_damaged_dataset_is_no_longer_there(store: Store, digits: Competition) -> None:
+    acquire(store, digits, Bundled())
+    materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k"))
+    (store.local("prepared", "v1", "digits") / "public" / "train.zip").write_bytes(b"cut")
+    with pytest.raises(ChecksumMismatch, match=r"public/train\.zip missing or of the wrong size"):
+        check(store, Dataset("v1", "digits", "k"), digits)
+    assert committed_key(store, Dataset("v1", "digits")) is None
+
+
+def test_an_object_store_is_copied_to_local_disk_once(digits: Competition, tmp_path: Path) -> None:
+    store = Store(f"memory://{tmp_path.name}")
+    acquire(store, digits, Bundled())
+    materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k"))
+    cache = Cache(tmp_path / "cache", limit=10**9)
+    with local_copy(store, Dataset("v1", "digits"), "public", cache) as root:
+        assert (root / "public" / "train.csv").is_file()
+        assert not (root / "private").exists(), "answers do not come along"
+    store.remove(store.prepared(Dataset("v1", "digits")) + "/public")
+    with local_copy(store, Dataset("v1", "digits"), "public", cache) as again:
+        assert again == root
