@@ -68,6 +68,14 @@ def refers(path: str, step: Step) -> bool:
     return False
 
 
+def elsewhere(name: str) -> list[str]:
+    """Modules that define the function, for whoever has moved it."""
+    packages = ("flows", "tasks", "storage", "sandbox", "grading", "competitions", "common")
+    paths = (path for package in packages for path in (ROOT / package).rglob("*.py") if "catalog" not in path.parts)
+    modules = (path.relative_to(ROOT).as_posix() for path in paths)
+    return [module for module in modules if defines(module, name)]
+
+
 def test_the_walk_is_numbered_and_starts_at_the_command_line() -> None:
     steps = walk()
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))
@@ -77,13 +85,17 @@ def test_the_walk_is_numbered_and_starts_at_the_command_line() -> None:
 
 @pytest.mark.parametrize("step", walk(), ids=str)
 def test_a_step_exists_and_is_reached_from_an_earlier_one(step: Step) -> None:
-    assert defines(step.path, step.function)
+    exists = (ROOT / step.path).is_file() and defines(step.path, step.function)
+    assert exists, f"docs/concepts.md: {step.function} is in {elsewhere(step.function) or 'no module'}"
     if step.number > 1:
         assert step.caller is not None
         assert step.caller < step.number
-        assert refers(walk()[step.caller - 1].path, step)
+        caller = walk()[step.caller - 1].path
+        assert (ROOT / caller).is_file()
+        assert refers(caller, step), f"docs/concepts.md: {caller} does not refer to {step.function}"
 
 
 def test_a_function_that_is_not_there_is_noticed() -> None:
     assert not defines("flows/cli.py", "no_such_function")
+    assert elsewhere("full_benchmark") == ["flows/full_benchmark.py"]
     assert not refers("flows/cli.py", Step(2, 1, "flows/commands/report.py", "write_report"))
