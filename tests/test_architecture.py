@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import re
 import subprocess
 import sys
 from functools import cache
@@ -96,6 +98,29 @@ def test_rooms_import_one_way(room: str) -> None:
         if name.split(".")[0] in ROOMS.keys() - ROOMS[room] - {room}
     ]
     assert not wrong
+
+
+def table_of_the_readme(heading: str) -> list[list[str]]:
+    """Rows of the README's table whose last column has that heading, cell by cell."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.endswith(f"| {heading} |")) + 2
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_readme_has_the_same_table() -> None:
+    table = {folder.strip("`/"): re.findall(r"`(\w+)`", known) for folder, _, known in table_of_the_readme("imports")}
+    assert table.pop("tests") == []
+    assert {room: set(known) for room, known in table.items()} == ROOMS
+
+
+def test_the_readme_has_the_same_table_of_folders() -> None:
+    table: dict[str, dict[str, set[str]]] = {}
+    for folder, _, known in table_of_the_readme("imports from its room"):
+        room, _, name = folder.replace(" (top)", "").strip("`/").partition("/")
+        names = set(re.findall(r"`(\w+)`", known)) | ({"."} if known.startswith("top") else set())
+        table.setdefault(room, {})[name or "."] = names
+    assert table == FOLDERS
 
 
 @pytest.mark.parametrize("room", FOLDERS)

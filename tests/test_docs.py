@@ -9,24 +9,27 @@ from pathlib import Path
 import click
 import pytest
 
+from common.settings import Settings
 from flows.cli import cli
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*DOCUMENTS, ROOT / "CONTRIBUTING.md"]
+ROOMS = "common|competitions|grading|storage|sandbox|tasks|flows|deployments|benchmarks|tests|docs"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
     """(document, block) of every fenced code block in that language."""
     return [
         (path.name, block)
-        for path in DOCUMENTS
+        for path in PAGES
         for block in re.findall(rf"^```{language}\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     ]
 
 
 def commands() -> list[str]:
     lines = [line.split("#")[0].strip() for _, block in blocks("bash") for line in block.splitlines()]
-    inline = [code for path in DOCUMENTS for code in re.findall(r"`(mlebench [^`]+)`", path.read_text("utf-8"))]
+    inline = [code for path in PAGES for code in re.findall(r"`(mlebench [^`]+)`", path.read_text("utf-8"))]
     return sorted({line for line in [*lines, *inline] if line.startswith("mlebench ")})
 
 
@@ -53,7 +56,31 @@ def test_python_blocks_compile_and_import(document: str, block: str) -> None:
         exec(code, {})
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_within_the_project_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)\)", path.read_text("utf-8"))
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_path_of_the_project_exists(path: Path) -> None:
+    """Paths in code type that begin with a folder of the project; `*`, `<id>` and `NAME` stand for any name."""
+    named = re.findall(rf"`((?:{ROOMS})/[^` ]*)`", path.read_text("utf-8"))
+    patterns = {re.sub(r"<\w+>|NAME", "*", name).rstrip("/") for name in named}
+    patterns -= {"grading/grade"}  # a deployment
+    assert [pattern for pattern in sorted(patterns) if not list(ROOT.glob(pattern))] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_setting_exists(path: Path) -> None:
+    """Variables `MLEBENCH_...` in the documents are settings, or variables that other parts of the project read."""
+    names = set(re.findall(r"MLEBENCH_([A-Z0-9_]*[A-Z0-9])", path.read_text("utf-8")))
+    others = {"PYTHON", "DATABASE_URL", "REQUIRE_SERVICES"}  # for agents, for `make up`, for tests
+    others |= {"COMPETITIONS"}  # read by the registry, until it is a setting
+    fields = {field.upper() for field in Settings.model_fields}
+    assert {name.split("__")[0] for name in names} - fields - others == set()
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_the_index_lists_every_page(page: str) -> None:
+    assert page == "index.md" or f"]({page})" in (ROOT / "docs" / "index.md").read_text("utf-8")

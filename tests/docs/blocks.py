@@ -39,6 +39,7 @@ DOCUMENTS = [
     *(ROOT / "docs" / name for name in _FIRST),
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name not in _FIRST),
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
 ]
 RUN = ("console", "python")
 READ: dict[str, Callable[[str], Any]] = {"yaml": yaml.safe_load, "json": json.loads, "toml": tomllib.loads}
