@@ -38,7 +38,7 @@ from competitions import registry  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
 
-pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures"]
+pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures", "tests.storage.runs.older"]
 
 REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.schemas import SCHEMA_VERSION, TABLES
+from storage.schemas import SCHEMA_VERSION, TABLES, Table
 from tests.docs.tables import DOCUMENT, update
 
 HINT = "bring docs/tables.md up to date: python -m tests.docs.tables"
@@ -23,7 +23,7 @@ def test_a_column_that_is_missing_or_changed_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_column_is_described(table) -> None:
+def test_every_column_is_described(table: Table) -> None:
     columns = TABLES[table].columns
     assert len({column.name for column in columns}) == len(columns)
     for column in columns:

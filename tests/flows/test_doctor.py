@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from common.progress import Event
 from common.settings import get_settings
 from competitions import registry
-from flows import health
 from flows.cli import cli
+from flows.diagnosis import health
 from flows.watching.board import Board
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from common.progress import Event, listen
+from common.progress import Event, listening
 from common.settings import get_settings
 from competitions import registry
 from flows.full_benchmark import full_benchmark
@@ -62,11 +62,10 @@ def test_a_server_that_restarts_in_mid_prepare(store: Store, s3: Bucket) -> None
             back.append(threading.Thread(target=s3.start))
             back[0].start()
 
-    end = listen(restart)
     try:
-        (outcome,) = prepare(["digits"], store.root)
+        with listening(restart):
+            (outcome,) = prepare(["digits"], store.root)
     finally:
-        end()
         for thread in back:
             thread.join()
     assert back, "the server did go away"

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from storage.runs.folders import RunFolder, finished_folders, graded_folders
-from storage.schemas import TABLES, arrow_schema
+from storage.schemas import TABLES, Table, arrow_schema
 from storage.store import Store
 from storage.tables import TableError, read_table, upgrade_tables, write_frame, write_table
-from tests.storage.runs.older import GROUPS, version_0
+from tests.storage.runs.older import GROUPS
 
 PROCESS = {"run_id": "one", "competition_id": "x", "seed": 0, "agent": "a", "exit_code": 0, "gpus": None}
 DOCKER = {
@@ -37,19 +37,11 @@ def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "store"))
 
 
-@pytest.fixture
-def old_store(tmp_path: Path) -> Store:
-    return version_0(tmp_path / "store")
-
-
 def schemas(store: Store, table: str) -> list[pa.Schema]:
-    return [
-        pq.read_schema(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
-        for url in store.glob(f"tables/{table}/*/*.parquet")
-    ]
+    return [pq.read_schema(io.BytesIO(store.read(url))) for url in store.glob(f"tables/{table}/*/*.parquet")]
 
 
-def both_ways(store: Store, table) -> pd.DataFrame:
+def both_ways(store: Store, table: Table) -> pd.DataFrame:
     """The table by one call of pandas; `read_table` gives the same."""
     frame = pd.read_parquet(f"{store.local()}/tables/{table}")
     own = read_table(store, table)
@@ -60,7 +52,7 @@ def both_ways(store: Store, table) -> pd.DataFrame:
 
 def _objects(frame: pd.DataFrame) -> pd.DataFrame:
     """Values whatever the type of their column, with None for whatever is missing."""
-    return frame.astype(object).where(frame.notna(), None)
+    return frame.astype(object).mask(frame.isna(), None)
 
 
 class TestGroupsAgree:
@@ -84,7 +76,7 @@ class TestGroupsAgree:
         assert table["gpus"].fillna(-1).to_dict() == {"a": -1, "b": 1}
 
     @pytest.mark.parametrize("table", TABLES)
-    def test_of_every_table_also_where_all_values_are_missing(self, store: Store, table) -> None:
+    def test_of_every_table_also_where_all_values_are_missing(self, store: Store, table: Table) -> None:
         values = {"string": "x", "int64": 1, "float64": 0.5, "bool": True, "timestamp": NOW}
         write_table(store, table, "full", [{column.name: values[column.type] for column in TABLES[table]}])
         write_table(store, table, "empty", [dict.fromkeys(TABLES[table].names)])
@@ -134,9 +126,9 @@ class TestVersion0:
         assert runs.set_index("run_group")["network"]["old-docker"] == "gateway"
 
     @pytest.mark.parametrize("table", TABLES)
-    def test_no_value_is_lost(self, old_store: Store, table) -> None:
+    def test_no_value_is_lost(self, old_store: Store, table: Table) -> None:
         for url in old_store.glob(f"tables/{table}/*/*.parquet"):
-            old = pd.read_parquet(io.BytesIO(old_store.top.fs.cat_file(old_store.top.path(old_store.relative(url)))))
+            old = pd.read_parquet(io.BytesIO(old_store.read(url)))
             group = url.split("run_group=")[1].split("/")[0]
             new = read_table(old_store, table, [group])
             if table == "examinations":  # several parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +17,13 @@ FLAGS = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_media
 
 def test_a_run_without_a_seed_goes_by_its_name(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
-    grade = {"outcome": "valid", "competition_id": "digits", "agent": "a", "edition": "v1", "complexity": "demo"}
+    grade: dict[str, Any] = {
+        "outcome": "valid",
+        "competition_id": "digits",
+        "agent": "a",
+        "edition": "v1",
+        "complexity": "demo",
+    }
     grade |= {"category": "Tabular", "score": 0.5, "created_at": datetime.now(UTC), "submission_exists": True}
     grade |= {**dict.fromkeys(FLAGS, True), "is_lower_better": False}
     for group, seed in (("numbered", 0), ("named", None)):

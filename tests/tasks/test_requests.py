@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -13,7 +15,7 @@ from tasks.wiring.requests import Attempt, RunRequest
 
 
 @pytest.fixture
-def request_(tmp_path) -> RunRequest:
+def request_(tmp_path: Path) -> RunRequest:
     isolation = Isolation("docker", "none", allow_privileged=True)
     return RunRequest(agent="dummy", run_group="g", store=str(tmp_path), seeds=2, isolation=isolation, obfuscated=True)
 
@@ -31,7 +33,7 @@ def test_a_flow_takes_them_as_its_server_kept_them(request_: RunRequest) -> None
 
 def test_they_are_frozen_and_validated(request_: RunRequest) -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        request_.seeds = 3  # type: ignore[misc]
+        request_.seeds = 3
     with pytest.raises(ValidationError, match="seeds"):
         RunRequest(agent="dummy", run_group="g", store="s", seeds=0)
     with pytest.raises(ValidationError, match="Extra inputs"):

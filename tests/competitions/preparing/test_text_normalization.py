@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from competitions import registry
+from competitions.editions import Edition
 from competitions.preparing.download import Download
 from competitions.preparing.text_normalization import prepare_language
 from storage.datasets.execute import execute, group_copies
@@ -26,11 +27,11 @@ def tokens() -> pd.DataFrame:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, tokens: Any) -> Callable[[str], dict[str, str]]:
+def prepared(tmp_path: Path, tokens: Any) -> Callable[[Edition], dict[str, str]]:
     with zipfile.ZipFile(tmp_path / "xx_train.csv.zip", "w") as archive:
         archive.writestr("xx_train.csv", tokens.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC))
 
-    def prepare(edition: str) -> dict[str, str]:
+    def prepare(edition: Edition) -> dict[str, str]:
         raw, out = Download.open(str(tmp_path)), tmp_path / edition
         preparation = prepare_language(raw, edition, "xx")
         tasks = group_copies((*operation, False) for operation in preparation.operations())
@@ -45,7 +46,7 @@ def prepared(tmp_path: Path, tokens: Any) -> Callable[[str], dict[str, str]]:
 
 
 def test_every_tenth_sentence_is_for_testing_and_both_parts_are_numbered_anew(
-    prepared: Callable[[str], dict[str, str]],
+    prepared: Callable[[Edition], dict[str, str]],
 ) -> None:
     files = prepared("v1")
     train, test = (pd.read_csv(io.StringIO(files[name])) for name in ("xx_train.csv", "xx_test_2.csv"))
@@ -55,6 +56,6 @@ def test_every_tenth_sentence_is_for_testing_and_both_parts_are_numbered_anew(
     assert files["xx_sample_submission_2.csv"] == files["sample_submission.csv"]
 
 
-def test_v1_blanks_what_spells_a_missing_value_and_v2_does_not(prepared: Callable[[str], dict[str, str]]) -> None:
+def test_v1_blanks_what_spells_a_missing_value_and_v2_does_not(prepared: Callable[[Edition], dict[str, str]]) -> None:
     assert prepared("v1")["answers.csv"].splitlines()[:4] == ['"id","after"', '"0_0",""', '"0_1","X"', '"0_2","7"']
     assert prepared("v2")["answers.csv"].splitlines()[1] == '"0_0","NULL"'

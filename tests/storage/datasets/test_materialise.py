@@ -190,7 +190,7 @@ class TestCommitting:
     def test_a_wrong_edition_removes_nothing(self, digits_zip: Path, tmp_path: Path) -> None:
         prepare("digits", digits_zip, tmp_path / "out")
         with pytest.raises(UserError, match="unknown edition 'v9'"):
-            prepare("digits", digits_zip, tmp_path / "out", edition="v9")
+            prepare("digits", digits_zip, tmp_path / "out", edition="v9")  # type: ignore[arg-type]
         assert (tmp_path / "out" / "commit.json").exists()
 
     def test_progress_of_other_content_is_not_used(self, digits_zip: Path, tmp_path: Path) -> None:

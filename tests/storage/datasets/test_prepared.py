@@ -52,7 +52,7 @@ def test_a_file_that_differs_is_named(store: Store, digits: Competition) -> None
 def test_a_damaged_dataset_is_no_longer_there(store: Store, digits: Competition) -> None:
     acquire(store, digits, Bundled())
     materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k"))
-    (store.local("prepared", "v1", "digits") / "public" / "train.zip").write_bytes(b"cut")
+    store.write(store.url("prepared", "v1", "digits", "public", "train.zip"), b"cut")
     with pytest.raises(ChecksumMismatch, match=r"public/train\.zip missing or of the wrong size"):
         check(store, Dataset("v1", "digits", "k"), digits)
     assert committed_key(store, Dataset("v1", "digits")) is None

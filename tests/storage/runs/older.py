@@ -11,7 +11,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from storage.store import Store
+import pytest
+
+from tests.stores import Store
 
 GROUPS = ("old-copy", "old-docker", "old-import", "old-process", "old-services")
 
@@ -23,3 +25,9 @@ def version_0(folder: Path) -> Store:
     for path in (folder / "runs").rglob("*.json"):
         path.write_bytes(path.read_bytes().replace(b"file:///srv/mlebench", store.root.encode()))
     return store
+
+
+@pytest.fixture
+def old_store(tmp_path: Path) -> Store:
+    """A store that version 0 wrote."""
+    return version_0(tmp_path / "store")

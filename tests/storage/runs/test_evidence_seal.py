@@ -26,7 +26,9 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 @pytest.mark.parametrize(("key", "problems"), [("k", []), (None, []), ("", []), ("other", ["signature"])])
-def test_a_signature_is_checked_with_the_key_that_is_given(folder: RunFolder, key: str | None, problems) -> None:
+def test_a_signature_is_checked_with_the_key_that_is_given(
+    folder: RunFolder, key: str | None, problems: list[str]
+) -> None:
     assert [each.where for each in verify_run(folder, key)] == problems
 
 

@@ -27,8 +27,9 @@ def store(tmp_path: Path) -> Store:
 
 def run(store: Store, group: str, competition_id: str = "x", seed: int = 0, **fields: Any) -> RunFolder:
     folder = RunFolder(store, group, competition_id, seed)
-    who = {"run_group": group, "run_id": f"{group}-{competition_id}-{seed}", "competition_id": competition_id}
-    folder.write_run(RunRecord(**who, seed=seed, agent="a", edition="v1", **fields))
+    run_id = f"{group}-{competition_id}-{seed}"
+    who: dict[str, Any] = {"run_group": group, "run_id": run_id, "competition_id": competition_id, "seed": seed}
+    folder.write_run(RunRecord(**who, agent="a", edition="v1", **fields))
     return folder
 
 

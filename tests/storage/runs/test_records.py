@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from storage.runs.records import (
     UsageRecord,
 )
 from storage.schemas import SCHEMA_VERSION, TABLES
-from storage.store import Store
+from tests.stores import Store
 
 RECORDS: list[type[Record]] = [RunRecord, GradeRecord, SnapshotRecord, UsageRecord, ExaminationRecord]
 RUN: dict[str, Any] = {"run_group": "g", "run_id": "g-x-0", "competition_id": "x", "seed": 0, "agent": "a"}
@@ -61,7 +62,7 @@ class TestJson:
         content = RunRecord(**RUN, message=None).to_json()
         assert set(content) == {"schema_version", *RUN, "message"}
 
-    def test_a_score_of_nan_is_kept(self, tmp_path) -> None:
+    def test_a_score_of_nan_is_kept(self, tmp_path: Path) -> None:
         store = Store(str(tmp_path))
         folder = RunFolder(store, "g", "x", 0)
         grade = _grade(score=math.nan)
@@ -92,7 +93,7 @@ class TestJson:
 
     def test_records_cannot_be_changed(self) -> None:
         with pytest.raises(ValueError, match="frozen"):
-            RunRecord(**RUN).seed = 1  # type: ignore[misc]
+            RunRecord(**RUN).seed = 1
 
     def test_times_of_other_zones_are_the_same_moments(self) -> None:
         east = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))

@@ -44,6 +44,7 @@ from tests.competitions.scoring.metrics.tester import (
     Gives,
     MetricCase,
     NotApplicable,
+    Outcomes,
     Raises,
     shuffle_rows,
 )
@@ -264,7 +265,8 @@ def detections(family: Family, rng: Generator) -> Arguments:
         for _ in range(rng.integers(0, most)):
             corner = rng.integers(0, 6, 2)
             confidence = float(rng.integers(1, 4)) if family == "ties" else rng.random()
-            box = (*map(float, corner), *map(float, corner + rng.integers(3, 7, 2)))
+            (x, y), (x2, y2) = corner, corner + rng.integers(3, 7, 2)
+            box = float(x), float(y), float(x2), float(y2)
             found.append(Detection(str(rng.choice(names)), NAN if family == "nan" else confidence, box))
         return found
 
@@ -318,7 +320,8 @@ def solids(family: Family, rng: Generator) -> Arguments:
 def solid_pair(family: Family, rng: Generator) -> Arguments:
     if family == "empty":
         return [], [Box3D("car", 1, 0, 0, 0, 1, 1, 1, 0)]
-    return tuple([Box3D("car", 1, *rng.uniform(-1, 1, 3), *rng.uniform(1, 4, 3), rng.uniform(-4, 4))] for _ in "ab")
+    low, high = np.repeat([[-1, 1, -4], [1, 4, 4]], [3, 3, 1], axis=1)
+    return tuple([Box3D("car", 1, *rng.uniform(low, high))] for _ in "ab")
 
 
 def sampled_iou(a: list[Box3D], b: list[Box3D]) -> Any:
@@ -337,7 +340,7 @@ def scans(family: Family, rng: Generator) -> Arguments:
 
 def hausdorff(truth: np.ndarray, predicted: np.ndarray) -> float:
     a, b = (np.argwhere(volume) / np.array(truth.shape) for volume in (truth, predicted))
-    return max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) / np.sqrt(3)
+    return float(max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) / np.sqrt(3))
 
 
 def micro_f1(truth: list[str], predicted: list[str]) -> float:
@@ -356,7 +359,7 @@ def last(predicted: np.ndarray) -> np.ndarray:
 
 
 def share_of_equals(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return np.mean([a == b for a, b in zip(truth, predicted, strict=True)])
+    return float(np.mean([a == b for a, b in zip(truth, predicted, strict=True)]))
 
 
 def average_precision_at_k(truth: list[set[str]], ranked: list[list[str]], k: int) -> float:
@@ -364,7 +367,7 @@ def average_precision_at_k(truth: list[set[str]], ranked: list[list[str]], k: in
     for true, guesses in zip(truth, ranked, strict=True):
         first = [g in true and g not in guesses[:i] for i, g in enumerate(guesses[:k])]
         scores.append(sum(sum(first[: i + 1]) / (i + 1) for i, hit in enumerate(first) if hit) / min(len(true), k))
-    return np.mean(scores)
+    return float(np.mean(scores))
 
 
 def kendall(truth: list[list[str]], predicted: list[list[str]]) -> float:
@@ -372,7 +375,7 @@ def kendall(truth: list[list[str]], predicted: list[list[str]]) -> float:
     taus = [
         stats.kendalltau(range(len(t)), [p.index(item) for item in t])[0] for t, p in zip(truth, predicted, strict=True)
     ]
-    return np.mean(taus)
+    return float(np.mean(taus))
 
 
 def cross_entropy(truth: np.ndarray, predicted: np.ndarray) -> list[float]:
@@ -386,7 +389,7 @@ def cross_entropy(truth: np.ndarray, predicted: np.ndarray) -> list[float]:
 def divergence(truth: np.ndarray, predicted: np.ndarray) -> float:
     """SciPy's relative entropy of each cell; NaN adds nothing."""
     terms = rel_entr(truth, predicted)
-    return np.mean(np.where(np.isnan(terms), 0, terms).sum(axis=1))
+    return float(np.mean(np.where(np.isnan(terms), 0, terms).sum(axis=1)))
 
 
 def soft_f1(truth: np.ndarray, predicted: np.ndarray) -> float:
@@ -396,7 +399,7 @@ def soft_f1(truth: np.ndarray, predicted: np.ndarray) -> float:
 
 def log_mae(truth: np.ndarray, predicted: np.ndarray, groups: np.ndarray) -> float:
     parts = [groups == name for name in np.unique(groups)]
-    return np.mean([math.log(sk.mean_absolute_error(truth[part], predicted[part])) for part in parts])
+    return float(np.mean([math.log(sk.mean_absolute_error(truth[part], predicted[part])) for part in parts]))
 
 
 def laplace(truth: np.ndarray, predicted: np.ndarray, confidence: np.ndarray) -> float:
@@ -404,20 +407,20 @@ def laplace(truth: np.ndarray, predicted: np.ndarray, confidence: np.ndarray) ->
     for t, p, c in zip(truth, predicted, confidence, strict=True):
         sd, delta = max(c, 70), min(abs(t - p), 1000)
         rows.append(-math.sqrt(2) * delta / sd - math.log(math.sqrt(2) * sd))
-    return np.mean(rows)
+    return float(np.mean(rows))
 
 
 def lwlrap(truth: np.ndarray, found: np.ndarray) -> float:
     weights = truth.sum(axis=1)
     kept = weights > 0
-    return sk.label_ranking_average_precision_score(truth[kept], found[kept], sample_weight=weights[kept])
+    return float(sk.label_ranking_average_precision_score(truth[kept], found[kept], sample_weight=weights[kept]))
 
 
 NOT_FINITE, ONE_CLASS, UNDEFINED = Raises("finite"), Raises("one class|undefined"), Raises("undefined")
-LABELS = {"ties": NO_ORDER, "empty": Gives(NAN)}
-ERRORS = {"nan": Gives(NAN), "empty": Gives(NAN), "one class": NO_CLASSES}
-PAIRS = {"shuffled": NO_ROWS, "ties": NO_ORDER, "nan": NO_NUMBERS}
-DISTANCES = {"ties": NO_ORDER, "one class": NO_CLASSES}
+LABELS: Outcomes = {"ties": NO_ORDER, "empty": Gives(NAN)}
+ERRORS: Outcomes = {"nan": Gives(NAN), "empty": Gives(NAN), "one class": NO_CLASSES}
+PAIRS: Outcomes = {"shuffled": NO_ROWS, "ties": NO_ORDER, "nan": NO_NUMBERS}
+DISTANCES: Outcomes = {"ties": NO_ORDER, "one class": NO_CLASSES}
 
 TESTED = [
     MetricCase(

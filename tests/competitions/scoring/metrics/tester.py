@@ -7,7 +7,7 @@ outcome of families in which the reference does not decide.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -46,6 +46,7 @@ class NotApplicable:
 
 
 Outcome = Same | Gives | Raises | NotApplicable
+Outcomes = Mapping[Family, Outcome]
 NO_ROWS = NotApplicable("a pair, not rows")
 NO_ORDER = NotApplicable("no scores that could be equal")
 NO_NUMBERS = NotApplicable("the input cannot hold NaN")
@@ -69,7 +70,7 @@ class MetricCase:
     metric: Callable[..., Any]
     reference: Callable[..., Any]
     arguments: Callable[[Family, np.random.Generator], Arguments]
-    outcomes: dict[Family, Outcome] = field(default_factory=dict)
+    outcomes: Outcomes = field(default_factory=dict)
     """What must happen in a family; `Same` where nothing is said."""
     elementwise: bool = False
     """One value a row, so that shuffled rows give shuffled values."""
