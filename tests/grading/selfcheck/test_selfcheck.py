@@ -71,7 +71,7 @@ def test_answers_in_public(folder: Path, edit: Edit, tmp_path: Path) -> None:
 
 
 def test_answers_in_a_public_archive(folder: Path, edit: Edit, tmp_path: Path) -> None:
-    edit("prepare.py", "declaration import Preparation", "declaration import Preparation, table")
+    edit("prepare.py", "import Params, Preparation", "import Params, Preparation, table")
     archive = 'out.public.archive("train.csv.zip", {"x": table(test[["id", "area"]])})'
     edit("prepare.py", "    return out", f"    {archive}\n    return out")
     edit("description.md", "`train.csv`", "`train.csv`, `train.csv.zip`")
