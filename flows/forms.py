@@ -11,8 +11,9 @@ from competitions import registry
 from competitions.editions import Edition
 from sandbox.definitions import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
-from storage.store import Store
+from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
+from tasks.wiring.stores import open_store
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]
@@ -83,12 +84,8 @@ class Data(BaseModel):
 
 def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
     """The named competitions, or all of the split if none is named. Raises `UnknownCompetition` for a wrong id."""
+    apply_settings()  # further competitions that the worker knows
     return registry.select(competition_ids or registry.list(split))
-
-
-def chosen_store(store: str | None) -> Store:
-    """The store of that URL, or of the worker's settings."""
-    return Store(store or get_settings().store)
 
 
 def group_part(agent: str) -> str:
@@ -102,7 +99,7 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
     return RunRequest(
         agent=agent,
         run_group=run_group,
-        store=chosen_store(data.store).root,
+        store=open_store(data.store).root,
         seeds=seeds,
         edition=data.edition,
         time_limit_seconds=how.time_limit_seconds,

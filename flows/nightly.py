@@ -10,11 +10,12 @@ from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
 from common.errors import UserError
-from flows.forms import Data, Seeds, Split, chosen_ids, chosen_store, group_part, run_request
+from flows.forms import Data, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
 from storage.tables import read_table
+from tasks.wiring.stores import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ def nightly(
         competition_ids: Only these competitions, instead of a split.
         data: Edition, store and downloads.
     """
-    place = chosen_store(data.store)
+    place = open_store(data.store)
     prefix = _prefix(split, group_part(agent), data.edition)
     group = _group(prefix)
     before = last_group(place, prefix, group)

@@ -10,7 +10,7 @@ from prefect import flow, runtime
 
 from common.errors import UserError
 from competitions.editions import Edition
-from flows.forms import Data, Execution, Seeds, Split, chosen_ids, chosen_store, group_part, run_request
+from flows.forms import Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
 from flows.prepare import prepare
@@ -19,6 +19,7 @@ from flows.watching.outcome import Outcome
 from grading.medals import Leaderboard
 from storage.store import check_run_group
 from tasks.grade import grade_requests
+from tasks.wiring.stores import open_store
 
 
 def _group() -> str:
@@ -82,7 +83,7 @@ def preparation(
         keep_raw: Keep the downloaded archives after preparing.
         skip_verification: Do not compare prepared files with the published checksums.
     """
-    place = chosen_store(store)
+    place = open_store(store)
     return prepare.fn(chosen_ids(split, competition_ids), place.root, edition, raw_dir, keep_raw, skip_verification)
 
 
@@ -95,7 +96,7 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
         leaderboard: Medal thresholds: as stored with the competitions, or of the most recently fetched leaderboard.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
     """
-    place = chosen_store(store)
+    place = open_store(store)
     requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
     if not requests:
         raise UserError(f"no finished runs of group {run_group!r} in {place.root}")

@@ -101,7 +101,7 @@ def _read(store: Store, url: str) -> pa.Table:
     import pyarrow.parquet as pq
 
     # From bytes: given a path, pyarrow would take the partition in it for a column.
-    return pq.read_table(io.BytesIO(store.top.fs.cat_file(store.top.path(store.relative(url)))))
+    return pq.read_table(io.BytesIO(store.read(url)))
 
 
 def _version(content: pa.Table) -> int:

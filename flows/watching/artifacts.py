@@ -18,7 +18,7 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
     create_link_artifact(key="store", link=folder, link_text=f"Files of {run_group}", description=folder)
     if report is not None:
         create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}", description=report)
-        markdown = store.top.fs.cat_file(store.top.path(store.relative(report.replace(".html", ".md")))).decode()
+        markdown = store.read(report.replace(".html", ".md")).decode()
         create_markdown_artifact(markdown, key="summary")
 
 

@@ -100,11 +100,11 @@ class RunFolder:
 
     def read_usage(self) -> Iterator[UsageRecord]:
         """Requests of the run that reached a provider or tried to; refused ones are in the journal only."""
-        run, path = self.read_run(), self.store.top.path(self.store.relative(f"{self.url}/{REQUESTS}"))
+        run = self.read_run()
         if run is None:
             return
         try:
-            content = self.store.top.fs.cat_file(path)
+            content = self.store.read(f"{self.url}/{REQUESTS}")
         except FileNotFoundError:
             return
         yield from (UsageRecord.of(run, call) for call in parse(content) if call.get("status") != "refused")

@@ -66,12 +66,12 @@ def test_what_lies_in_the_bucket_is_what_lies_on_a_disk(
     prepared_store: Store, digits_zip: Path, tmp_path: Path
 ) -> None:
     here = prepare("digits", digits_zip, tmp_path / "out")
-    folder = prepared_store.relative(prepared_store.prepared(DIGITS))
+    folder = prepared_store.prepared(DIGITS)
     there = pd.read_parquet(prepared_store.prepared(DIGITS) + "/manifest.parquet")
     pd.testing.assert_frame_equal(here, there)
     for row in here.itertuples():
         name = f"{row.part}/{row.path}"
-        content = prepared_store.top.fs.cat_file(prepared_store.top.path(f"{folder}/{name}"))
+        content = prepared_store.read(f"{folder}/{name}")
         assert content == (tmp_path / "out" / name).read_bytes(), name
 
 
@@ -137,7 +137,7 @@ class TestLocalCopies:
 
     def test_a_changed_object_is_found(self, prepared_store: Store, cache: Cache) -> None:
         url = prepared_store.prepared(DIGITS) + "/public/sample_submission.csv"
-        size = len(prepared_store.top.fs.cat_file(prepared_store.top.path(prepared_store.relative(url))))
+        size = len(prepared_store.read(url))
         prepared_store.write(url, b"x" * size)
         with (
             pytest.raises(DamagedFile, match=r"sample_submission\.csv is not what was prepared"),

@@ -60,7 +60,7 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
         missing = "is missing" if record.get("ledger_head") else "is missing: the run was recorded by an older version?"
         return [*problems, Problem("ledger", missing)]
     head = record.get("ledger_head")
-    entries, broken = check_chain(_read(store, f"{url}/{EVIDENCE}"), head or "", record.get("ledger_entries"))
+    entries, broken = check_chain(store.read(f"{url}/{EVIDENCE}"), head or "", record.get("ledger_entries"))
     problems += broken + _signature(record, key)
     if listed_head is not None and listed_head != head:
         problems.append(Problem("tables/runs", f"has the head {listed_head[:12]}, {RUN} {str(head)[:12]}"))
@@ -70,9 +70,7 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
         for path, each in sorted(found.items())
         if path not in _MADE_LATER and not (path.startswith("grade") and path.endswith(".json"))
     }
-    journals = {
-        kind: list(parse(_read(store, found[name]))) if name in found else [] for kind, name in _JOURNALS.items()
-    }
+    journals = {kind: list(parse(store.read(found[name]))) if name in found else [] for kind, name in _JOURNALS.items()}
     return problems + compare(entries, record, digests, journals)
 
 
@@ -100,7 +98,7 @@ def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     store = folder.store
     if not folder.finished():
         return {}, [Problem(RUN, "is missing")]
-    content = _read(store, folder.run_url)
+    content = store.read(folder.run_url)
     try:
         record = json.loads(content)
     except ValueError:
@@ -153,11 +151,6 @@ def _files(store: Store, url: str) -> list[str]:
     fs, path = store.top.fs, store.top.path(store.relative(url))
     prefix = len(store.top.root) + 1
     return [store.url(str(each)[prefix:]) for each in fs.find(path)]
-
-
-def _read(store: Store, url: str) -> bytes:
-    content: bytes = store.top.fs.cat_file(store.top.path(store.relative(url)))
-    return content
 
 
 def _digest(store: Store, url: str) -> str:

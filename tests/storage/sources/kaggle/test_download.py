@@ -54,7 +54,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def stored(store: Store) -> bytes:
-    return bytes(store.top.fs.cat_file(store.top.path(store.relative(store.raw(ID)))))
+    return store.read(store.raw(ID))
 
 
 def starts(kaggle: KaggleServer) -> list[str]:
