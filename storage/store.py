@@ -107,6 +107,10 @@ class Store:
         """A URL below the root as a path relative to it."""
         return url.removeprefix(self.root).strip("/")
 
+    def shown(self, url: str) -> str:
+        """Where a user finds something below the root: its local path, or the URL of a store elsewhere."""
+        return str(self.local(self.relative(url)) or url)
+
     def exists(self, url: str) -> bool:
         """Whether a file or folder exists."""
         return bool(self.top.fs.exists(self.top.path(self.relative(url))))

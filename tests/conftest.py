@@ -35,8 +35,10 @@ def _own_home() -> None:
 _own_home()
 
 from competitions import registry  # noqa: E402
+from competitions.competition import Competition  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
+from tests.stores import Store  # noqa: E402
 
 pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures", "tests.storage.runs.older"]
 
@@ -83,6 +85,17 @@ def _own_registry() -> Iterator[None]:
     """Competition folders that a test adds are not known to the next one."""
     yield
     registry.extend(())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty store in a local directory."""
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def digits() -> Competition:
+    return registry.get("digits")
 
 
 @pytest.fixture

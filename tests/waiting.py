@@ -7,11 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 
-def until(holds: Callable[[], Any], seconds: float = 120.0, may_yet: Callable[[], bool] = lambda: True) -> Any:
+def until(
+    holds: Callable[[], Any],
+    seconds: float = 120.0,
+    *,
+    what: str = "what was waited for",
+    may_yet: Callable[[], bool] = lambda: True,
+    pause: float = 0.02,
+) -> Any:
     """Wait until `holds` returns something true, and return that; fail after `seconds`, or once `may_yet` is false."""
     give_up = time.monotonic() + seconds
     while not (value := holds()):
-        assert may_yet(), "what was waited for can no longer happen"
-        assert time.monotonic() < give_up, f"what was waited for did not happen within {seconds:g} seconds"
-        time.sleep(0.02)
+        assert may_yet(), f"{what} can no longer happen"
+        assert time.monotonic() < give_up, f"{what} did not happen within {seconds:g} seconds"
+        time.sleep(pause)
     return value

@@ -79,7 +79,7 @@ def _refresh(competition: Competition, storage: StoreOptions) -> None:
         click.echo(f"    {scoreless} teams have no score and do not count")
     if not in_order(scores, facts):
         click.echo(f"    warning: Kaggle's order is not that of '{facts.metric.direction} is better'", err=True)
-    click.echo(f"  {len(teams)} teams written to {place.local(place.relative(url)) or url}")
+    click.echo(f"  {len(teams)} teams written to {place.shown(url)}")
 
 
 def _show(figure: Figure, label: str) -> None:

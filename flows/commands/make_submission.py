@@ -108,4 +108,4 @@ def _recorded(store: Store, run_group: str, copy_to: Path | None) -> Iterator[Li
 def _where(store: Store, url: str) -> str | None:
     if not store.exists(url):
         return None
-    return str(store.local(store.relative(url)) or url)
+    return store.shown(url)

@@ -14,4 +14,4 @@ def refresh_report(store: Store, run_group: str) -> None:
 
     if len(read_table(store, "grades", [run_group])):
         report = write_report(store, [run_group])
-        click.echo(str(store.local(store.relative(report)) or report))
+        click.echo(store.shown(report))

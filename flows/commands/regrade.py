@@ -70,7 +70,7 @@ def command(
     write_tables(place, target)
     click.echo(f"{len(runs)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])
-    click.echo(str(place.local(place.relative(report)) or report))
+    click.echo(place.shown(report))
     return 1 if failed else 0
 
 

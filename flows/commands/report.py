@@ -55,4 +55,4 @@ def command(
         upgrade_tables(place, group)
         write_aggregates(place, group, incomplete, interval, split)
     url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split)
-    click.echo(place.local(place.relative(url)) or url)
+    click.echo(place.shown(url))

@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from deployments.up import Installation
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 
-def until(what: str, ready: Callable[[], Any], seconds: float = 240.0) -> Any:
-    """The first true answer; the services tell of no event that could be waited for instead."""
-    end = time.monotonic() + seconds
-    while not (answer := ready()):
-        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.25)
-    return answer
+def until_served(what: str, ready: Callable[[], Any], seconds: float = 240.0) -> Any:
+    """The first true answer of a service: services tell of no event that could be waited for instead."""
+    return until(ready, seconds, what=what, pause=0.25)
 
 
 class Running:
@@ -85,7 +82,7 @@ class Running:
 
     def ended(self, run: str) -> Any:
         """The state in which a flow run ended."""
-        until(f"the end of {run}", lambda: self.flow_run(run)["state_type"] in FINAL, 400)
+        until_served(f"the end of {run}", lambda: self.flow_run(run)["state_type"] in FINAL, 400)
         return self.flow_run(run)["state"]
 
     def mlebench(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

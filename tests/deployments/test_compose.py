@@ -21,7 +21,7 @@ from common.settings import Settings
 from deployments import image
 from deployments.services import free_port
 from tests.conftest import REQUIRED
-from tests.deployments.installation import FINAL, ROOT, until
+from tests.deployments.installation import FINAL, ROOT, until_served
 
 pytestmark = pytest.mark.timeout(900)
 FILE = ROOT / "deployments" / "compose.yaml"
@@ -206,14 +206,14 @@ def test_the_services_start_in_order_and_run_the_nightly(composed: Composed) -> 
     up = composed("up", "--detach")
     assert up.returncode == 0, up.stderr
     well = {**dict.fromkeys(OURS, "healthy"), "setup": "exited 0"}
-    until("all healthy", lambda: composed.health() == well, 500)
+    until_served("all healthy", lambda: composed.health() == well, 500)
     with pytest.raises(OSError, match="401"):
         urllib.request.urlopen(f"http://127.0.0.1:{composed.port}/api/flows/count", data=b"{}")
 
     deployment = composed.api("/deployments/name/nightly/nightly-lite")["id"]
     parameters = {"split": "demo", "competition_ids": ["diabetes", "digits"]}
     run = composed.api(f"/deployments/{deployment}/create_flow_run", {"parameters": parameters})["id"]
-    until("the end of the nightly", lambda: composed.api(f"/flow_runs/{run}")["state_type"] in FINAL, 500)
+    until_served("the end of the nightly", lambda: composed.api(f"/flow_runs/{run}")["state_type"] in FINAL, 500)
     state = composed.api(f"/flow_runs/{run}")["state"]
     assert state["type"] == "COMPLETED", composed("logs", "worker").stdout
     listed = composed("exec", "-T", "worker", "mlebench", "ls").stdout

@@ -9,7 +9,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from tests.deployments.installation import Running, installation, until
+from tests.deployments.installation import Running, installation, until_served
 
 pytestmark = pytest.mark.timeout(900)
 NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # `doctor --fix` would end what others here have left
@@ -54,7 +54,7 @@ def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> No
         "benchmark/full-benchmark", competition_ids=["digits", "diabetes"], agent=str(agent), run_group="killed"
     )
     grade, started = running.store / "runs/killed/digits/0/grade.json", notes / "starts-diabetes"
-    until("one grade and one agent that waits", lambda: grade.exists() and started.exists(), 400)
+    until_served("one grade and one agent that waits", lambda: grade.exists() and started.exists(), 400)
     prepared = {path: path.stat().st_mtime_ns for path in running.store.glob("prepared/v1/*/commit.json")}
     assert len(prepared) == 2
 
@@ -71,7 +71,7 @@ def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> No
     assert line.endswith("-> mlebench doctor --fix")
 
     running.up()  # as an operator or a supervisor would; the automation does the rest
-    until("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2, 400)
+    until_served("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2, 400)
     (notes / "go").touch()
     state = running.ended(run)
     assert state["type"] == "COMPLETED", running.log()

@@ -18,7 +18,7 @@ import pytest
 from distributed import Client, Event
 
 from deployments.services import free_port
-from tests.deployments.installation import Running, installation, until
+from tests.deployments.installation import Running, installation, until_served
 from tests.grading.page.browser import Browser
 
 pytestmark = pytest.mark.timeout(600)
@@ -88,7 +88,7 @@ def test_a_wrong_parameter_is_refused_before_anything_runs(running: Running) -> 
 
 def test_the_next_nights_are_scheduled(running: Running) -> None:
     wanted = {"deployments": {"name": {"any_": ["nightly-lite"]}}, "flow_runs": {"tags": {"all_": ["auto-scheduled"]}}}
-    nights = until("the scheduler's first round", lambda: running.api("/flow_runs/filter", wanted))
+    nights = until_served("the scheduler's first round", lambda: running.api("/flow_runs/filter", wanted))
     assert {night["expected_start_time"][11:16] for night in nights} == {"02:00"}
 
 
@@ -99,7 +99,9 @@ def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path
         both = Event("both run")
         held = [client.submit(methodcaller("wait"), both, pure=False) for _ in range(sum(client.nthreads().values()))]
         runs = [running.trigger("preparation/prepare", split="demo", store=store) for store in stores]
-        until("two flow runs at once", lambda: {running.flow_run(run)["state_type"] for run in runs} == {"RUNNING"})
+        until_served(
+            "two flow runs at once", lambda: {running.flow_run(run)["state_type"] for run in runs} == {"RUNNING"}
+        )
         both.set()
         client.gather(held)
     assert [running.ended(run)["type"] for run in runs] == ["COMPLETED", "COMPLETED"], running.log()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
-from tests.stores import Store
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +19,3 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     get_settings.cache_clear()
     yield
     get_settings.cache_clear()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "store"))

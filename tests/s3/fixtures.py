@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.s3.radosgw import S3Server, missing
+from tests.waiting import until
 
 
 class Moto:
@@ -71,12 +71,11 @@ class Bucket:
     def start(self) -> None:
         """It comes back with everything it had."""
         self.server.start_gateway()
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.server.port)) == 0:
-                    return
-            time.sleep(0.1)
-        raise AssertionError("the server does not come back")
+        until(self._answers, 60, what="the server's return", pause=0.1)
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.server.port)) == 0
 
 
 @pytest.fixture(scope="session")

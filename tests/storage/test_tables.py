@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -30,11 +29,6 @@ DOCKER = {
 }
 GRADE = {"run_id": "one", "competition_id": "x", "score": 0.5, "any_medal": True, "seed": 0, "message": None}
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "store"))
 
 
 def schemas(store: Store, table: str) -> list[pa.Schema]:

@@ -62,6 +62,18 @@ class _Base:
                 yield name, file
 
 
+class _Streamed(_Base):
+    """An archive of which `stream` is the one way to read members."""
+
+    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        raise NotImplementedError
+
+    def open(self, name: str) -> IO[bytes]:
+        for _, file in self.stream([name]):
+            return io.BytesIO(file.read())
+        raise KeyError(name)
+
+
 class DirectoryContainer(_Base):
     """A directory of this machine."""
 
@@ -102,7 +114,7 @@ class RemoteDirectory(_Base):
         return stream
 
 
-class TarContainer(_Base):
+class TarContainer(_Streamed):
     """A tar archive; compressed ones can only be read from front to back."""
 
     def __init__(self, opener: Any, label: str) -> None:
@@ -130,11 +142,6 @@ class TarContainer(_Base):
         except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
             raise DownloadError(f"{self.label} is not a complete tar archive ({error}); download it again") from error
 
-    def open(self, name: str) -> IO[bytes]:
-        for _, file in self.stream([name]):
-            return io.BytesIO(file.read())
-        raise KeyError(name)
-
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         wanted = set(names)
         with self._open() as archive:
@@ -146,7 +153,7 @@ class TarContainer(_Base):
                         yield name, file
 
 
-class SevenZipContainer(_Base):
+class SevenZipContainer(_Streamed):
     """A 7z archive. Its members are compressed together, so they are read in storage order."""
 
     random_access = False
@@ -163,11 +170,6 @@ class SevenZipContainer(_Base):
                 return {info.filename: info.uncompressed for info in archive.list() if not info.is_directory}
         except (py7zr.exceptions.ArchiveError, EOFError, OSError) as error:
             raise DownloadError(f"{self.label} is not a complete 7z archive ({error}); download it again") from error
-
-    def open(self, name: str) -> IO[bytes]:
-        for _, file in self.stream([name]):
-            return io.BytesIO(file.read())
-        raise KeyError(name)
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         # py7zr hands whole members to a factory; batches bound what lies on the disk at one time.

@@ -2,11 +2,12 @@
 
 import json
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import until
 
 
 class Browser:
@@ -39,10 +40,7 @@ class Browser:
         self.process.wait(30)
 
     def wait_for(self, condition: Callable[[], object], seconds: float = 60) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "the browser does not get there"
-            time.sleep(0.05)
+        until(condition, seconds, what="the browser's state", pause=0.05)
 
     def call(self, method: str, **params: Any) -> Any:
         self.count += 1

@@ -11,6 +11,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from competitions import registry
 from competitions.competition import Competition
 from grading.workers import GraderCache, GradingLimits, IsolatedGrader, grade_many
 from tests.prepared import PreparedCompetitions
+from tests.waiting import until
 
 MEMORY = 64 << 20
 FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
@@ -289,11 +291,9 @@ def test_when_whoever_asked_is_killed_its_processes_end(
     )
     arguments = [str(competition.folder), str(data), str(write("sleep\n1\n"))]
     asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[3])
+    children = partial(psutil.Process(asking.pid).children, recursive=True)
     try:
-        end = time.monotonic() + 60
-        while len(started := psutil.Process(asking.pid).children(recursive=True)) < 2:
-            assert time.monotonic() < end, "no worker was started"
-            time.sleep(0.1)
+        started = until(lambda: found if len(found := children()) >= 2 else None, 60, what="the start of a worker")
     finally:
         asking.kill()
         asking.wait()

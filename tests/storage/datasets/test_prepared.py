@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
 from competitions.competition import Competition
 from storage.cache import Cache
 from storage.dataset import Dataset
@@ -17,16 +16,6 @@ from storage.datasets.verify import ChecksumMismatch
 from storage.sources.acquire import acquire, discard_archive
 from storage.sources.bundled import Bundled
 from storage.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "store"))
-
-
-@pytest.fixture
-def digits() -> Competition:
-    return registry.get("digits")
 
 
 def test_a_dataset_outlives_its_archive(store: Store, digits: Competition) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +17,6 @@ from storage.runs.folders import (
 )
 from storage.runs.records import RunRecord
 from storage.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path))
 
 
 def run(store: Store, group: str, competition_id: str = "x", seed: int = 0, **fields: Any) -> RunFolder:

@@ -17,16 +17,6 @@ from storage.sources.local import Local
 from tests.stores import Store
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "store"))
-
-
-@pytest.fixture
-def digits() -> Competition:
-    return registry.get("digits")
-
-
 def test_a_bundled_download_is_made_once(store: Store, digits: Competition) -> None:
     first = acquire(store, digits, Bundled())
     assert acquire(store, digits, Bundled()) == first == recorded(store, digits, Bundled())
