@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from common.settings import Settings
+from common.settings import OTHER_VARIABLES, PREFIX, Settings
 from flows.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -71,14 +72,26 @@ def test_every_path_of_the_project_exists(path: Path) -> None:
     assert [pattern for pattern in sorted(patterns) if not list(ROOT.glob(pattern))] == []
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda path: path.name)
+def test_every_dotted_name_exists(path: Path) -> None:
+    """Modules, classes and functions by their full name, such as `storage.datasets.prepare`."""
+    for name in re.findall(rf"(?<![\w./-])((?:{ROOMS})(?:\.\w+)+)", path.read_text("utf-8")):
+        if not name.endswith(".md"):
+            pkgutil.resolve_name(name)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_name_is_in_the_file_that_is_named_with_it(path: Path) -> None:
+    for name, file in re.findall(r"`(\w+)` (?:of|in) `([\w/]+)\.py`", path.read_text("utf-8")):
+        pkgutil.resolve_name(f"{file.replace('/', '.')}:{name}")
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_every_setting_exists(path: Path) -> None:
     """Variables `MLEBENCH_...` in the documents are settings, or variables that other parts of the project read."""
-    names = set(re.findall(r"MLEBENCH_([A-Z0-9_]*[A-Z0-9])", path.read_text("utf-8")))
-    others = {"PYTHON", "DATABASE_URL", "REQUIRE_SERVICES"}  # for agents, for `make up`, for tests
-    others |= {"COMPETITIONS"}  # read by the registry, until it is a setting
-    fields = {field.upper() for field in Settings.model_fields}
-    assert {name.split("__")[0] for name in names} - fields - others == set()
+    names = set(re.findall(r"MLEBENCH_[A-Z0-9_]*[A-Z0-9]", path.read_text("utf-8")))
+    known = {f"{PREFIX}{field.upper()}" for field in Settings.model_fields} | OTHER_VARIABLES.keys()
+    assert {name.split("__")[0] for name in names} - known == set()
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))

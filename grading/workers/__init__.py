@@ -1,6 +1,6 @@
 """Grading in worker processes, so that no submission can end the grading of others or delay it beyond its limits.
 
-`pool` starts `server`, the process that holds the answers, which forks a `worker` for submissions; `attempt` reads and
+`pool` starts `server`, the process that holds the answers, which forks a `worker` for submissions; `scoring` reads and
 scores one within `limits`, and `endings` says what each way to end means. `cache` keeps graders open between calls.
 """
 

@@ -1,4 +1,4 @@
-"""What the end of an attempt or of a worker means: the outcomes and messages of grading, all in one place.
+"""What the end of a scoring or of a worker means: the outcomes and messages of grading, all in one place.
 
 A submission that cannot be read within its limits is invalid. Whatever goes wrong while a readable submission is
 scored is our failure and never counted against the agent.

@@ -11,8 +11,8 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from grading.workers.attempt import attempt
 from grading.workers.limits import Bounds
+from grading.workers.scoring import score_submission
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -37,7 +37,7 @@ def serve(channel: socket.socket, competition: Competition, answers: Any, editio
 
         for line in file:
             _limit(bounds)
-            verdict = attempt(
+            verdict = score_submission(
                 competition, answers, Path(json.loads(line)["path"]), edition, bounds, scoring, _lift_memory_limit
             )
             _lift_memory_limit()

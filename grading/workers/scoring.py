@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OUT_OF_MEMORY = "C error: out of memory"  # how pandas' parser words a failed allocation
 
 
-def attempt(
+def score_submission(
     competition: Competition,
     answers: Any,
     submission: Path,
