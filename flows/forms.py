@@ -12,7 +12,9 @@ from competitions.editions import Edition
 from sandbox.definitions import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
 from storage.store import Store
+from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
+from tasks.wiring.stores import open_store
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]
@@ -83,12 +85,13 @@ class Data(BaseModel):
 
 def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
     """The named competitions, or all of the split if none is named. Raises `UnknownCompetition` for a wrong id."""
+    apply_settings()  # which name further competitions
     return registry.select(competition_ids or registry.list(split))
 
 
 def chosen_store(store: str | None) -> Store:
     """The store of that URL, or of the worker's settings."""
-    return Store(store or get_settings().store)
+    return open_store(store)
 
 
 def group_part(agent: str) -> str:
