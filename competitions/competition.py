@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError, one_line
+from common.syntax import parse
 from competitions.editions import EDITIONS, Edition
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
@@ -109,7 +110,11 @@ class Competition(BaseModel):
             if path.name in found or not path.is_file():
                 continue
             found.add(path.name)
-            for node in ast.walk(ast.parse(path.read_bytes())):
+            try:
+                tree = parse(path.read_bytes())
+            except (SyntaxError, ValueError):  # importing it will say so, where only this competition fails
+                continue
+            for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and node.level == 1:
                     stems += [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
         return found

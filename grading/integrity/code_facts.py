@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from common.syntax import parse
+
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+([\w, ]+)|import\s+([\w., ]+))")
 _TEXT = re.compile(r"""(['"])((?:(?!\1).)+)\1""")
 _LONGEST = 2_000_000  # characters; larger files are data, not code
@@ -30,7 +32,7 @@ def read_code(text: str) -> CodeFacts:
     """The facts of Python source; read line by line with patterns if it does not parse."""
     facts = CodeFacts()
     try:
-        tree = ast.parse(text[:_LONGEST])
+        tree = parse(text[:_LONGEST])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         _by_pattern(text, facts)
         return facts

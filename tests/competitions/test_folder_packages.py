@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -137,6 +139,23 @@ class TestFingerprints:
     def test_what_neither_imports_may_matter_to_both(self, competition: Competition) -> None:
         assert self.changed(competition, "classes.json", "[1, 2]") == {"prepare", "grade"}
         assert self.changed(competition, "other.py", "X = 1\n") == {"prepare", "grade"}
+
+    def test_a_file_that_does_not_parse_has_one(self, competition: Competition) -> None:
+        assert self.changed(competition, "grade.py", "def grade(:\n") == {"grade"}
+        assert "prepare" in self.changed(competition, "prepare.py", "\0")
+
+    def test_threads_may_ask_for_it_at_once(self) -> None:
+        # As in a process with a Dask client: its callback lets other threads run during a garbage collection.
+        gc.callbacks.append(lambda *_: time.sleep(0))
+        before = gc.get_threshold()
+        gc.set_threshold(20)
+        try:
+            with ThreadPoolExecutor(6) as pool:
+                found = list(pool.map(Competition.fingerprint, map(registry.get, 2 * registry.list("low"))))
+        finally:
+            gc.set_threshold(*before)
+            gc.callbacks.pop()
+        assert found[: len(found) // 2] == found[len(found) // 2 :]
 
     def test_an_import_of_each_other_ends(self, competition: Competition) -> None:
         self.changed(competition, "columns.py", "from . import columns\nTARGET = 'width'\n")
