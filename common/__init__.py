@@ -1,1 +1,1 @@
-"""What has no domain: errors, settings, processes, files. It imports nothing else of ours."""
+"""Utilities without domain knowledge: errors, settings, processes, files. Imports no other package of this project."""

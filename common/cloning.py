@@ -1,4 +1,4 @@
-"""Give a file's content a second name without writing it again: as a hard link, or a clone that shares its blocks."""
+"""Give a file a second name without copying its bytes: as a hard link, or as a clone that shares its blocks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _FICLONE = 0x40049409
 
 
 def link_or_clone(source: str, path: str, draft: Callable[[], str]) -> bool:
-    """Make `path` a hard link to, or else a clone of, the local file `source`; an existing file is replaced.
+    """Make `path` a hard link to the local file `source`, or else a clone of it. An existing file is replaced.
 
-    Cloning is tried where the file system refuses the link: another mount of it, a file that has the maximum number of
-    links, or a file of another user.
+    Cloning is tried if the file system refuses the link: `source` is on another mount of it, has the maximum number of
+    links, or belongs to another user.
 
     Args:
         source: the file to share.

@@ -1,4 +1,4 @@
-"""Errors a user can cause, and helpers to word them. Each message is one line that says what to do."""
+"""Errors that a user can fix, and helpers for their messages. Each message is one line that says what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something the user can mend; shown as one line, never as a traceback."""
+    """An error that the user can fix. The command line shows its message as one line, without a traceback."""
 
 
 def close_matches(wanted: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""JSON lines logs: one JSON object a line, appended as it happens."""
+"""JSON lines logs: append-only files with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 
 class JsonLinesLog:
-    """An append-only JSON lines file of bounded size that survives a kill at any moment. Safe for several threads."""
+    """An append-only JSON lines file of limited size. Thread-safe, and readable after a kill at any moment."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         """Continue an existing file, or create it with the first record.
 
         Args:
             path: the file; its folder exists.
-            max_bytes: size limit. A note takes the place of the first record that does not fit; later ones are dropped.
+            max_bytes: size limit. The first record that does not fit is replaced by a note; later records are dropped.
         """
         self.path = path
         self._max = max_bytes
@@ -27,7 +27,7 @@ class JsonLinesLog:
         self._torn = self._size > 0 and _last_byte(path) != b"\n"
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write one line; it is in the file when this returns."""
+        """Write one line. The line is in the file when the call returns."""
         with self._lock:
             if self._size > self._max:
                 return
@@ -43,13 +43,13 @@ class JsonLinesLog:
             self._size, self._torn = self._size + len(line), False
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Every complete record, in the order of writing; none if there is no file."""
+        """Yield the complete records in the order in which they were written; none if there is no file."""
         if self.path.exists():
             yield from parse(self.path.read_bytes())
 
 
 def parse(content: bytes) -> Iterator[dict[str, Any]]:
-    """The records in a log's content, without lines that a kill cut short and the note that the log is full."""
+    """Yield the records in a log's content, without truncated lines and the note that the log is full."""
     for line in content.splitlines():
         try:
             record = json.loads(line)

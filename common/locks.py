@@ -1,4 +1,4 @@
-"""File locks (flock): they hold between processes, and the kernel releases them when their holder dies."""
+"""File locks (flock). They work across processes, and the kernel releases them when the holder dies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = False) -> int | No
 
     Args:
         path: the file; only its lock is used, never its content.
-        shared: let other shared locks in, and keep out exclusive ones only.
-        wait: wait until the lock is free, rather than return None.
+        shared: take a shared lock, which excludes exclusive locks only.
+        wait: wait until the lock is free instead of returning None.
 
     Returns:
         An open descriptor. The lock lasts until it and every copy that a child process inherited are closed. None if

@@ -16,7 +16,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 @cache
 def provenance() -> dict[str, str]:
-    """What a run's record says of where it was made: `hardware`, `package_version` and `git_commit`."""
+    """The fields `hardware`, `package_version` and `git_commit` of a run's record."""
     return {"hardware": hardware(), "package_version": version(_PACKAGE) or "unknown", "git_commit": commit()}
 
 

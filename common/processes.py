@@ -1,4 +1,4 @@
-"""Identify a process in records that outlive it: a process id alone is used again."""
+"""Identify a process in records that outlive it. A process id alone is not enough, because ids are reused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def identity() -> dict[str, Any]:
 
 
 def alive(record: dict[str, Any] | None) -> bool | None:
-    """Whether the process in `record` lives; None if that cannot be told from here (another machine or container)."""
+    """Whether the process in `record` is alive; None if it belongs to another machine or container."""
     if not record or record.get("machine") != _machine() or _machine() == "":
         return None
     started = start_time(int(record["pid"]))
@@ -23,7 +23,7 @@ def alive(record: dict[str, Any] | None) -> bool | None:
 
 
 def start_time(pid: int) -> float | None:
-    """When a process started: with its id it identifies the process. None if there is no such process, or a zombie.
+    """Start time of a process, which together with its id identifies it. None for no such process, or a zombie.
 
     On Linux the unit is clock ticks since boot. `psutil.Process.create_time` adds the time of boot, which moves when
     the system clock is set, so a process that was recorded hours ago would no longer be recognised.

@@ -1,4 +1,4 @@
-"""Settings of language model providers and of prices."""
+"""Settings of language model providers, and prices of models."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Provider(BaseModel):
 
 
 class Price(BaseModel):
-    """US dollars for a million tokens of a model."""
+    """US dollars per million tokens of a model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

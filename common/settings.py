@@ -35,11 +35,11 @@ OTHER_VARIABLES = {
     "MLEBENCH_BUCKET": "the bucket of deployments/compose.yaml",
     "MLEBENCH_REQUIRE_SERVICES": "makes the tests fail where a service is missing",
 }
-"""Variables with the prefix that are no settings, and what reads them."""
+"""Variables with the prefix that are not settings, and what reads them."""
 
 
 def _directories(value: Any) -> Any:
-    """A list of directories as a list, as JSON text, or separated as in PATH; `~` is the home directory."""
+    """Parse directories given as a list, as JSON text, or separated as in PATH. `~` is the home directory."""
     if isinstance(value, str):
         text = value.strip()
         value = json.loads(text) if text.startswith("[") else [part for part in text.split(os.pathsep) if part]
@@ -77,7 +77,7 @@ class Settings(BaseSettings):
     )
     s3_endpoint_url: str | None = Field(default=None, description="S3 server. Default: AWS_ENDPOINT_URL, or Amazon.")
     s3_access_key_id: SecretStr | None = Field(default=None, description="Default: the usual AWS variables and files.")
-    s3_secret_access_key: SecretStr | None = Field(default=None, description="Goes with s3_access_key_id.")
+    s3_secret_access_key: SecretStr | None = Field(default=None, description="The key of s3_access_key_id.")
     params: Path | None = Field(
         default=None,
         description="JSON file {id: {parameter: value}} that overrides the `params` of competitions, for miniatures.",
@@ -151,7 +151,7 @@ class Settings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
     def params_of(self, competition_id: str) -> dict[str, Any]:
-        """The overrides of a competition's parameters in the file `params`; none without a file.
+        """Overrides of a competition's parameters from the file `params`; empty without a file.
 
         Raises `UserError` if the file cannot be used.
         """
@@ -169,7 +169,7 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)  # one environment and one file a process: all of its parts must read the same settings
 def get_settings() -> Settings:
-    """The settings of this process. Raises `UserError` naming the setting that is unknown or does not validate."""
+    """The settings of this process. Raises `UserError` naming the unknown or invalid setting."""
     _warn_of_unknown_variables(os.environ)
     try:
         return Settings()
@@ -180,7 +180,7 @@ def get_settings() -> Settings:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables with the prefix that nothing reads, each with a hint at the nearest setting.
+    """Variables with the prefix that nothing reads, each with a hint about the nearest setting.
 
     >>> list(unknown_variables({"MLEBENCH_CACHELIMIT": "1", "MLEBENCH_PROVIDERS__A__API": "openai", "HOME": "/"}))
     ['MLEBENCH_CACHELIMIT']
@@ -194,7 +194,7 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
-    # A warning and no error: the environment belongs to other programs, too, which may use the same prefix.
+    # A warning instead of an error, because other programs may use variables with the same prefix.
     for name, hint in unknown_variables(environment).items():
         logging.getLogger("mlebench.settings").warning("%s is not a setting and is ignored.%s", name, hint)
 

@@ -1,1 +1,1 @@
-"""What the benchmark is: competitions, their facts, how each is prepared and graded. Pure domain code."""
+"""The domain of the benchmark: competitions, their facts, and how each is prepared and graded."""

@@ -1,4 +1,4 @@
-"""One competition: its facts, its folder, and what can be done with it.
+"""A competition: its folder, its facts, and the operations on it.
 
 A folder is imported as a package of its own, so that its modules can import each other: `from .columns import TARGET`.
 """
@@ -40,18 +40,18 @@ class Competition(BaseModel):
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, ignored_types=(cached_property,))
 
     folder: Path = Field(description="The directory with competition.yaml, prepare.py and grade.py.")
-    facts: CompetitionFacts = Field(description="What competition.yaml says.")
+    facts: CompetitionFacts = Field(description="The content of competition.yaml.")
 
     @classmethod
     def load(cls, folder: Path) -> Competition:
-        """The competition in `folder`. Raises `BadCompetition` naming what is missing or does not validate."""
+        """Load the competition in `folder`. Raises `BadCompetition` naming what is missing or invalid."""
         import yaml
 
         missing = [name for name in _REQUIRED if not (folder / name).is_file()]
         if missing:
-            raise BadCompetition(f"{folder} is no competition: {', '.join(missing)} missing")
+            raise BadCompetition(f"{folder} is not a competition: {', '.join(missing)} missing")
         try:
-            # The C loader is ten times faster and not in every build of PyYAML.
+            # The C loader is ten times faster, but not part of every build of PyYAML.
             loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
             content = yaml.load((folder / "competition.yaml").read_text("utf-8"), Loader=loader)  # noqa: S506
             facts = CompetitionFacts.model_validate(content)
@@ -68,7 +68,7 @@ class Competition(BaseModel):
 
     @cached_property
     def description(self) -> str:
-        """What the agent reads, Markdown."""
+        """The description for agents, as Markdown."""
         return (self.folder / "description.md").read_text("utf-8")
 
     @cached_property
@@ -88,10 +88,10 @@ class Competition(BaseModel):
         return {**self.facts.params, **(overrides or {})}
 
     def fingerprint(self, part: Part = "prepare") -> str:
-        """Hash of the code and data files that `part` depends on: 16 hexadecimal digits.
+        """Hash of the code and data files that `part` depends on, as 16 hexadecimal digits.
 
-        Every code and data file counts, except for what only the other part imports: a new grader must not cause a
-        dataset to be prepared again. Descriptions do not count either: a better sentence must not cost 100 GB.
+        Files that only the other part imports are excluded, so that a changed grader does not cause a dataset to be
+        prepared again. Descriptions are excluded for the same reason.
         """
         other: Part = "grade" if part == "prepare" else "prepare"
         unrelated = self._imported_by(other) - self._imported_by(part)
@@ -120,55 +120,55 @@ class Competition(BaseModel):
         return found
 
     def declare(self, raw: Download, edition: Edition = "v1", params: Mapping[str, Any] | None = None) -> Preparation:
-        """Run prepare.py: the prepared dataset as a declaration; nothing is written."""
+        """Run prepare.py and return the prepared dataset as a declaration. Nothing is written."""
         self._check_edition(edition)
         preparation: Preparation = self.module("prepare").prepare(raw, edition=edition, params=self.params(params))
         return preparation
 
     def grade(self, submission: Path, prepared: Path, edition: Edition = "v1") -> float:
-        """The unrounded score of the CSV `submission`, against the answers below the directory `prepared`.
+        """The unrounded score of the CSV `submission`, graded with the answers below the directory `prepared`.
 
-        Raises `grading.InvalidSubmission` with a message for the agent.
+        Raises `InvalidSubmission` with a message for the agent.
         """
         return self.score(Path(submission), self.answers(Path(prepared)), edition)
 
     def answers(self, prepared: Path) -> Any:
-        """The parsed answers below `prepared`, usually a data frame. Parse them once to score many submissions."""
+        """The parsed answers below `prepared`, usually a data frame. Parsed once, they score many submissions."""
         from competitions.scoring.reading import read_answers
 
         reader = getattr(self.module("grade"), "read_answers", None)
         return reader(prepared) if reader else read_answers(prepared / self.facts.files.answers)
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
-        """As `grade`, with the answers already parsed."""
+        """Like `grade`, with parsed answers."""
         return self.score_table(self.read_submission(submission), answers, edition)
 
     def read_submission(self, submission: Path) -> Any:
-        """The parsed CSV `submission`, usually a data frame. Raises `grading.InvalidSubmission` if it is not one."""
+        """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed."""
         from competitions.scoring.reading import read_submission
 
         return getattr(self.module("grade"), "read_submission", read_submission)(submission)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
-        """The unrounded score of a submission that `read_submission` read. Raises `grading.InvalidSubmission`."""
+        """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""
         self._check_edition(edition)
         return float(self.module("grade").grade(submission, answers, edition))
 
     def load_grader(self) -> None:
-        """Import everything that grading needs, so that processes forked from now on share it."""
+        """Import everything that grading needs, so that processes forked afterwards share it."""
         import competitions.scoring.reading  # noqa: F401
 
         self.module("grade")
 
     def bundle(self) -> bytes:
-        """The download archive of a competition whose source is `bundled`, made by its bundle.py."""
+        """Create the download archive of a competition whose source is `bundled` with its bundle.py."""
         if not (self.folder / "bundle.py").is_file():
             raise BadCompetition(f"{self.id} has source 'bundled' but no bundle.py")
         archive: bytes = self.module("bundle").bundle()
         return archive
 
     def function(self, name: str) -> Any:
-        """The function `name` of prepare.py. Workers call such functions to make derived files."""
+        """The function `name` of prepare.py. Workers call such functions to create derived files."""
         return getattr(self.module("prepare"), name)
 
     def module(self, name: str) -> ModuleType:
@@ -176,10 +176,10 @@ class Competition(BaseModel):
         return importlib.import_module(f"{self._package()}.{name}")
 
     def _package(self) -> str:
-        """The name under which the folder is a package. A package is made of it on the first call.
+        """The name under which the folder is imported as a package. The first call creates the package.
 
-        The name holds a hash of the path: folders with files of the same names never mix, nor do two folders of one
-        id, and an id need not be a Python name. `sys.modules` is global, as for every import.
+        The name contains a hash of the path, so that two folders never collide, even if they have the same id or the
+        same file names. An id does not have to be a Python identifier. `sys.modules` is global, as for every import.
         """
         folder = str(self.folder.resolve())
         name = f"competition_{self.id.replace('-', '_')}_{hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()}"

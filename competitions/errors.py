@@ -6,15 +6,15 @@ from common.errors import UserError
 
 
 class UnknownCompetition(UserError, LookupError):
-    """The catalog has no competition of that id."""
+    """The catalog has no competition with that id."""
 
 
 class UnknownSplit(UserError, LookupError):
-    """There is no complexity split of that name."""
+    """There is no complexity split with that name."""
 
 
 class BadCompetition(UserError):
-    """A competition folder is incomplete or its facts do not validate."""
+    """A competition folder is incomplete or its facts are invalid."""
 
 
 class DownloadError(UserError):

@@ -1,4 +1,4 @@
-"""The facts of a competition, as `competition.yaml` states them, validated and documented field by field."""
+"""The facts of a competition in `competition.yaml`: a model that validates and documents each field."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Category = Literal[
     "Video",
 ]
 Direction = Literal["higher", "lower"]
-# Properties of a competition that `mlebench check` reports as mistakes unless they are declared:
-# rows-by-position   the order of the rows decides the score, beyond their ids
-# sample-scores-nan  the sample submission is valid, and its score not a number
-# gold-not-optimal   the gold submission scores worse than the sample, or than what earns gold
+# Properties of a competition that `mlebench check` reports as mistakes unless competition.yaml declares them:
+# rows-by-position   the score depends on the order of the rows, not only on their ids
+# sample-scores-nan  the sample submission is valid, but its score is NaN
+# gold-not-optimal   the gold submission scores worse than the sample submission or than the gold threshold
 Oddity = Literal["rows-by-position", "sample-scores-nan", "gold-not-optimal"]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -43,17 +43,17 @@ class _Facts(BaseModel):
 
 
 class Metric(_Facts):
-    """What is measured, and whether higher or lower scores are better."""
+    """The metric, and whether higher or lower scores are better."""
 
     name: str = Field(description="The metric in words, e.g. 'area under the ROC curve'.")
     direction: Direction = Field(description="'higher' if larger scores are better, else 'lower'.")
 
 
 class Leaderboard(_Facts):
-    """Scores that earn medals, from the private leaderboard."""
+    """Scores that earn medals, taken from the private leaderboard."""
 
     teams: int = Field(gt=0, description="Number of ranked teams.")
-    gold: float = Field(description="Worst score that still earns gold; a tie with it does.")
+    gold: float = Field(description="Worst score that still earns gold; ties earn it too.")
     silver: float = Field(description="Worst score that still earns silver.")
     bronze: float = Field(description="Worst score that still earns bronze.")
     median: float = Field(description="Score of the median team; 'above median' is strictly better than it.")
@@ -72,7 +72,7 @@ class Leaderboard(_Facts):
 
 
 class Files(_Facts):
-    """The prepared files with a role, relative to the prepared directory."""
+    """The prepared files that have a role, relative to the prepared directory."""
 
     answers: str = Field(description="What submissions are graded against; below private/.")
     sample_submission: str = Field(description="A valid submission in the right format.")
@@ -87,7 +87,7 @@ class Files(_Facts):
 
 
 class Checksums(_Facts):
-    """MD5s of the real files in edition v1, against which downloads and prepared datasets are verified."""
+    """MD5s of the real files in edition v1. Downloads and prepared datasets are verified against them."""
 
     download: Md5 | None = Field(default=None, description="MD5 of the archive as Kaggle serves it.")
     prepared: dict[str, Md5] = Field(
@@ -117,13 +117,13 @@ class CompetitionFacts(_Facts):
     name: str = Field(description="Title.")
     category: Category = Field(description="Kind of problem.")
     complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'.")
-    splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further lists that name it.")
+    splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further lists that contain it.")
     source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")
     size_bytes: int | None = Field(default=None, description="Approximate size of the download; null where unknown.")
     metric: Metric = Field(description="Metric and direction.")
     holdout: str = Field(description="How the new test set is drawn, in words.")
     leaderboard: Leaderboard = Field(description="Medal thresholds.")
-    files: Files = Field(description="Prepared files with a role.")
+    files: Files = Field(description="Prepared files that have a role.")
     checksums: Checksums = Field(default_factory=Checksums, description="MD5s of the real files.")
     params: dict[str, Any] = Field(
         default_factory=dict,

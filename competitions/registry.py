@@ -1,4 +1,4 @@
-"""The catalog: competitions by id and by complexity split."""
+"""The catalog: look up competitions by id and by complexity split."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
 _BENCHMARK = ("low", "medium", "high")
 
 
-# Global, because an id alone must mean the same competition in every module of a process.
+# Global, because an id must mean the same competition in every module of a process.
 _further: tuple[Path, ...] = ()
 
 
 def extend(directories: Iterable[str | Path]) -> None:
-    """Add the competition folders in `directories` to the catalog, in place of those that an earlier call added.
+    """Add the competition folders in `directories` to the catalog, replacing those that an earlier call added.
 
-    A directory that does not exist is an error when competitions are next looked up.
+    A directory that does not exist causes an error at the next lookup.
     """
     global _further
     _further = tuple(Path(directory).expanduser() for directory in directories)
 
 
 def folders() -> dict[str, Path]:
-    """Every competition's folder by id: those of the catalog, then those that were added by `extend`.
+    """The folder of every competition by id: first those of the catalog, then those added by `extend`.
 
-    Raises `UserError` for an id that occurs twice: grading something else under a known name would go unnoticed.
+    Raises `UserError` for an id that occurs twice, because grading another competition under a known id would go
+    unnoticed.
     """
     found = {path.name: path for path in sorted(CATALOG.iterdir()) if (path / "competition.yaml").is_file()}
     for directory in _further:
         if not directory.is_dir():
-            raise UserError(f"MLEBENCH_COMPETITIONS names {directory}, which is no directory")
+            raise UserError(f"MLEBENCH_COMPETITIONS names {directory}, which is not a directory")
         for path in sorted(directory.iterdir()):
             if (path / "competition.yaml").is_file() and found.setdefault(path.name, path) != path:
                 raise UserError(f"competition {path.name!r} exists twice: {found[path.name]} and {path}")
@@ -50,7 +51,7 @@ def _load(folder: Path) -> Competition:
 
 
 def get(competition_id: str) -> Competition:
-    """The competition of that id. Raises `UnknownCompetition`, naming close matches."""
+    """The competition with that id. Raises `UnknownCompetition`, naming close matches."""
     known = folders()
     if competition_id not in known:
         hint = close_matches(competition_id, known) or " `mlebench list` shows all."
@@ -59,7 +60,7 @@ def get(competition_id: str) -> Competition:
 
 
 def list(split: str | None = None) -> builtins.list[str]:
-    """Ids, sorted: of `split` (low = lite, medium, high, all = these three, dev, demo, systemcard), or every one."""
+    """Sorted ids, all or those of `split`: low (= lite), medium, high, all (these three), dev, demo, systemcard."""
     if split is None:
         return sorted(folders())
     if split not in SPLITS:
@@ -75,7 +76,7 @@ def list(split: str | None = None) -> builtins.list[str]:
 
 
 def select(ids: Iterable[str] = (), split: str | None = None) -> builtins.list[str]:
-    """Ids named one by one and by split, each once, sorted. Raises for unknown names and for an empty selection."""
+    """Sorted ids, selected by name and by split, without duplicates. Raises `UserError` if none are selected."""
     chosen = {get(name).id for name in ids}
     if split is not None:
         chosen |= set(list(split))

@@ -1,4 +1,4 @@
-"""The conditions stated in a report: network of the runs, medal thresholds, and what the group was graded with."""
+"""The conditions stated in a report: network access of the runs, medal thresholds, and the grader's version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> dict[str, str]:
-    """Labels and values for a run group, from its rows of tables/runs and tables/grades."""
+    """Labels and values for a run group, taken from its rows in tables/runs and tables/grades."""
     own = runs[runs["run_group"] == run_group] if len(runs) else runs
     facts = {}
     unsaid = "network" not in own or own["network"].isna().all()

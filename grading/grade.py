@@ -1,4 +1,4 @@
-"""The grade of one submission: its report, its outcome, and why there is no score."""
+"""The grade of one submission: its report, its outcome, and the reason for a missing score."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grading.report import CompetitionReport, Outcome, competition_report
 
 @dataclass(frozen=True)
 class Grade:
-    """The result of a submission: `message` says why there is no score, `detail` is the traceback of our own bugs."""
+    """The grade of a submission. `message` says why there is no score; `detail` is the traceback of a grader's bug."""
 
     report: CompetitionReport
     outcome: Outcome
@@ -28,7 +28,7 @@ def grade_of(
     detail: str | None,
     shown_path: str,
 ) -> Grade:
-    """The grade with its report; `score` counts only where the outcome is "valid"."""
+    """Create a grade with its report. `score` only counts if the outcome is "valid"."""
     report = competition_report(
         competition_id,
         score if outcome == "valid" else None,

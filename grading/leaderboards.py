@@ -19,7 +19,7 @@ _PLACES = 2  # tolerance of a percentile in ranks: teams are removed after a com
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, as competition.yaml has it and as the fetched leaderboard gives it."""
+    """One figure: its value in competition.yaml, and its value in the fetched leaderboard."""
 
     name: str
     stored: float
@@ -35,9 +35,9 @@ def thresholds(scores: Sequence[float], facts: CompetitionFacts) -> Thresholds:
 
 
 def compare(scores: Sequence[float], facts: CompetitionFacts) -> list[Figure]:
-    """Number of teams, medal thresholds and median: stored against fetched.
+    """Compare the stored number of teams, medal thresholds and median with the fetched ones.
 
-    Two figures are the same if they agree to the five decimals of reports. Raises `UserError` if the leaderboard is
+    Two figures are the same if they agree to five decimals, as in reports. Raises `UserError` if the leaderboard is
     empty.
     """
     stored, fetched = Thresholds.of(facts), thresholds(scores, facts)
@@ -46,7 +46,7 @@ def compare(scores: Sequence[float], facts: CompetitionFacts) -> list[Figure]:
 
 
 def compare_percentiles(scores: Sequence[float], facts: CompetitionFacts) -> list[Figure]:
-    """The scores at the top 0 %, 5 % ... 100 % of the teams: stored against fetched.
+    """Compare the stored scores at the top 0 %, 5 % ... 100 % of the teams with the fetched ones.
 
     The fetched score is that of the team nearest to the percentile. Two scores are the same if the stored one lies
     between those of the teams two ranks above and below. Empty if the facts store no percentiles.
@@ -66,7 +66,7 @@ def compare_percentiles(scores: Sequence[float], facts: CompetitionFacts) -> lis
 
 
 def in_order(scores: Sequence[float], facts: CompetitionFacts) -> bool:
-    """Whether the order of the scores agrees with the metric's direction; if it does not, one of the two is wrong."""
+    """Whether the order of the scores agrees with the metric's direction. If not, one of the two is wrong."""
     return list(scores) == sorted(scores, reverse=not facts.lower_is_better)
 
 

@@ -1,4 +1,4 @@
-"""Medals: the places on a leaderboard that earn them, the scores of those places, and the medal of a score."""
+"""Medals: the leaderboard places that earn them, the scores of these places, and the medal for a score."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Thresholds:
     median: float
     teams: int
     lower_is_better: bool
-    human: bool = True  # False: the leaderboard is made of trained models, not of human teams
-    leaderboard: str = STORED  # where they come from: competition.yaml, or a leaderboard that was fetched since
+    human: bool = True  # False if the leaderboard consists of trained models instead of human teams
+    leaderboard: str = STORED  # their source: competition.yaml, or a fetched leaderboard
 
     @classmethod
     def of(cls, facts: CompetitionFacts) -> Thresholds:
-        """The thresholds that a competition.yaml states."""
+        """The thresholds in competition.yaml."""
         board = facts.leaderboard
         return cls(
             gold=board.gold,
@@ -67,7 +67,7 @@ def medal_places(teams: int) -> MedalPlaces:
     """
     if teams < 1:
         raise ValueError(f"a leaderboard has at least one team, got {teams}")
-    # Integer arithmetic, so that no place depends on the rounding of 0.1 * teams.
+    # Integer arithmetic, so that places do not depend on the rounding of 0.1 * teams.
     if teams < 100:
         gold, silver, bronze = teams // 10, teams // 5, 2 * teams // 5
     elif teams < 250:
@@ -80,7 +80,7 @@ def medal_places(teams: int) -> MedalPlaces:
 
 
 def thresholds_from_leaderboard(scores: Sequence[float], lower_is_better: bool, human: bool = True) -> Thresholds:
-    """The thresholds of a leaderboard, given one score a team in any order.
+    """The thresholds of a leaderboard, given one score per team in any order.
 
     Raises ValueError for an empty leaderboard or a score that is not a number (it has no rank).
     """
@@ -100,7 +100,7 @@ def thresholds_from_leaderboard(scores: Sequence[float], lower_is_better: bool, 
 
 
 def medal_for(score: float | None, thresholds: Thresholds) -> Medal | None:
-    """The best medal that `score` earns; a tie with a threshold earns it, NaN and None earn nothing."""
+    """The best medal that `score` earns. A tie with a threshold earns the medal; NaN and None earn nothing."""
     medals: tuple[tuple[Medal, float], ...] = (
         ("gold", thresholds.gold),
         ("silver", thresholds.silver),
@@ -112,7 +112,7 @@ def medal_for(score: float | None, thresholds: Thresholds) -> Medal | None:
 
 
 def above_median(score: float | None, thresholds: Thresholds) -> bool:
-    """Whether `score` is strictly better than the median team's; never for NaN and None."""
+    """Whether `score` is strictly better than the median team's. False for NaN and None."""
     return score is not None and _beats(score, thresholds.median, thresholds)
 
 
@@ -120,16 +120,16 @@ def human_percentile(score: float | None, percentiles: Sequence[float] | None) -
     """Share of the leaderboard's teams that `score` beats, in percent (0-100).
 
     `percentiles` are the scores at evenly spaced places of the leaderboard from the best (top 0 %) to the last
-    (top 100 %); 21 of them mean steps of 5 %. Between two of them the share is interpolated linearly. Teams with the
-    very same score are not beaten. NaN where it cannot be known: no score, no leaderboard, or one whose scores are
-    all equal (it has no direction).
+    (top 100 %), for example 21 scores in steps of 5 %. Between two of them the share is interpolated linearly. Teams
+    with the same score are not beaten. NaN without a score or a leaderboard, and if all of its scores are equal, which
+    gives no direction.
     """
     if score is None or math.isnan(score) or percentiles is None or len(percentiles) < 2:
         return math.nan
     best, last = percentiles[0], percentiles[-1]
     if best == last:
         return math.nan
-    # Flip signs such that values ascend from best to last; bisect_right then steps over teams that tie with the score.
+    # Flip signs so that values ascend from best to last. bisect_right then skips teams that tie with the score.
     sign = -1.0 if best > last else 1.0
     values, value = [sign * p for p in percentiles], sign * score
     ahead = bisect_right(values, value)  # number of points that are better than or equal to the score

@@ -1,4 +1,4 @@
-"""Reports of graded submissions: the published JSON fields, and the further columns of our tables."""
+"""Reports of graded submissions: the published JSON fields, and the additional columns of our tables."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ SCORE_DECIMALS = 5
 
 
 class _Published(BaseModel):
-    """A model whose JSON has the published names in the published order, and nothing else."""
+    """A model whose JSON has exactly the published names in the published order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def to_json(self) -> str:
-        """Indented JSON, ending in a line break. It is always valid JSON: NaN and infinities become null."""
+        """Indented JSON that ends with a newline. NaN and infinities become null, so it is always valid."""
         return self.model_dump_json(indent=2) + "\n"
 
 
 class CompetitionReport(_Published):
-    """One graded submission, as `mlebench grade` publishes it.
+    """The report of one graded submission, as written by `mlebench grade`.
 
-    `score` is rounded to 5 decimals, and medals are decided on the rounded score. It is null without a score and
-    also for the score NaN (JSON has no NaN): `valid_submission` tells the two apart. `leaderboard` says where the
-    thresholds come from; it is no published field, and in JSON only where they are not those of competition.yaml.
+    `score` is rounded to 5 decimals, and medals are based on the rounded score. It is null without a score and for the
+    score NaN, which JSON does not have; `valid_submission` distinguishes the two. `leaderboard` is the source of the
+    thresholds. It is not a published field, so JSON only contains it if they are not those of competition.yaml.
     """
 
     competition_id: str
@@ -75,12 +75,12 @@ class CompetitionReport(_Published):
 
     @field_serializer("created_at", when_used="json")
     def _iso(self, value: datetime) -> str:
-        # "+00:00" rather than "Z": datetime.fromisoformat of older Pythons reads only the former.
+        # "+00:00" instead of "Z", because datetime.fromisoformat of older Pythons reads only the former.
         return value.isoformat()
 
 
 class GradingReport(_Published):
-    """The summary that `mlebench grade` writes: totals, then one report a submission."""
+    """The summary written by `mlebench grade`: totals, then one report per submission."""
 
     total_runs: int
     total_runs_with_submissions: int
@@ -95,11 +95,11 @@ class GradingReport(_Published):
 
 @dataclass(frozen=True)
 class GradedSubmission:
-    """A report with the further columns of our tables: whose submission it was and how grading ended."""
+    """A report with the additional columns of our tables: the run, and the outcome of grading."""
 
     report: CompetitionReport
     outcome: Outcome
-    message: str | None  # why there is no score: for the agent when invalid, for us when failed
+    message: str | None  # why there is no score; for the agent if invalid, for developers if failed
     run_group: str
     run_id: str
     seed: int
@@ -109,7 +109,7 @@ class GradedSubmission:
     category: str
 
     def to_row(self) -> dict[str, Any]:
-        """The row of the table `grades`; NaN stays NaN, `created_at` is an ISO 8601 string."""
+        """The row of the table `grades`. NaN stays NaN, and `created_at` is an ISO 8601 string."""
         own = {name: value for name, value in self.__dict__.items() if name != "report"}
         return {**own, **self.report.model_dump(), "created_at": self.report.created_at.isoformat()}
 
@@ -123,12 +123,12 @@ def competition_report(
     submission_exists: bool,
     created_at: datetime | None = None,
 ) -> CompetitionReport:
-    """Report on one submission.
+    """Create the report of one submission.
 
-    `score` is the unrounded score, None where there is none (no submission, an invalid one, or a failed grading).
-    Medals and "above median" are decided on the rounded score, so that readers of the report come to the same
-    medal; a perfect log loss of 2.2e-16 thus reaches a threshold of 0. `created_at` defaults to now, UTC.
-    Raises ValueError for a score without a submission.
+    `score` is the unrounded score, or None if there is none (no submission, an invalid one, or a failed grading).
+    Medals and "above median" are based on the rounded score, so that they can be verified from the report; for example,
+    a perfect log loss of 2.2e-16 reaches a threshold of 0. `created_at` defaults to now, in UTC. Raises ValueError for
+    a score without a submission.
     """
     if score is not None and not submission_exists:
         raise ValueError(f"{competition_id}: a submission that does not exist cannot have a score")
@@ -156,7 +156,7 @@ def competition_report(
 
 
 def summarise(reports: Iterable[CompetitionReport]) -> GradingReport:
-    """The published summary of `reports`, which keep their order."""
+    """The published summary of `reports`, in the given order."""
     all_reports = list(reports)
 
     def total(field: str) -> int:

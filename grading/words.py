@@ -1,4 +1,4 @@
-"""A grade and the end of a run in words: for listings, the terminal, reports and the page."""
+"""Describe grades and the endings of runs in words, for listings, the terminal, reports and the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 Kind = Literal["gold", "silver", "bronze", "above", "below", "invalid", "missing", "failed", "ungraded"]
-"""What a run has come to, from best to worst; the order in which a column of the page's matrix sorts."""
+"""The kinds of results from best to worst, the sort order of the columns in the page's matrix."""
 
 MEDALS: tuple[Kind, ...] = ("gold", "silver", "bronze")
 KIND_WORDS: dict[Kind, str] = {
@@ -44,7 +44,7 @@ _SHORT: dict[Kind, str] = {"above": "above median", "below": "-"}
 
 
 def ending(status: str | None) -> str | None:
-    """How a run ended, from its status; None where that is unknown.
+    """How a run ended, given its status; None if it is unknown.
 
     >>> ending("timeout"), ending("completed"), ending(None)
     ('time limit reached', 'completed', None)
@@ -67,7 +67,7 @@ def kind_of(grade: Mapping[str, Any]) -> Kind:
 
 
 def score_and_medal(grade: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Two cells of a listing: the score, or the outcome where there is none; and the medal.
+    """Two cells of a listing: the score, or the outcome if there is no score, and the medal.
 
     >>> score_and_medal({"outcome": "valid", "score": 0.5, "above_median": True}), score_and_medal(None)
     (('0.5', 'above median'), ('not graded', '-'))

@@ -1,4 +1,4 @@
-"""Downloads made from data that ships with an installed library, for competitions whose source is `bundled`."""
+"""Create downloads from data that ships with an installed library, for competitions whose source is `bundled`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def zip_bytes(files: Mapping[str, bytes]) -> bytes:
-    """A zip archive of `files` (name -> content) with fixed times: the same bytes for the same content."""
+    """A zip archive of `files` (name -> content). Its timestamps are fixed, so equal content gives equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -1,8 +1,8 @@
-"""COCO-style metadata, of which a test set is drawn category by category, for Herbarium and iNaturalist.
+"""COCO-style metadata for Herbarium and iNaturalist, whose test sets are drawn category by category.
 
-A document holds, beside categories and licences, the parallel lists `annotations` and `images`: the k-th annotation is
-about the k-th image. A pair is one of each. The largest document (Herbarium 2021: 2.3 million pairs) takes about 2 GB;
-the documents made from it share its records.
+Besides categories and licences, a document has the parallel lists `annotations` and `images`: the k-th annotation
+describes the k-th image. A pair is one of each. The largest document (Herbarium 2021 with 2.3 million pairs) takes
+about 2 GB of memory; documents derived from it share its records.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from competitions.preparing.download import Download, Member
 from competitions.preparing.holdout import hold_out
 
 JSON: dict[str, Any] = {"indent": 4, "sort_keys": True}
-"""How these competitions write their documents: options of ``json.dumps``."""
+"""Options of ``json.dumps`` with which these competitions write their documents."""
 
 
 class Pair(NamedTuple):
-    """An annotation and the image that it is about."""
+    """An annotation and the image that it describes."""
 
     annotation: dict[str, Any]
     image: dict[str, Any]
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
 
 def require_keys(document: Mapping[str, Any], *keys: str) -> None:
-    """Raise `DownloadError` unless the top level of `document` has these keys and no others."""
+    """Raise `DownloadError` unless the top level of `document` has exactly these keys."""
     if set(document) != set(keys):
         raise DownloadError(f"the metadata must hold {', '.join(sorted(keys))}, not {', '.join(sorted(document))}")
 
@@ -44,7 +44,7 @@ def require_keys(document: Mapping[str, Any], *keys: str) -> None:
 def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list[list[Pair]]:
     """The pairs of each category: categories in order of first appearance, pairs in the order of the document.
 
-    `image_id` is the key that holds the id of an image. Raises `DownloadError` where the lists are not parallel.
+    `image_id` is the key of an image's id. Raises `DownloadError` if the lists are not parallel.
     """
     categories: dict[int, list[Pair]] = defaultdict(list)
     annotations, images = document["annotations"], document["images"]
@@ -62,10 +62,10 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
 def hold_out_by_category(
     categories: Iterable[Sequence[Pair]], test_size: float, *, few: int = 5
 ) -> tuple[list[Pair], list[Pair]]:
-    """(train, test) pairs: train category by category, test shuffled.
+    """(train, test) pairs. The train pairs are ordered by category, the test pairs are shuffled.
 
-    `holdout.hold_out` draws the share `test_size` of each category. A category with fewer than `few` pairs gives its
-    last pair to the test part, or none if it has only one.
+    `holdout.hold_out` draws the share `test_size` of each category. Of a category with fewer than `few` pairs, only the
+    last pair goes to the test part, or none if there is just one.
     """
     train: list[Pair] = []
     test: list[Pair] = []
@@ -76,7 +76,7 @@ def hold_out_by_category(
     return train, test
 
 
-@cache  # a draw depends on the number of pairs only
+@cache  # the drawn positions depend only on the number of pairs
 def _positions(count: int, test_size: float, few: int) -> tuple[list[int], list[int]]:
     positions = list(range(count))
     if count >= few:
@@ -85,7 +85,7 @@ def _positions(count: int, test_size: float, few: int) -> tuple[list[int], list[
 
 
 def with_pairs(document: Mapping[str, Any], pairs: Sequence[Pair]) -> dict[str, Any]:
-    """The document with these pairs instead of its own."""
+    """A copy of the document with these pairs instead of its own."""
     return {
         **document,
         "annotations": [pair.annotation for pair in pairs],
@@ -94,14 +94,14 @@ def with_pairs(document: Mapping[str, Any], pairs: Sequence[Pair]) -> dict[str, 
 
 
 def unlabelled(document: Mapping[str, Any], images: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What a test document shows: `images`, licences and info."""
+    """The document of a test set: `images`, licences and info, without annotations."""
     return {"images": images, "licenses": document["licenses"], "info": document["info"]}
 
 
 def herbarium(raw: Download, folder: str, document: Mapping[str, Any]) -> Preparation:
-    """Herbarium 2020 and 2021: a fifth of each category becomes the test set and is renumbered.
+    """Prepare Herbarium 2020 and 2021. A fifth of each category becomes the test set and is renumbered.
 
-    `document` is the metadata of `folder`/train ("" for the top), whose images lie beside it.
+    `document` is the metadata of `folder`/train ("" for the top level). The images are in the same folder.
     """
     import pandas as pd
 

@@ -1,9 +1,9 @@
-"""The prepared dataset as a declaration: what `prepare` returns and `storage` materialises.
+"""Declarations of prepared datasets: `prepare` returns one, and `storage` writes its files.
 
-Nothing is written here. A declaration holds two trees, public and private; a tree maps paths to what the file is made
-of. Work that reads only the download (copies, archives of members, derived files) is made of plain values, so that it
-can be cut into chunks and done by any worker; tables and other content computed by `prepare` are written by the
-process that ran it.
+Nothing is written here. A declaration has two trees, public and private. A tree maps each path to the operation that
+creates the file. Operations that only read the download (copies, archives of members, derived files) are plain values,
+so they can be divided into chunks and executed by any worker. Tables and other content computed by `prepare` are
+written by the process that ran it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Params = Mapping[str, Any]
-"""Counts, dates and names of a competition by name: `params` of its competition.yaml, or what overrides them."""
+"""Counts, dates and names of a competition: the `params` of its competition.yaml, with overrides applied."""
 
 ArchiveKind = Literal["zip", "tar", "7z"]
 
 
 @dataclass(frozen=True)
 class Content:
-    """Bytes computed by `prepare`: a function that yields them in pieces, from the start on each call."""
+    """Bytes computed by `prepare`, as a function that yields them in pieces. Each call starts from the beginning."""
 
     pieces: Callable[[], Iterable[bytes]]
 
 
-class Copy(NamedTuple):  # of which there may be a million: a frozen dataclass takes three times as long to make
-    """The bytes of one member of the download."""
+class Copy(NamedTuple):  # a frozen dataclass takes three times as long to create, and there can be a million
+    """A file with the bytes of one member of the download."""
 
     member: Member
 
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive built of members and contents; `folders` adds empty directory entries."""
+    """An archive of members and contents. `folders` adds empty directory entries."""
 
     kind: ArchiveKind
     entries: tuple[tuple[str, Member | Content], ...]
@@ -51,13 +51,13 @@ class Archive:
 
     @property
     def portable(self) -> bool:
-        """True if it is made of members only, so that any worker can build it."""
+        """Whether it consists of members only, so that any worker can build it."""
         return all(isinstance(entry, Member) for _, entry in self.entries)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A file made on a worker by `function` of prepare.py: `function(download, *arguments)` yields its bytes."""
+    """A file created on a worker by `function` of prepare.py: `function(download, *arguments)` yields its bytes."""
 
     function: str
     arguments: tuple[Any, ...] = ()
@@ -67,7 +67,7 @@ Operation = Content | Copy | Archive | Derived
 
 
 class Tree:
-    """One half of the dataset: paths and what their files are made of."""
+    """The public or the private half of a dataset: maps paths to the operations that create the files."""
 
     def __init__(self, part: str) -> None:
         self.part = part
@@ -81,24 +81,24 @@ class Tree:
         self.operations[path] = operation
 
     def table(self, path: str, frames: pd.DataFrame | Iterable[pd.DataFrame], **options: Any) -> None:
-        """A table: CSV by ``to_csv(index=False)``, tab-separated for ``.tsv``, Parquet for ``.parquet``.
+        """Declare a table: CSV as by ``to_csv(index=False)``, tab-separated for ``.tsv``, Parquet for ``.parquet``.
 
-        `frames` is a frame, or frames written one below the other where the whole would not fit in memory (then they
-        can be written once only). `options` go to pandas' writer.
+        `frames` is one frame, or an iterable of frames to concatenate if the table does not fit in memory (an iterator
+        can be written only once). `options` are passed to pandas' writer.
         """
         self._add(path, table(frames, path, **options))
 
     def copy(self, path: str, member: Member) -> None:
-        """The bytes of `member`, unchanged."""
+        """Declare an unchanged copy of `member`."""
         self._add(path, Copy(member))
 
     def copies(self, files: Mapping[str, Member] | Iterable[tuple[str, Member]]) -> None:
-        """Several copies: path -> member."""
+        """Declare several copies: path -> member."""
         for path, member in files.items() if isinstance(files, Mapping) else files:
             self._add(path, Copy(member))
 
     def copy_tree(self, path: str, download: Download, folder: str) -> None:
-        """Every file below `folder` of the download, to the same relative place below `path` ("" for the top)."""
+        """Declare copies of all files below `folder` of the download to the same paths below `path` ("": the top)."""
         prefix = f"{path}/" if path else ""
         self.copies((prefix + relative, member) for relative, member in download.tree(folder))
 
@@ -110,53 +110,53 @@ class Tree:
         stored: bool = False,
         folders: Iterable[str] = (),
     ) -> None:
-        """An archive, its kind by the suffix of `path` (.zip; .tar, .tar.gz written without compression; .7z).
+        """Declare an archive. The suffix of `path` decides its kind: .zip, .7z, .tar or .tar.gz (not compressed).
 
-        Entries keep the given order, except in tar archives, which are sorted by name so that their bytes do not
-        depend on who builds them. `stored` leaves zip members uncompressed.
+        Entries keep the given order, except in tar archives, which are sorted by name to be reproducible. `stored`
+        leaves zip members uncompressed.
         """
         kind: ArchiveKind = "7z" if path.endswith(".7z") else "tar" if path.endswith((".tar", ".tar.gz")) else "zip"
         pairs = tuple(entries.items() if isinstance(entries, Mapping) else entries)
         if len({name for name, _ in pairs}) != len(pairs):
-            raise BadCompetition(f"{self.part}/{path} would hold a name twice")
+            raise BadCompetition(f"{self.part}/{path} would contain a name twice")
         self._add(path, Archive(kind, pairs, stored, tuple(folders)))
 
     def json(self, path: str, value: Any, **options: Any) -> None:
-        """``json.dumps(value, **options)`` without a final newline."""
+        """Declare a JSON file: ``json.dumps(value, **options)`` without a final newline."""
         self._add(path, json_content(value, **options))
 
     def text(self, path: str, text: str | Iterable[str]) -> None:
-        """UTF-8 text, whole or in pieces (pieces from an iterator can be written once only)."""
+        """Declare a UTF-8 text file from one string or from pieces (an iterator can be written only once)."""
         self._add(path, text_content(text))
 
     def content(self, path: str, content: Content) -> None:
-        """Content made by `table`, `json_content` or `text_content`, e.g. one that is also put in an archive."""
+        """Declare a file with content from `table`, `json_content` or `text_content`, which an archive may share."""
         self._add(path, content)
 
     def derived(self, path: str, function: Callable[..., Iterator[bytes]], *arguments: Any) -> None:
-        """A file made on a worker: `function(download, *arguments)`, a top-level function of this prepare.py.
+        """Declare a file created on a worker by `function(download, *arguments)`, a top-level function of prepare.py.
 
-        `arguments` must be plain JSON values. Use it where making the file reads much of the download.
+        `arguments` must be plain JSON values. Use it for files that require reading much of the download.
         """
         self._add(path, Derived(function.__name__, arguments))
 
 
 @dataclass
 class Preparation:
-    """The whole prepared dataset."""
+    """The declaration of a prepared dataset, which `prepare` returns."""
 
     public: Tree = field(default_factory=lambda: Tree("public"))
     private: Tree = field(default_factory=lambda: Tree("private"))
 
     def operations(self) -> Iterator[tuple[str, str, Operation]]:
-        """(part, path, operation) of every file, in the order of declaration."""
+        """Yield (part, path, operation) of every file in the order of declaration."""
         for tree in (self.public, self.private):
             for path, operation in tree.operations.items():
                 yield tree.part, path, operation
 
 
 def table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str = ".csv", **options: Any) -> Content:
-    """A table as content; see `Tree.table`. `path` decides the format by its suffix."""
+    """A table as content; see `Tree.table`. The suffix of `path` decides the format."""
     import pandas as pd
 
     if path.endswith(".parquet"):
@@ -170,7 +170,7 @@ def table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str = ".csv", **o
 
 
 def json_content(value: Any, **options: Any) -> Content:
-    """``json.dumps(value, **options)`` as content, written in bounded pieces."""
+    """``json.dumps(value, **options)`` as content, written in pieces of bounded size."""
     return Content(lambda: _blocks(_json_pieces(value, json.JSONEncoder(**options))))
 
 
@@ -180,7 +180,7 @@ def text_content(text: str | Iterable[str]) -> Content:
 
 
 class _Sink(io.RawIOBase):
-    """Collects what the Parquet writer writes, so that it can be handed on row group by row group."""
+    """Collects the output of the Parquet writer, so that it can be passed on one row group at a time."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -210,7 +210,7 @@ def _parquet(frames: pd.DataFrame | Iterable[pd.DataFrame], options: dict[str, A
     sink = _Sink()
     writer: pq.ParquetWriter | None = None
     for frame in [frames] if isinstance(frames, pd.DataFrame) else frames:
-        # The first frame decides the types: a later one may be all missing in a column.
+        # The first frame decides the types, because a column of a later one may have missing values only.
         rows = pa.Table.from_pandas(frame, schema=writer.schema if writer else None, preserve_index=False)
         writer = writer or pq.ParquetWriter(sink, rows.schema, **options)
         writer.write_table(rows)
@@ -225,7 +225,7 @@ def _json_pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
     if not isinstance(value, list) or not value or encoder.indent is not None:
         yield from encoder.iterencode(value)
         return
-    # Element by element: whole values go through the encoder in C, many times faster than iterencode.
+    # Encoding one element at a time uses the C encoder, which is many times faster than iterencode.
     for index, element in enumerate(value):
         yield (encoder.item_separator if index else "[") + encoder.encode(element)
     yield "]"

@@ -1,8 +1,7 @@
 """A read-only view of a competition's download, independent of its format.
 
-`prepare` asks the view for tables, names and members, whether the download is a zip, a directory, or a zip in a zip on
-an object store. A `Member` is a plain value (archive, name, size) that can be sent to any worker, where another view
-opens it.
+`prepare` reads tables, names and members from the view in the same way for a zip, a directory, or a zip inside a zip on
+an object store. A `Member` is a plain value (archive, name, size) that can be sent to any worker and opened there.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Member(NamedTuple):
-    """A file of the download: the archive that holds it ("" for the download itself), its name in there, its bytes."""
+    """A file of the download: the archive that contains it ("" for the download itself), its name there, its size."""
 
     archive: str
     name: str
@@ -46,11 +45,11 @@ class Download:
 
     @classmethod
     def open(cls, location: str) -> Download:
-        """A view of the download at a local path or fsspec URL: an archive or a directory."""
+        """A view of the download at a local path or fsspec URL, which is an archive or a directory."""
         return cls(open_container(location))
 
     def archive(self, name: str) -> Download:
-        """A view of the archive `name` (zip, tar, tar.gz, 7z) inside this one, read in place."""
+        """A view of the nested archive `name` (zip, tar, tar.gz, 7z), read in place."""
         if name not in self._nested:
             label = f"{self._archive}!/{name}" if self._archive else name
             self._require(name)
@@ -69,15 +68,15 @@ class Download:
         return sorted(self.container.sizes)
 
     def names(self, folder: str = "") -> list[str]:
-        """Names of all files, or those below `folder`, sorted by code point."""
+        """Names of all files, or of those below `folder`, sorted by code point."""
         if not folder:
             return self._names
         prefix = folder.rstrip("/") + "/"
-        # "0" follows "/" in code point order: the range between them is the folder.
+        # "0" follows "/" in code point order, so the range between them is the content of the folder.
         return self._names[bisect_left(self._names, prefix) : bisect_left(self._names, prefix[:-1] + "0")]
 
     def glob(self, pattern: str) -> list[str]:
-        """Names that match `pattern` part by part (`*` does not cross a `/`), sorted by code point."""
+        """Names that match `pattern`, in which `*` does not match a `/`; sorted by code point."""
         wanted = pattern.split("/")
         fixed = "/".join(wanted[: next((i for i, part in enumerate(wanted) if set(part) & set("*?[")), len(wanted))])
         pool = self.names(fixed) if fixed and fixed != pattern else self._names
@@ -90,7 +89,7 @@ class Download:
         ]
 
     def folders(self, folder: str = "") -> list[str]:
-        """Names of the folders directly below `folder` that hold files, sorted by code point."""
+        """Names of the folders directly below `folder` that contain files, sorted by code point."""
         start = len(folder.rstrip("/")) + 1 if folder else 0
         below = (name[start:].partition("/") for name in self.names(folder))
         return sorted({first for first, slash, _ in below if slash})
@@ -99,14 +98,14 @@ class Download:
         return name in self.container.sizes
 
     def file(self, name: str) -> Member:
-        """The file `name`. Raises `DownloadError` if the download lacks it."""
+        """The file `name`. Raises `DownloadError` if it is missing."""
         size = self.container.sizes.get(name)
         if size is None:
             self._require(name)
         return Member(self._archive, name, size or 0)
 
     def files(self, names: Iterable[str]) -> list[Member]:
-        """The files of these names."""
+        """The files with these names."""
         return [self.file(name) for name in names]
 
     def tree(self, folder: str) -> Iterator[tuple[str, Member]]:
@@ -119,10 +118,10 @@ class Download:
             yield name[start:], self.file(name)
 
     def each(self, name: str, *values: Iterable[Any], to: str | None = None) -> Iterator[tuple[str, Member]]:
-        """(path, file) for the values of one column, or of several side by side: files that go by id.
+        """Yield (path, file) for each value of a column, or each row of several columns, for files named after ids.
 
-        `name` and `to` are patterns as of `str.format`: `name` makes the file's name here, `to` its path in the
-        prepared dataset (the same name if left out). Feed it to `Tree.copies` or `Tree.archive`:
+        `name` and `to` are `str.format` patterns: `name` for the file's name in the download, `to` for its path in the
+        prepared dataset (by default the same name). The result is for `Tree.copies` and `Tree.archive`:
 
             out.public.copies(raw.each("train/{}.jpg", test["id"], to="test/{}.jpg"))
             out.public.copies(raw.each("train/{}/{}", test["label"], test["file"], to="test/{1}"))
@@ -146,7 +145,7 @@ class Download:
             return file.read()
 
     def read_text(self, name: str, encoding: str = "utf-8") -> str:
-        """The text of `name`; line ends become newlines, as in Python's text mode."""
+        """The text of `name`. Line endings become newlines, as in Python's text mode."""
         return self.read_bytes(name).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
     def read_json(self, name: str, encoding: str = "utf-8") -> Any:
@@ -154,9 +153,9 @@ class Download:
         return json.loads(self.read_bytes(name).decode(encoding))
 
     def read_csv(self, name: str, **options: Any) -> pd.DataFrame:
-        """The table in `name`: pandas defaults with exact ("round_trip") floats; `options` go to `pandas.read_csv`.
+        """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
 
-        ``float_precision=None`` selects pandas' default parser, which some published files were made with.
+        ``float_precision=None`` selects pandas' default parser, with which some published files were created.
         """
         import pandas as pd
 
@@ -166,9 +165,9 @@ class Download:
         return table
 
     def read_parquet(self, name: str, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
-        """The Parquet table in `name`, or some of its columns, in frames of at most a million rows.
+        """Yield the Parquet table in `name`, or some of its columns, in frames of at most a million rows.
 
-        For tables that do not fit in memory: pages are read as they are needed.
+        For tables that do not fit in memory: pages are only read when they are needed.
         """
         import pyarrow.parquet as pq
 
@@ -176,7 +175,7 @@ class Download:
         if name not in self._openers:
             self._openers[name] = seekable(self.container, name)
         with self._openers[name]() as file:
-            # Buffering ahead would hold whole row groups, which may be as large as the table.
+            # Read-ahead would keep whole row groups in memory, which can be as large as the table.
             table = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
             for batch in table.iter_batches(1 << 20, columns=columns):
                 yield batch.to_pandas()

@@ -1,6 +1,6 @@
-"""Drawing test sets: the held-out part of the labelled data.
+"""Draw test sets from the labelled data.
 
-The order of rows is part of the published files, so every function documents the order that it returns.
+The published files have a fixed order of rows, so every function documents the order of its result.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Rows = TypeVar("Rows")
 
 
 def hold_out(rows: Rows, test_size: float | None = None, seed: int = 0, **options: Any) -> tuple[Rows, Rows]:
-    """(train, test) of a frame, list or array, drawn at random by scikit-learn's ``train_test_split``.
+    """Split a frame, list or array at random into (train, test) with scikit-learn's ``train_test_split``.
 
     `test_size` is a share (the test part has ceil(share * n) rows) or an absolute count. Both parts are in shuffled
-    order, and a frame keeps its index labels. `options` (``train_size``) are scikit-learn's.
+    order, and a frame keeps its index labels. `options` (``train_size``) are passed to scikit-learn.
 
     >>> hold_out(list("abcdefghij"), 0.2)
     (['e', 'j', 'b', 'g', 'h', 'd', 'a', 'f'], ['c', 'i'])
@@ -32,9 +32,9 @@ def hold_out(rows: Rows, test_size: float | None = None, seed: int = 0, **option
 def hold_out_by(
     table: pd.DataFrame, column: str, test_size: float, seed: int = 0, *, ordered: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(train, test) rows such that all rows with one value of `column` go to one part; both parts in file order.
+    """Split rows into (train, test) such that equal values of `column` stay together. Both parts are in file order.
 
-    The distinct values are drawn by `hold_out` from their order of first appearance, or ascending if `ordered`.
+    `hold_out` draws from the distinct values in order of first appearance, or in ascending order if `ordered`.
     """
     values = table[column].unique()
     _, test_values = hold_out(sorted(values) if ordered else values, test_size, seed)
@@ -45,7 +45,7 @@ def hold_out_by(
 def hold_out_groups(
     table: pd.DataFrame, column: str, test_size: float, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(train, test) rows such that all rows with one value of `column` go to one part; groups in shuffled order.
+    """Split rows into (train, test) such that equal values of `column` stay together. The groups are shuffled.
 
     Groups are taken in ascending order of `column`, drawn by `hold_out`, and concatenated in the order that it
     returns; rows of a group stay in file order.
@@ -58,10 +58,10 @@ def hold_out_groups(
 
 
 def anonymous(rows: pd.DataFrame, column: str, name: str, seed: int = 0) -> pd.DataFrame:
-    """The rows in random order, `column` holding new names: the pattern `name` of 0, 1, 2, ...
+    """Shuffle the rows and rename them: `column` gets the pattern `name` filled with 0, 1, 2, ...
 
-    Index labels stay with the rows, so that the old names are ``rows.loc[result.index, column]``. Used where names are
-    known to the public together with the labels: neither the new names nor the new order reveal the old names.
+    Index labels stay with the rows, so the old names are ``rows.loc[result.index, column]``. Used if the old names and
+    their labels are publicly known: neither the new names nor the new order reveal the old names.
 
     >>> import pandas as pd
     >>> anonymous(pd.DataFrame({"id": ["a7", "b3", "c9"], "y": [7, 3, 9]}), "id", "test_{}")
@@ -75,7 +75,7 @@ def anonymous(rows: pd.DataFrame, column: str, name: str, seed: int = 0) -> pd.D
 
 
 def one_hot(labels: pd.Series, classes: Sequence[Any]) -> pd.DataFrame:
-    """One integer column 0/1 for each of `classes`, in that order, with the index of `labels`.
+    """One 0/1 integer column for each of `classes`, in that order, with the index of `labels`.
 
     >>> import pandas as pd
     >>> one_hot(pd.Series(["b", "a"]), ["a", "b"]).values.tolist()

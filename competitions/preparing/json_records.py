@@ -1,4 +1,4 @@
-"""JSON files that hold one list of records (objects with the same fields)."""
+"""JSON files that consist of one list of records (objects with the same fields)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIECE = 1 << 20
 
 
 def read_records(download: Download, name: str) -> list[Record]:
-    """The records in `name`. Raises `DownloadError` if one has other fields than the first."""
+    """The records in `name`. Raises `DownloadError` if their fields differ."""
     records: list[Record] = download.read_json(name)
     if any(record.keys() != records[0].keys() for record in records):
         raise DownloadError(f"{name} has records with different fields; download it again")
@@ -23,7 +23,7 @@ def read_records(download: Download, name: str) -> list[Record]:
 
 
 def first_record(download: Download, name: str) -> Record:
-    """The first record in `name`. Little more is read: for large files of which only the fields are needed."""
+    """The first record in `name`. Little more is read, so it suits large files of which only the fields are needed."""
     for _, file in download.container.stream([name]):
         text, reader = "", io.TextIOWrapper(file, "utf-8")
         while piece := reader.read(_PIECE):

@@ -1,7 +1,7 @@
-"""The preparation that the English and the Russian text normalization challenge share.
+"""The shared preparation of the English and the Russian text normalization challenge.
 
-The real tables have ten million rows of tokens. Preparing needs about 4 GB, because equal tokens of a chunk are one
-object.
+The real tables have ten million rows of tokens. Preparing them takes only about 4 GB of memory, because equal tokens of
+a chunk share one object.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def prepare_language(raw: Download, edition: Edition, language: str) -> Preparation:
     """The dataset of `language` ("en" or "ru"): one sentence in ten is held out, and both parts are renumbered.
 
-    Edition v1 blanks the tokens that pandas takes for missing values ("NA", "null", ...).
+    Edition v1 replaces tokens that pandas reads as missing values ("NA", "null", ...) by empty text.
     """
     tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
     train, answers = map(_renumber, hold_out_by(tokens, "sentence_id", 0.1))

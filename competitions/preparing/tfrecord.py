@@ -1,9 +1,9 @@
-"""TFRecord files of `tf.train.Example` messages, read without TensorFlow.
+"""Read TFRecord files of `tf.train.Example` messages without TensorFlow.
 
 A file is a sequence of frames: length (uint64, little-endian), CRC of the length (4 bytes), payload, CRC of the payload
 (4 bytes). A payload is a protobuf message, Example { 1: Features { 1: map entry { 1: key, 2: Feature } ... } }, where
-Feature is { 1: BytesList { 1: bytes ... } } or a list of numbers. Checksums are not verified. One payload is in memory
-at a time, of which only the wanted feature is copied; images are skipped.
+Feature is { 1: BytesList { 1: bytes ... } } or a list of numbers. Checksums are not verified. Only one payload is in
+memory at a time, and only the wanted feature is copied.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # protobuf's wire types
 def texts(download: Download, name: str, feature: str) -> Iterator[str]:
     """The first value of the bytes feature `feature` of each record of the file `name`, as UTF-8 text.
 
-    Raises `DownloadError` if the file is cut off, is no TFRecord file, or a record lacks the feature.
+    Raises `DownloadError` if the file is truncated or not a TFRecord file, or if a record lacks the feature.
     """
     with download.open_file(name) as file:
         try:
             for payload in _payloads(file):
                 yield _first_bytes(payload, feature.encode()).decode()
         except (EOFError, ValueError, OverflowError, LookupError) as error:
-            raise DownloadError(f"{name} is no complete TFRecord file ({error}); download it again") from error
+            raise DownloadError(f"{name} is not a complete TFRecord file ({error}); download it again") from error
 
 
 def shards(download: Download, names: Iterable[str], to: str) -> Iterator[tuple[str, Member]]:
-    """(path, file) of record files `x-COUNT.tfrec`, renumbered; `to` is a pattern of the number and COUNT.
+    """Yield (path, file) of record files `x-COUNT.tfrec`, renumbered. `to` is a pattern of the number and COUNT.
 
-    `"train{:02}-{}.tfrec"` makes `train00-2071.tfrec` of the first. The result goes to `Tree.copies`.
+    With `"train{:02}-{}.tfrec"` the first path is `train00-2071.tfrec`. The result is for `Tree.copies`.
     """
     for number, name in enumerate(names):
         yield to.format(number, PurePosixPath(name).stem.split("-")[1]), download.file(name)
@@ -65,7 +65,7 @@ def _first_bytes(example: memoryview, key: bytes) -> bytes:
 
 
 def _fields(message: memoryview, number: int) -> Iterator[memoryview]:
-    """The contents of the length-delimited fields of that number."""
+    """Yield the contents of the length-delimited fields with that number."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
@@ -84,7 +84,7 @@ def _fields(message: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _varint(message: memoryview, position: int) -> tuple[int, int]:
-    """The variable-length integer at `position` (7 bits a byte, lowest first), and where the next field begins."""
+    """The variable-length integer at `position` (7 bits per byte, lowest first), and the offset of the next field."""
     value = shift = 0
     while True:
         byte = message[position]

@@ -1,7 +1,7 @@
-"""Checks of the cells of a submission: each function checks columns and returns their values, ready for a metric.
+"""Checks of a submission's cells. Each function checks columns and returns their values in the form a metric needs.
 
-All of them raise `InvalidSubmission` with a line for the agent. The columns must exist
-(`competitions.scoring.checks`). True and False count as 1 and 0 wherever numbers are expected.
+All functions raise `InvalidSubmission` with a one-line message for the agent. The columns must exist, see
+`competitions.scoring.checks`. Where numbers are expected, True and False count as 1 and 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def numbers(
 
 
 def require_numeric(frame: pd.DataFrame, *columns: str, booleans: bool = True) -> None:
-    """Every one of `columns` was read as numbers, for graders that look at the type: no text, not even some cells.
+    """Require that pandas read each of `columns` as numbers, without any text, for graders that depend on the type.
 
     A column of True and False passes unless `booleans` is False.
     """
@@ -73,16 +73,19 @@ def probability_rows(frame: pd.DataFrame, columns: Sequence[str], decimals: int 
 
 
 def rescaled_rows(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64]:
-    """Numbers of 0 or more, every row divided by its sum, of shape (n, k). Rejects a row of zeros."""
+    """Non-negative numbers of shape (n, k), with every row divided by its sum. Rejects rows of zeros."""
     values = numbers(frame, columns, low=0)
     sums = values.sum(axis=1, keepdims=True)
     if (sums == 0).any():
-        raise InvalidSubmission(f"{_count(sums == 0, 'row')} with zeros only; every row needs a positive number.")
+        raise InvalidSubmission(f"{_count(sums == 0, 'row')} of zeros only; every row needs a positive number.")
     return values / sums
 
 
 def require_row_sums(values: NDArray[np.float64], decimals: int | None = None) -> None:
-    """Every row of the matrix (n, k) sums to 1: within 1.1e-5, or exactly if rounded to `decimals`. Skips NaN."""
+    """Require that every row of the matrix (n, k) sums to 1: within 1.1e-5, or exactly after rounding to `decimals`.
+
+    Rows with NaN are skipped.
+    """
     sums = np.nansum(values, axis=1)
     right = np.isclose(sums, 1, rtol=1e-5, atol=1e-6) if decimals is None else np.round(sums, decimals) == 1
     wrong = ~right
@@ -94,8 +97,8 @@ def require_row_sums(values: NDArray[np.float64], decimals: int | None = None) -
 def whole_numbers(frame: pd.DataFrame, column: str) -> NDArray[Any]:
     """Class numbers: integers, or floats without a fraction. Rejects fractions, text, empty cells and infinities.
 
-    Numbers beyond 64 bits are rejected as well: scikit-learn 1.5 takes such floats for continuous, and pandas reads
-    such integers as text.
+    Numbers beyond 64 bits are rejected as well, because scikit-learn 1.5 treats such floats as continuous and pandas
+    reads such integers as text.
     """
     values = frame[column]
     if values.dtype.kind in "iu":
@@ -112,9 +115,10 @@ def whole_numbers(frame: pd.DataFrame, column: str) -> NDArray[Any]:
 
 
 def integers(frame: pd.DataFrame, column: str) -> NDArray[np.int64]:
-    """Every cell through Python's `int`: fractions are cut towards zero, text must be an integer.
+    """Convert every cell with Python's `int`: fractions are truncated towards zero, text must be an integer.
 
-    Rejects empty cells, infinities, other text, and numbers beyond 64 bits, of which scikit-learn 1.5 makes no classes.
+    Rejects empty cells, infinities, other text, and numbers beyond 64 bits, which scikit-learn 1.5 does not accept as
+    classes.
     """
     values = frame[column]
     if values.dtype.kind in "ib":
@@ -128,11 +132,11 @@ def integers(frame: pd.DataFrame, column: str) -> NDArray[np.int64]:
 
 
 def labels(frame: pd.DataFrame, column: str, truth: ArrayLike, *, strict: bool = False) -> NDArray[Any]:
-    """Predicted classes, to be compared with `truth` (whole numbers, booleans or text) by `accuracy`.
+    """Predicted classes, for a comparison with `truth` (whole numbers, booleans or text) by `accuracy`.
 
     The rules are those of scikit-learn 1.5's `accuracy_score`. Rejected: empty cells, infinities, fractions, a mixture
-    of text and other values, and text beside numbers if both have at most two distinct values. Otherwise text beside
-    numbers passes, and equals nothing: the accuracy is 0. `strict` rejects that as well.
+    of text and other values, and text against numbers if both have at most two distinct values. Otherwise text against
+    numbers is accepted and equals nothing, so the accuracy is 0; `strict` rejects this as well.
     """
     values, true = frame[column], np.asarray(truth)
     empty = values.isna()
@@ -153,7 +157,7 @@ def labels(frame: pd.DataFrame, column: str, truth: ArrayLike, *, strict: bool =
 def texts(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> list[str]:
     """A column of text as a list. Empty cells become `missing`, or are rejected if that is None.
 
-    Rejects a column that pandas read as numbers or booleans (every cell is one); an all-empty one counts as empty text.
+    Rejects a column that pandas read as numbers or booleans. A column of empty cells counts as empty text.
     """
     values = frame[column]
     empty = values.isna().to_numpy()
@@ -166,11 +170,11 @@ def texts(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> li
 
 
 def choices(frame: pd.DataFrame, column: str, allowed: Collection[str]) -> list[str]:
-    """A column of text, every cell one of `allowed`, as a list."""
+    """A column of text as a list. Every cell must be one of `allowed`."""
     cells = texts(frame, column)
     unknown = [cell for cell in cells if cell not in allowed]
     if unknown:
-        raise InvalidSubmission(f"`{column}` holds {unknown[0][:40]!r}, which is none of the {len(allowed)} classes.")
+        raise InvalidSubmission(f"`{column}` holds {unknown[0][:40]!r}, not one of the {len(allowed)} classes.")
     return cells
 
 
@@ -183,11 +187,11 @@ def labelled_numbers(
     separator: str | None = None,
     missing: str | None = None,
 ) -> list[list[tuple[str, list[float]]]]:
-    """Cells that list objects, each a label and `count` numbers: for each row a list of (label, numbers).
+    """Parse cells that list objects, each a label and `count` numbers. Returns a list of (label, numbers) for each row.
 
-    Tokens are separated by white space, or by each single `separator`, which leaves empty tokens where two of them
-    follow each other. Numbers are what Python's `float` takes. Empty and blank cells become `missing`; if that is None,
-    empty ones are rejected. So are columns of numbers, other text for numbers, and tokens that make no whole object.
+    Tokens are separated by white space, or by each single `separator`, so that consecutive separators give empty
+    tokens. Numbers are parsed by Python's `float`. Empty and blank cells become `missing`; if that is None, empty ones
+    are rejected. Columns of numbers, invalid numbers and incomplete objects are rejected, too.
     """
     rows = []
     for row, cell in enumerate(texts(frame, column, missing=missing)):
@@ -209,7 +213,7 @@ def labelled_numbers(
 def as_text(frame: pd.DataFrame, column: str) -> list[str]:
     """Every cell as text, as pandas formats it; nothing is rejected.
 
-    An empty cell is "nan", a number as inferred: `7` in a column of integers, `7.0` where there are gaps.
+    An empty cell is "nan". A number depends on the inferred type: `7` among integers, `7.0` if a cell is empty.
     """
     return [str(cell) for cell in frame[column].tolist()]
 
@@ -222,11 +226,11 @@ def rle_masks(
     missing: str | None = None,
     strict: bool = False,
 ) -> list[RleMask]:
-    """Run-length encoded masks of images of `pixels` pixels (one number, or one a row).
+    """Parse run-length encoded masks of images with `pixels` pixels (one number, or one per row).
 
-    How a cell is read, and what `strict` adds, is described at `metrics.rle_masks.parse_rle`.
+    For the format and for `strict` see `metrics.rle_masks.parse_rle`.
 
-    Rejects what cannot be decoded, a column without any text, and empty cells unless `missing` says what they mean.
+    Rejects cells that cannot be decoded, columns without any text, and empty cells unless `missing` is given.
     """
     cells = texts(frame, column, missing=missing)
     sizes = [pixels] * len(cells) if isinstance(pixels, int) else pixels
@@ -240,7 +244,7 @@ def rle_masks(
 
 
 def _row(frame: pd.DataFrame, row: int) -> str:
-    """The name of a row in messages: its first column, usually the id."""
+    """A row as named in messages: by its first column, usually the id."""
     return f"{frame.columns[0]} {str(frame.iloc[row, 0])[:40]!r}"
 
 

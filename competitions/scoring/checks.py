@@ -1,8 +1,8 @@
-"""Checks of a submission's shape: its columns, its rows, its ids.
+"""Checks of a submission's columns, rows and ids.
 
-Every check raises `InvalidSubmission` with a line for the agent. They may look at the ids of the answers, which are
-public (the test set lists them), but not at their other columns. `competitions.scoring.cells` checks what the
-cells hold.
+Every check raises `InvalidSubmission` with a one-line message for the agent. Checks may use the ids of the answers,
+which are public because the test set lists them, but not the other columns. `competitions.scoring.cells` checks the
+content of cells.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from competitions.scoring.errors import InvalidSubmission
 
 
 def require_columns(submission: pd.DataFrame, *columns: str) -> None:
-    """Every one of `columns` is there; others are ignored."""
+    """Require that all `columns` exist. Other columns are ignored."""
     missing = [name for name in columns if name not in submission.columns]
     if missing:
         raise InvalidSubmission(f"The submission lacks {_names(missing)}; it has {_names(submission.columns)}.")
 
 
 def require_exact_columns(submission: pd.DataFrame, columns: Iterable[str], *, ordered: bool = False) -> None:
-    """`columns` and no others are there, in this order if `ordered`."""
+    """Require exactly these columns, in this order if `ordered`."""
     wanted = list(columns)
     require_columns(submission, *wanted)
     extra = [name for name in submission.columns if name not in set(wanted)]
@@ -33,20 +33,20 @@ def require_exact_columns(submission: pd.DataFrame, columns: Iterable[str], *, o
 
 
 def require_rows(submission: pd.DataFrame, count: int) -> None:
-    """The submission has `count` rows."""
+    """Require `count` rows."""
     if len(submission) != count:
         raise InvalidSubmission(f"The submission has {len(submission)} rows; {count} are expected.")
 
 
 def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -> None:
-    """The sets of ids are equal: none missing, none unknown; repeated ones pass."""
+    """Require that the sets of ids are equal: none missing, none unknown. Repeated ids are accepted."""
     require_columns(submission, on)
     if set(submission[on].unique()) != set(answers[on].unique()):
         raise InvalidSubmission(_difference(submission[on], answers[on]))
 
 
 def sort_by(submission: pd.DataFrame, on: str) -> pd.DataFrame:
-    """The rows sorted by the column `on`, with a new index; ids of types that cannot be compared are rejected."""
+    """The rows sorted by the column `on`, with a new index. Rejects ids of types that cannot be compared."""
     require_columns(submission, on)
     try:
         return submission.sort_values(on, ignore_index=True)
@@ -57,10 +57,11 @@ def sort_by(submission: pd.DataFrame, on: str) -> pd.DataFrame:
 def align(
     submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Submission and answers, each sorted by the id column `on`, row by row about the same id.
+    """Submission and answers, both sorted by the id column `on`, so that their rows have the same ids.
 
-    Rejects missing columns (`on`, `columns`), another number of rows, and ids that are unknown, missing, empty or
-    repeated (unless they are so in the answers). Numbers are compared by value: `3.0` is `3`, the text `"3"` is not.
+    Rejects missing columns (`on`, `columns`), a different number of rows, and ids that are unknown, missing, empty or
+    repeated (unless they are so in the answers). Numbers are compared by value: `3.0` equals `3`, the text `"3"` does
+    not.
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
@@ -73,7 +74,7 @@ def align(
 def align_repeated(
     submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """As `align`, in the order of the answers, and an id that the submission repeats counts once per repetition."""
+    """Like `align`, but in the order of the answers, and an id counts as often as the submission repeats it."""
     require_columns(submission, on, *columns)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
@@ -99,7 +100,7 @@ def _short(value: object) -> str:
 
 
 def _names(columns: Iterable[object]) -> str:
-    names = [f"`{' '.join(str(name).split())[:60]}`" for name in columns]  # the agent's own may hold anything
+    names = [f"`{' '.join(str(name).split())[:60]}`" for name in columns]  # an agent's column names are untrusted
     if len(names) > 6:
         names = [*names[:5], f"{len(names) - 5} more"]
     return ("columns " if len(names) > 1 else "column ") + ", ".join(names) if names else "no columns"

@@ -1,4 +1,4 @@
-"""The error of a submission that cannot be graded."""
+"""The error for submissions that cannot be graded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading submissions and answers, as the published benchmark reads them."""
+"""Read submissions and answers as the published benchmark reads them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ FloatParser = Literal["round_trip"] | None
 def read_submission(
     path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
 ) -> pd.DataFrame:
-    """The submission as a table.
+    """Read the submission as a table.
 
-    An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if there is no such file or pandas
-    cannot read it as a table.
+    An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if the file does not exist or
+    pandas cannot read it as a table.
     """
     path = Path(path)
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidSubmission(f"There is no file {path.name}; write the submission as a CSV file.") from error
-    if not stat.S_ISREG(mode):  # a named pipe would block the grader for ever
+    if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
     try:
         return _read(path, dtype, keep_default_na, float_precision)
     except UnicodeDecodeError as error:
         raise InvalidSubmission(f"{path.name} is not UTF-8 text; write it as a CSV file in UTF-8.") from error
-    except (ValueError, OverflowError) as error:  # the arguments are ours and fixed: the cause is in the file
+    except (ValueError, OverflowError) as error:  # the arguments are fixed, so the cause is in the file
         reason = " ".join(str(error).split())
         raise InvalidSubmission(f"{path.name} cannot be read as a CSV file: {reason}") from error
 
@@ -44,7 +44,7 @@ def read_submission(
 def read_answers(
     path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
 ) -> pd.DataFrame:
-    """The answers, read in the same way; errors are not the agent's and propagate."""
+    """Read the answers in the same way. Errors propagate, because they are not the agent's."""
     return _read(Path(path), dtype, keep_default_na, float_precision)
 
 

@@ -1,6 +1,6 @@
-"""The download: a generated table whose target depends on two columns and on noise.
+"""Create the download: a generated table whose target depends on two columns and on noise.
 
-Competitions whose download is fetched (source: kaggle, or a directory given with --raw-dir) have no such file.
+Competitions with a real download (source: kaggle, or a directory given with --raw-dir) have no bundle.py.
 """
 
 import numpy as np

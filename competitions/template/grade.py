@@ -1,7 +1,7 @@
-"""The score of a submission. One that cannot be graded raises `InvalidSubmission`, as the functions used here do.
+"""Score a submission. A submission that cannot be graded raises `InvalidSubmission`, as the functions below do.
 
-In `competitions.scoring`, `checks` checks columns, rows and ids, `cells` checks and reads cells, and `metrics` has the
-metrics.
+In `competitions.scoring`, `checks` checks columns, rows and ids, `cells` checks and reads cells, and `metrics` contains
+the metrics.
 """
 
 import pandas as pd

@@ -1,7 +1,7 @@
-"""Preparing the download: a declaration of the public and the private files. Nothing is written here.
+"""Declare the public and the private files of the dataset. Nothing is written here.
 
-In `competitions.preparing`, `download` says how to read the download and archives in it, `declaration` what can be
-declared (tables, copies, archives, derived files), and `holdout` how test sets are drawn.
+In `competitions.preparing`, `download` reads the download and archives in it, `declaration` declares files (tables,
+copies, archives, derived files), and `holdout` draws test sets.
 """
 
 from competitions.editions import Edition

@@ -1,4 +1,4 @@
-"""Imports, calls, texts and literals of Python source, with their lines; also of code that does not parse."""
+"""Extract imports, calls, strings and literals with their lines from Python source, even if it does not parse."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from common.syntax import parse
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+([\w, ]+)|import\s+([\w., ]+))")
 _TEXT = re.compile(r"""(['"])((?:(?!\1).)+)\1""")
-_LONGEST = 2_000_000  # characters; larger files are data, not code
+_LONGEST = 2_000_000  # characters; larger files are data rather than code
 
 
 @dataclass
 class CodeFacts:
-    """Facts of one source, each with its line from 1."""
+    """Facts about one source, each with its line number, from 1."""
 
     imports: list[tuple[str, int]] = field(default_factory=list)
-    """Full names: `from a.b import c` is `a.b.c`."""
+    """Full names: `from a.b import c` gives `a.b.c`."""
     calls: list[tuple[str, int]] = field(default_factory=list)
-    """Last names of what is called: `model.fit(x)` is `fit`."""
+    """Last part of each called name: `model.fit(x)` gives `fit`."""
     texts: list[tuple[str, int]] = field(default_factory=list)
-    """String literals, docstrings apart."""
+    """String literals without docstrings."""
     groups: list[tuple[list[object], int]] = field(default_factory=list)
-    """Keys of dictionaries and elements of lists that are written out as constants."""
+    """Constants that are keys of dictionary literals or elements of list literals."""
 
 
 def read_code(text: str) -> CodeFacts:
-    """The facts of Python source; read line by line with patterns if it does not parse."""
+    """The facts about Python source. Source that does not parse is searched line by line with patterns."""
     facts = CodeFacts()
     try:
         tree = parse(text[:_LONGEST])

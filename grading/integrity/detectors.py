@@ -1,4 +1,4 @@
-"""Rule violations that can be detected without a language model."""
+"""Detect rule violations without a language model."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _QUOTE = 240
 
 @dataclass(frozen=True)
 class RunTexts:
-    """The texts of a run that are examined."""
+    """The texts of a run to examine."""
 
     code: Mapping[str, str]
-    """Sources by path; notebooks as plain code."""
+    """Sources by path. Notebooks are converted to plain code."""
     logs: Mapping[str, str] = field(default_factory=dict)
     has_submission: bool = True
     ids: Collection[str] = frozenset()
@@ -60,7 +60,7 @@ class RunTexts:
 
 
 def detect(run: RunTexts) -> list[Finding]:
-    """All findings by file and line; equal findings on one line are reported once."""
+    """All findings, sorted by file and line, without duplicates on the same line."""
     found: list[Finding] = []
     facts = {name: read_code(text) for name, text in run.code.items() if name.endswith((".py", ".ipynb"))}
     for name, each in facts.items():
@@ -119,7 +119,7 @@ def _by_hand(name: str, facts: CodeFacts, lines: list[str], ids: Collection[str]
     for values, line in facts.groups:
         numbers = [value for value in values if isinstance(value, int)]
         if len(numbers) == len(values) and sorted(numbers) in ([*range(len(values))], [*range(1, len(values) + 1)]):
-            continue  # a numbering of classes, not of test cases
+            continue  # these number classes, not test cases
         own = {str(value) for value in values} & known
         if len(own) >= _LEAST_IDS and len(own) >= len(values) / 2:
             yield _finding(

@@ -1,5 +1,7 @@
-"""Does a model know a text by heart, and do scores go with it? As in the paper: the mean probability that a model gives
-to the tokens of a competition's description and discussions, correlated with its score over competitions.
+"""Measure whether a model has memorised texts, and whether its scores correlate with that.
+
+As in the paper: the mean probability that a model assigns to the tokens of a competition's description and discussions,
+correlated with its score over competitions.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 
 _Z95 = 1.959963984540054
 LEAST = 4
-"""Competitions below which no interval can be given."""
+"""Minimum number of competitions for a confidence interval."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Correlation:
 
 
 def mean_probability(logprobs: Sequence[float | None]) -> float:
-    """Mean of exp(log-probability) over tokens; NaN for none. The first token of a text has none (None).
+    """Mean of exp(log-probability) over tokens; NaN without tokens. None, as for a text's first token, is skipped.
 
     >>> mean_probability([None, 0.0, math.log(0.5)])
     0.75
@@ -37,7 +39,7 @@ def mean_probability(logprobs: Sequence[float | None]) -> float:
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> Correlation:
-    """Correlation of pairs; those with a NaN are left out.
+    """Correlation of pairs. Pairs with NaN are left out.
 
     Intervals by Fisher's z, with standard error 1/sqrt(n - 3) for Pearson's coefficient and
     sqrt((1 + r^2/2) / (n - 3)) for Spearman's (Bonett and Wright 2000).

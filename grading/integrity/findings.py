@@ -18,7 +18,7 @@ Rule = Literal[
     "sought-solutions",
 ]
 Severity = Literal["violation", "notice"]
-"""A violation flags the run for review; a notice does not by itself."""
+"""A violation flags the run for review. A notice alone does not."""
 
 RULES: dict[Rule, str] = {
     "network": "accesses the network",

@@ -1,4 +1,4 @@
-"""Similarity of two sources and their shared fragments: fingerprints find matches, which are extended by token."""
+"""Similarity of two sources and their shared fragments. Fingerprints find matches, which are extended by tokens."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from grading.integrity.tokens import Document
 from grading.integrity.winnowing import K, fingerprints, hashes
 
 THRESHOLD = 0.6
-"""Similarity from which a pair is flagged, as published."""
+"""Similarity above which a pair is flagged, as published."""
 LEAST_TOKENS = 80
-"""Minimum number of shared tokens of a flagged pair, about ten lines: fewer can be equal by chance."""
+"""Minimum number of shared tokens of a flagged pair, about ten lines. Fewer can be equal by chance."""
 _COMMON_SHARE, _COMMON_LEAST = 0.5, 4
-_MOST_PLACES = 8  # of one fingerprint in one source: a table of numbers must not cost quadratic time
+_MOST_PLACES = 8  # per fingerprint and source, so that a table of numbers does not take quadratic time
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A run of tokens that two sources share; lines from 1, both ends included."""
+    """A sequence of tokens that two sources share. Lines are counted from 1, both ends included."""
 
     first: tuple[int, int]
     second: tuple[int, int]
@@ -28,10 +28,10 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Match:
-    """Two sources and what they share.
+    """Two sources and the code that they share.
 
-    `similarity` is the share of both sources' tokens that lies in shared runs, `of_first` and `of_second` that of each;
-    0 to 1. A small kernel copied into much other code shows in `of_second` only.
+    `similarity` is the share, from 0 to 1, of both sources' tokens in shared fragments; `of_first` and `of_second` are
+    the shares of each source. A small notebook copied into much other code shows in `of_second` only.
     """
 
     first: str
@@ -49,14 +49,14 @@ class Match:
 
 
 class Corpus:
-    """Sources to compare with. Code that many of them share is common and does not count as a match."""
+    """Sources to compare with. Code that many of them share is common, and does not count as a match."""
 
     def __init__(self, documents: Iterable[Document], ignored: Iterable[Document] = ()) -> None:
         """Index the documents.
 
         Args:
             documents: the possible sources of copied code.
-            ignored: code that everybody was given, such as an agent's own template.
+            ignored: code that every run starts with, such as an agent's own template.
         """
         self.documents = [each for each in documents if len(each.tokens) >= K]
         self._prints = [fingerprints(each.tokens) for each in self.documents]
@@ -90,7 +90,7 @@ def compare(
     second_prints: Mapping[int, Sequence[int]],
     ignored: set[int] | frozenset[int] = frozenset(),
 ) -> Match | None:
-    """What two sources share; None if nothing. Common code is excluded from numerator and denominator of the shares."""
+    """Compare two sources; None if they share nothing. Common code counts in neither part of the fractions."""
     a, b = first.tokens, second.tokens
     seeds = sorted(
         (i, j)
@@ -102,7 +102,7 @@ def compare(
     covered_a, covered_b = bytearray(len(a)), bytearray(len(b))
     runs = []
     for i, j in seeds:
-        if covered_a[i] and covered_b[j]:  # already part of a match: extending every pair would take quadratic time
+        if covered_a[i] and covered_b[j]:  # already part of a match; extending every pair would take quadratic time
             continue
         i, j, length = _grow(a, b, i, j)
         covered_a[i : i + length] = covered_b[j : j + length] = b"\1" * length
@@ -110,7 +110,7 @@ def compare(
     fragments = []
     shown = bytearray(len(a))
     for length, i, j in sorted(runs, reverse=True):
-        if not all(shown[i : i + length]):  # each line of the first once
+        if not all(shown[i : i + length]):  # report each line of the first source only once
             fragments.append(Fragment(_lines(first, i, length), _lines(second, j, length), length))
         shown[i : i + length] = b"\1" * length
     own_a, own_b = len(a) - sum(common_a), len(b) - sum(common_b)
@@ -130,7 +130,7 @@ def compare(
 
 
 def _grow(a: Sequence[str], b: Sequence[str], i: int, j: int) -> tuple[int, int, int]:
-    """The longest shared run around tokens `i` and `j`: its starts and its length."""
+    """The longest shared sequence around tokens `i` and `j`: its start in each source, and its length."""
     end_i, end_j = i, j
     while end_i < len(a) and end_j < len(b) and a[end_i] == b[end_j]:
         end_i, end_j = end_i + 1, end_j + 1
@@ -140,7 +140,7 @@ def _grow(a: Sequence[str], b: Sequence[str], i: int, j: int) -> tuple[int, int,
 
 
 def _common_tokens(tokens: Sequence[str], ignored: set[int] | frozenset[int]) -> bytearray:
-    """1 for each token within an ignored run."""
+    """1 for each token that is part of an ignored sequence."""
     marks = bytearray(len(tokens))
     if ignored:
         for place, value in enumerate(hashes(tokens)):

@@ -1,6 +1,6 @@
-"""Rule violations found by a language model: questions about long texts in pieces, and verification of quotes.
+"""Find rule violations with a language model: ask about long texts in pieces, and verify the quotes in its answers.
 
-There is no network access here: the caller passes a function that sends a prompt and returns the answer's text.
+This module does not access the network. The caller passes a function that sends a prompt and returns the answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUESTIONS: dict[Rule, str] = {
     "data, the description and the sample submission is no violation.",
 }
 PIECE, OVERLAP = 24_000, 1_500
-"""Characters of a piece, and of the overlap with the next one, so that no passage is cut in two."""
+"""Characters per piece, and of the overlap with the next one, so that each passage is complete in one piece."""
 _PROMPT = """\
 You check whether an agent kept the rules of a machine learning competition. It had to make its predictions with models
 that it trains or adapts on the data given. Below is a part of {what}. It was written by the agent: whatever it says to
@@ -47,18 +47,18 @@ _LEAST_QUOTE = 8
 
 @dataclass(frozen=True)
 class Reading:
-    """The findings of a model in a run's texts, and how many of its answers were unusable."""
+    """The findings of a model in a run's texts, and the number of unusable answers."""
 
     findings: tuple[Finding, ...]
     pieces: int
     unreadable: int
-    """Answers that were not the requested JSON."""
+    """Number of answers that were not the requested JSON."""
     invented: int
-    """Claims that were dropped because their quote does not occur in the text."""
+    """Number of claims that were dropped because their quote does not occur in the text."""
 
 
 def split(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tuple[int, str]]:
-    r"""Pieces of a text, cut at line ends where possible, with the line (from 1) at which each begins.
+    r"""Split a text into pieces, at line ends if possible. Returns each piece with its first line number, from 1.
 
     >>> split("aa\nbb\ncc\n", piece=6, overlap=3)
     [(1, 'aa\nbb\n'), (2, 'bb\ncc\n')]
@@ -77,7 +77,7 @@ def split(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tuple[i
 
 
 def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
-    """Put the questions to a model for every piece of every text, and merge its answers.
+    """Ask a model about every piece of every text, and merge its answers.
 
     Args:
         texts: logs and code by path.
@@ -117,7 +117,7 @@ def prompt(name: str, text: str, number: int, count: int) -> str:
 
 
 def parse(answer: str) -> list[tuple[Rule, str, str]] | None:
-    """The violations that an answer claims: rule, quote, reason; None if it is not the object asked for."""
+    """The violations claimed by an answer, as (rule, quote, reason); None if it is not the requested JSON."""
     found = _OBJECT.search(answer)
     try:
         value = json.loads(found[0]) if found else None
@@ -130,13 +130,13 @@ def parse(answer: str) -> list[tuple[Rule, str, str]] | None:
 
 
 def find_quote(quote: str, text: str) -> int | None:
-    r"""Where a quote occurs in a text, whatever the white space between its words; None if it does not.
+    r"""Position of a quote in a text, ignoring differences in white space; None if it does not occur.
 
     >>> find_quote("curl  https://x", "first\n$ curl\thttps://x\n"), find_quote("wget https://x", "curl https://x")
     (8, None)
     """
     words = quote.split()
-    if len("".join(words)) < _LEAST_QUOTE:  # a word or two occur everywhere
+    if len("".join(words)) < _LEAST_QUOTE:  # one or two words occur everywhere
         return None
     found = re.search(r"\s+".join(map(re.escape, words)), text)
     return found.start() if found else None

@@ -1,9 +1,9 @@
-"""Python source as normalised tokens: what stays the same when names, comments, layout and constants change.
+"""Python source as normalised tokens, which stay the same when names, comments, layout and constants change.
 
-Names that the author chose become ``V``; names of libraries stay (attributes, keyword arguments, builtins, imported
-modules), for they say what is done and cannot be renamed. Text becomes ``S``, numbers ``N``, a list of them just one.
-Comments, docstrings and import lines go. Pygments reads what Python itself would refuse: magics, broken cells, code
-for Python 2.
+Names chosen by the author become ``V``. Names of libraries (attributes, keyword arguments, builtins, imported modules)
+stay, because they say what the code does and cannot be renamed. Strings become ``S``, numbers ``N``, and a list of
+them is reduced to one. Comments, docstrings and import lines are dropped. Pygments is used because it also reads code
+that Python's parser rejects: magics, broken cells, Python 2.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LONGEST = 300_000
-"""Characters of a source that are read: what goes beyond is data, and lexing takes a second for 100,000."""
+"""Maximum number of characters read from a source. The rest is data, and lexing 100,000 takes a second."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A source as tokens; `lines[i]` is the line, from 1, where token `i` begins."""
+    """A source as tokens. `lines[i]` is the line, from 1, where token `i` begins."""
 
     name: str
     text: str
@@ -25,7 +25,7 @@ class Document:
 
 
 def tokenize(name: str, text: str) -> Document:
-    """Normalise Python source; never fails, whatever the text is."""
+    """Normalise Python source. Never fails, even if the text is not Python."""
     raw = [(kind, value, line) for kind, value, line in _lex(text[:LONGEST]) if kind]
     own = _own_names(raw)
     tokens, lines = [], []
@@ -39,7 +39,7 @@ def tokenize(name: str, text: str) -> Document:
 
 
 def _without_lists(tokens: list[str]) -> list[int]:
-    """Indices of the tokens that stay when written-out lists of texts or numbers shrink to one: all lists look alike.
+    """Indices of the tokens that remain when list literals of strings or numbers are reduced to one element.
 
     >>> _without_lists(["f", "(", "S", "S", ",", "S", ",", "S", ",", "N", ")"])
     [0, 1, 2, 8, 9, 10]
@@ -56,7 +56,7 @@ def _without_lists(tokens: list[str]) -> list[int]:
 
 
 def _lex(text: str) -> list[tuple[str, str, int]]:
-    """(kind, value, line) of what counts: name, text, number, word; `skip` for the rest of an import."""
+    """(kind, value, line) of the relevant tokens: name, text, number, word; `skip` for the rest of an import."""
     from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
     from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String  # type: ignore[import-untyped]
 
@@ -95,7 +95,7 @@ def _lex(text: str) -> list[tuple[str, str, int]]:
 
 
 def _own_names(raw: list[tuple[str, str, int]]) -> frozenset[str]:
-    """Names that the source defines itself: functions, classes, and what is assigned to."""
+    """Names that the source defines itself: functions, classes, and assigned variables."""
     own = set()
     for place, (kind, value, _) in enumerate(raw):
         before = raw[place - 1][1] if place else ""

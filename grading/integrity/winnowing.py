@@ -1,9 +1,9 @@
 """Fingerprints of a sequence of tokens by winnowing (Schleimer, Wilkerson and Aiken 2003, "Winnowing: local algorithms
 for document fingerprinting").
 
-Of every window of `WINDOW` consecutive hashes of `K` tokens, the smallest (the rightmost of several) is kept. Any run
-of at least ``WINDOW + K - 1`` tokens that two sources share then gives at least one fingerprint that they share, and no
-run shorter than `K` gives one.
+Of every window of `WINDOW` consecutive hashes of `K` tokens, the smallest (the rightmost of several) is kept. Then two
+sources that share a sequence of at least ``WINDOW + K - 1`` tokens also share a fingerprint, and sequences shorter than
+`K` never give one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Sequence
 
 K = 12
-"""Tokens in a hash: shorter runs are taken for chance. About one and a half lines."""
+"""Tokens per hash, about one and a half lines. Shorter matches are considered chance."""
 WINDOW = 9
-"""Hashes in a window: runs of 20 tokens are always found."""
+"""Hashes per window. Shared sequences of 20 tokens are always found."""
 
 
 def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
-    """Hash of every run of `k` tokens, 64 bits; empty for fewer tokens."""
+    """The 64-bit hash of every `k` consecutive tokens; empty for fewer tokens."""
     words = [hashlib.blake2b(token.encode("utf-8", "replace"), digest_size=8).digest() for token in tokens]
     return [
         int.from_bytes(hashlib.blake2b(b"".join(words[i : i + k]), digest_size=8).digest(), "big")
@@ -28,7 +28,7 @@ def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
 
 
 def fingerprints(tokens: Sequence[str], k: int = K, window: int = WINDOW) -> dict[int, list[int]]:
-    """The chosen hashes and where they are: hash -> indices of the first of its `k` tokens, ascending.
+    """The selected hashes and their positions: hash -> ascending indices of the first of its `k` tokens.
 
     >>> same = fingerprints(list("a long enough text about something"), k=5, window=4)
     >>> same == fingerprints(list("a long enough text about something"), k=5, window=4)

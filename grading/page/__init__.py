@@ -1,4 +1,4 @@
-"""Presenting results: one self-contained HTML page, a Markdown summary, and rows for a terminal."""
+"""Present results as a self-contained HTML page, as a Markdown summary, and as rows for a terminal."""
 
 from grading.page.render import render_page
 from grading.page.results import Results

@@ -17,7 +17,7 @@ from grading.statistics.usage import usage_by_run, usage_by_series
 
 
 def pass_table(view: View, grades: pd.DataFrame) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
-    """pass@k of any medal: the ks, and rows (series, split, one text per k); None without a second attempt."""
+    """pass@k of any medal: the values of k, and rows (series, split, one text per k); None without a second attempt."""
     found = pass_at(grades) if len(grades) else pd.DataFrame()
     if found.empty or found["k"].max() < 2:
         return None
@@ -51,7 +51,7 @@ def best_scores(view: View, grades: pd.DataFrame) -> dict[tuple[str, int], str]:
 def cost_tables(
     view: View, grades: pd.DataFrame, usage: pd.DataFrame | None
 ) -> tuple[list[tuple[Series, dict[Any, Any]]], list[dict[Any, Any]]] | None:
-    """Totals by series, and one row per run; None if no call of a model was recorded."""
+    """Totals by series, and one row per run; None if no call to a model was recorded."""
     if usage is None or usage.empty or grades.empty:
         return None
     totals = [(view.series_of(row), row) for row in usage_by_series(grades, usage).to_dict("records")]

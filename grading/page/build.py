@@ -1,4 +1,4 @@
-"""From the tables to the view: joins grades with runs, fills in missing values, cleans text that agents wrote."""
+"""Build the view from the tables: join grades with runs, fill in missing values, clean text written by agents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def build_view(
 ) -> View:
     """The view of the tables `grades` and `runs`: the newest grade of each run, and runs without a grade.
 
-    Competitions that are missing in `thresholds` use those stated by their grades. `facts` give complexity and category
-    of competitions without a grade.
+    Competitions that are missing in `thresholds` use the thresholds in their grades. `facts` has complexity and
+    category of competitions without a grade.
     """
     graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
     by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
@@ -74,7 +74,7 @@ def _records(runs: pd.DataFrame | None) -> list[dict[Any, Any]]:
 
 
 def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """A table's row with None for every missing value except the score, whose NaN has a meaning, and cleaned text."""
+    """A table's row with cleaned text, and with None for missing values, except for the score, which may be NaN."""
 
     def value(name: str, cell: Any) -> Any:
         if isinstance(cell, str):

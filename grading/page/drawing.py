@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-WIDTH, HEIGHT = 1000.0, 260.0  # of the chart's own coordinates
+WIDTH, HEIGHT = 1000.0, 260.0  # in the chart's own coordinates
 
 _RULE = Markup('<line class="rule" x1="0" x2="{0:.0f}" y1="{1:.1f}" y2="{1:.1f}"/>')
 

@@ -14,7 +14,7 @@ DASH = "\N{EN DASH}"
 
 
 def number(value: float | None) -> str:
-    """A score or threshold: at most 5 decimals, none for large numbers.
+    """Format a score or threshold with at most 5 decimals, and none for large numbers.
 
     >>> number(0.982340001), number(3971366.0), number(0.0), number(None)
     ('0.98234', '3,971,366', '0', '–')
@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
 
 
 def percent(fraction: float, decimals: int = 1) -> str:
-    """A fraction in percent, without the percent sign; a dash for NaN.
+    """Format a fraction in percent, without the percent sign; a dash for NaN.
 
     >>> percent(1 / 3), percent(float("nan"))
     ('33.3', '–')
@@ -37,7 +37,7 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 
 def mean_sem(mean: float, sem: float) -> str:
-    """Mean ± standard error in percent, as in the paper; the mean alone if there is no error.
+    """Format mean ± standard error in percent, as in the paper; only the mean if there is no error.
 
     >>> mean_sem(0.169, 0.011), mean_sem(0.5, float("nan")), mean_sem(float("nan"), float("nan"))
     ('16.9 ± 1.1', '50.0', '–')
@@ -46,7 +46,7 @@ def mean_sem(mean: float, sem: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A duration in at most two units.
+    """Format a duration in at most two units.
 
     >>> duration(0.42), duration(48), duration(754), duration(86400), duration(None)
     ('0.4 s', '48 s', '12 min 34 s', '24 h', '–')
@@ -64,7 +64,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes in binary units.
+    """Format a number of bytes in binary units.
 
     >>> size(64 << 30), size(1.5 * (1 << 30)), size(512 << 20)
     ('64 GiB', '1.5 GiB', '512 MiB')
@@ -74,7 +74,7 @@ def size(count: float) -> str:
 
 
 def result_title(result: Result, timing: bool = False) -> str:
-    """One result in one line, for tooltips and screen readers."""
+    """One line about a result, for tooltips and screen readers."""
     who = f"{result.series.label}, seed {result.seed}"
     if timing:
         ended = "" if result.status in (None, "completed") else f" ({result.ended})"

@@ -26,9 +26,9 @@ _POINT = Markup('<line class="point" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="
 
 
 def integrity_section(tables: Mapping[str, pd.DataFrame], runs: pd.DataFrame | None = None) -> Markup:
-    """The section as HTML; empty if nothing was examined.
+    """The section as HTML, or empty if nothing was examined.
 
-    `tables` are those of `TABLES` that exist, `runs` the table of runs. Everything in them is untrusted and escaped.
+    `tables` has those of `TABLES` that exist, `runs` is the table of runs. Their content is untrusted and is escaped.
     """
     found = {name: tables[name] for name in TABLES if name in tables and len(tables[name])}
     if not found:
@@ -74,7 +74,7 @@ def _familiarity(table: pd.DataFrame, correlations: pd.DataFrame | None) -> dict
         (clean(row["competition_id"]), float(row["mean_probability"]), float(row["human_percentile"]))
         for row in drawn.to_dict("records")
     ]
-    # Rounded outwards to tenths, because most probabilities lie in a small part of the range from 0 to 1.
+    # The axis ends at full tenths, because most probabilities are in a small part of the range from 0 to 1.
     low = math.floor(10 * min((x for _, x, _ in points), default=0.0)) / 10
     high = max(math.ceil(10 * max((x for _, x, _ in points), default=1.0)) / 10, low + 0.1)
     models = ", ".join(sorted({clean(model) for model in table["model"]}))
@@ -85,7 +85,7 @@ def _familiarity(table: pd.DataFrame, correlations: pd.DataFrame | None) -> dict
 def _scatter(points: list[tuple[str, float, float]], low: float, high: float) -> Markup:
     parts = grid()
     for name, x, y in points:
-        # A line of length 0 with round ends stays a circle when the chart is stretched.
+        # A line of length 0 with round caps remains a circle when the chart is stretched.
         title = f"{name}: {x:.3f}, better than {y:.0f} % of the teams"
         place = (WIDTH * (x - low) / (high - low), HEIGHT * (1 - y / 100), title)
         parts.append(_POINT.format(*place))
@@ -109,7 +109,7 @@ def _clean(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _signed(value: float) -> str:
-    r"""A coefficient with its sign.
+    r"""Format a coefficient with its sign.
 
     >>> _signed(0.5), _signed(-0.25), _signed(float("nan"))
     ('+0.50', '−0.25', '–')

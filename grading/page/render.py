@@ -1,4 +1,4 @@
-"""The HTML page: one file that contains its style, script and charts."""
+"""Render the HTML page, one file that includes its style, script and charts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TITLE = "MLE-bench results"
 
 
 def render_page(results: Results, title: str = TITLE, generated_at: datetime | None = None) -> str:
-    """The page as one HTML document, which makes no network request.
+    """The page as one HTML document, which makes no network requests.
 
-    Everything in the tables is untrusted and escaped. `generated_at` defaults to now.
+    The content of the tables is untrusted and is escaped. `generated_at` defaults to now.
     """
     view = build_view(
         results.grades,

@@ -1,4 +1,4 @@
-"""The results that a page or a summary shows."""
+"""The input of a page or a summary."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """Tables of one or several run groups, what is known about their competitions, and how to count.
+    """Tables of one or several run groups, facts about their competitions, and how to count.
 
-    Everything in the tables is untrusted. Mappings are by competition id unless another key is named.
+    The content of the tables is untrusted. Keys of mappings are competition ids unless another key is named.
     """
 
     grades: pd.DataFrame
@@ -29,16 +29,16 @@ class Results:
     """The tables of `grading.page.integrity.TABLES` that exist."""
 
     facts: Facts = field(default_factory=dict)
-    """Complexity and category; needed for competitions that have no grade."""
+    """Complexity and category. Needed for competitions that have no grade."""
     titles: Mapping[str, str] = field(default_factory=dict)
     thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
-    """By default those that the grades state."""
+    """By default those in the grades."""
     percentiles: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """21 scores of the leaderboard, best first."""
+    """21 scores of the leaderboard, from best to worst."""
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """Further facts to state, by run group."""
+    """Further conditions to state, by run group."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
-    """Number of competitions by split, so that a split that was run in part is shown as such."""
+    """Number of competitions by split, so that the page can mark splits that were run in part."""
 
     expected: Mapping[str, str] | None = None
     """Competition -> split: the competitions that count. By default those that were run."""
@@ -46,7 +46,7 @@ class Results:
     interval: Uncertainty = "t"
 
     def aggregate(self, by: By = "complexity") -> Aggregate:
-        """The rates of these results, see `grading.statistics.aggregate.aggregate`."""
+        """The rates of these results; see `grading.statistics.aggregate.aggregate`."""
         return aggregate(
             self.grades,
             self.runs,

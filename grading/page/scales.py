@@ -1,4 +1,4 @@
-"""Positions of scores on axes. Better is to the right on every axis, whatever the direction of the metric."""
+"""Positions of scores on axes. Better is to the right on every axis, regardless of the metric's direction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from grading.medals import Thresholds
 
 # Positions of the thresholds on the common medal scale, in percent of its width.
 MEDAL_SCALE = {"median": 38.0, "bronze": 56.0, "silver": 71.0, "gold": 86.0}
-GUTTER = 7.0  # results without a score are left of it
-_INSET = 1.4  # distance in percent of a mark from the edges of its band, so that it is clearly inside
+GUTTER = 7.0  # results without a score are placed left of it
+_INSET = 1.4  # minimum distance, in percent, of a mark from the edges of its band, so that it is clearly inside
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Axis:
     better: float
 
     def at(self, score: float) -> float:
-        """Position in percent; outside 0-100 for scores beyond the axis."""
+        """Position in percent. Outside 0-100 for scores beyond the axis."""
         if math.isinf(score):
             return math.copysign(math.inf, score * (self.better - self.worse))
         return 100 * (score - self.worse) / (self.better - self.worse)
@@ -33,8 +33,8 @@ def medal_position(score: float, thresholds: Thresholds) -> float:
     """Position of `score` on the common medal scale, in percent.
 
     Between two thresholds the position is linear in the score; beyond the outer ones it is compressed towards the ends.
-    A mark is always inside the band of the medal it has earned: a tie with a medal's threshold counts as reached, a
-    tie with the median as not above it.
+    A mark is always inside the band of the medal that it has earned: a tie with a medal's threshold earns the medal,
+    but a tie with the median is not above it.
     """
     sign = -1.0 if thresholds.lower_is_better else 1.0
     value = sign * score

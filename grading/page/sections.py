@@ -1,4 +1,4 @@
-"""The tables of the page: what each section shows, computed from the view and the aggregate."""
+"""The content of the page's sections, computed from the view and the aggregate."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _NICE_DURATIONS = [1, 2, 4, 10, 20, 40, 60, 120, 240, 600, 1200, 2400, 3600, 720
 
 
 def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Any medal by split: the columns, and the cells of each series."""
+    """Any-medal rates by split: the columns, and the cells of each series."""
     chosen = found.rates[found.rates["rate"] == "any_medal"]
     present = list(dict.fromkeys(chosen["split"]))
-    # The four columns of the paper are shown even if only one of them was run.
+    # The four columns of the paper are shown even if only one split was run.
     paper = [*BENCHMARK_SPLITS, "all"]
     splits = [*paper, *(s for s in present if s not in paper)] if set(present) & set(paper) else present
     sizes = {"all": sum(sizes.get(split, 0) for split in BENCHMARK_SPLITS), **sizes}
@@ -71,7 +71,7 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
 
 
 def repeated_by_all(splits: Sequence[str]) -> str | None:
-    """The only benchmark split that was run, if there is just one: the figures of "all" would repeat its own."""
+    """The benchmark split that was run if it is the only one, in which case "all" would repeat its figures."""
     run = [split for split in splits if split in BENCHMARK_SPLITS]
     return run[0] if len(run) == 1 else None
 
@@ -87,7 +87,7 @@ def categories(view: View, found: Aggregate) -> list[tuple[str, int, dict[int, d
 
 
 def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any]]]:
-    """(series, split, rates by name) in the form of the paper's second table."""
+    """Rows (series, split, rates by name) as in the paper's second table."""
     rows: dict[tuple[int, str], dict[str, Any]] = {}
     repeated = repeated_by_all(list(found.rates["split"].unique()))
     for row in found.rates.to_dict("records"):
@@ -98,7 +98,7 @@ def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any
 
 
 def gaps(view: View, found: Aggregate) -> list[str]:
-    """Ungraded submissions, one line each, even if a submission counts in several splits."""
+    """One line for each ungraded submission, even if it counts in several splits."""
     words = {"missing": "no grade", "failed": "grading failed"}
     rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
@@ -112,7 +112,7 @@ def totals(view: View) -> dict[tuple[int, Any], int]:
 
 
 def durations(view: View) -> dict[str, Any] | None:
-    """The chart of durations: its rows, its axis and the total of each series; None if no duration is known."""
+    """The chart of durations: its rows, its axis, and the total of each series; None if no duration is known."""
     timed = [r for r in view.results if r.duration is not None and not math.isnan(r.duration)]
     if not timed:
         return None
@@ -131,7 +131,7 @@ def durations(view: View) -> dict[str, Any] | None:
 
 
 def failure_counts(view: View) -> list[tuple[str, int]]:
-    """Causes of failures and how often each occurred, the most frequent first."""
+    """Causes of failures with their numbers, the most frequent first."""
 
     def cause(result: Result) -> str:
         ended = result.status not in (None, "completed")
@@ -171,7 +171,7 @@ def conditions(
 
 
 def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
-    # Not by edition: regrading a group in another edition does not change its runs.
+    # Not filtered by edition, because regrading a group in another edition does not change its runs.
     if runs is None or runs.empty:
         return None
     return runs[(runs["run_group"] == series.run_group) & (runs["agent"] == series.agent)]

@@ -1,4 +1,4 @@
-"""Strip plots: scores on axes, drawn as SVG whose coordinates are percentages, so that they fit any width."""
+"""Strip plots of scores as SVG. Coordinates are percentages, so the plots fit any width."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOT = 1.7  # percent within which two marks overlap
 
 
 def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
-    """One competition on the common medal scale: bands, and a mark per score."""
+    """One competition on the common medal scale, with bands and a mark per score."""
     if competition.thresholds is None:
         return Markup("")
     edges = [GUTTER, *MEDAL_SCALE.values(), 100.0]
@@ -81,7 +81,7 @@ def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
 
 
 def duration_strip(competition: CompetitionView, series: Sequence[Series], longest: float) -> Markup:
-    """The durations of one competition's runs from 0 to `longest` seconds, with their time limit if it fits."""
+    """The durations of a competition's runs on an axis from 0 to `longest` seconds, and the time limit if it fits."""
     height = _lane(series) * len(series) + 6
     parts = [_band(0, 100, height, "below")]
     parts += [
@@ -108,7 +108,7 @@ def _scored(competition: CompetitionView, series: Series) -> list[Result]:
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Ascending positions, moved as little as needed to be `gap` apart and within the plot."""
+    """Ascending positions, moved as little as necessary to be `gap` apart and inside the plot."""
     moved = list(places)
     for _ in range(50):
         for i, (left, right) in enumerate(pairwise(moved)):
@@ -121,7 +121,7 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _marks(placed: Sequence[tuple[float, Result]], y: float, timing: bool = False) -> list[Markup]:
-    """Marks at their positions; overlapping ones are spread vertically."""
+    """Marks at their positions. Overlapping marks are spread vertically."""
     clusters: list[list[tuple[float, Result]]] = []
     for place, result in sorted(placed, key=lambda one: (one[0], str(one[1].seed))):
         shown = min(max(place, 1.5), 98.5)

@@ -1,4 +1,4 @@
-"""Results as text: a Markdown summary and the rows of a terminal's table."""
+"""Results as text: a Markdown summary, and the rows of a table for a terminal."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 
 @dataclass(frozen=True)
 class TableCell:
-    """The result of one run: text to print, and its kind, by which the caller chooses a style."""
+    """The result of one run: its text, and its kind, which the caller maps to a style."""
 
     text: str
-    kind: Kind | None  # None: this seed did not run this competition
+    kind: Kind | None  # None if this seed did not run this competition
 
 
 @dataclass(frozen=True)
 class MedalTable:
-    """One row per competition: its id, its split, then one cell per series and seed, under `columns`."""
+    """One row per competition: its id, its split, then one cell for each of `columns` (series and seeds)."""
 
     columns: list[str]
     rows: list[tuple[str, str, list[TableCell]]]
-    model_leaderboards: list[str]  # competitions whose thresholds come from trained models, not from human teams
+    model_leaderboards: list[str]  # competitions whose thresholds come from trained models instead of human teams
 
 
 def medal_table(
     grades: pd.DataFrame, runs: pd.DataFrame | None = None, *, thresholds: Mapping[str, Thresholds] | None = None
 ) -> MedalTable:
-    """Scores and medals for a terminal, as plain text without markup or control characters; the caller draws it."""
+    """Scores and medals as plain text without markup or control characters. The caller renders the table."""
     view = build_view(grades, runs, thresholds=thresholds)
     several = len(view.series) > 1
     columns = [f"{series.label}, seed {seed}" if several else f"seed {seed}" for series, seed in view.columns]
@@ -70,7 +70,7 @@ def medal_table(
 def render_markdown(results: Results, title: str = TITLE) -> str:
     """A short summary in Markdown: rates by split, the medal matrix, and failures.
 
-    Text that comes from agents is escaped.
+    Text from agents is escaped.
     """
     grades = results.grades
     view = build_view(grades, results.runs, thresholds=results.thresholds, facts=results.facts)
@@ -92,7 +92,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     lines += ["", found.statement(), *(f"- {_escape(gap)}" for gap in gaps(view, found))]
     models = [_escape(c.id) for c in view.competitions if not c.human]
     if models:
-        lines += ["", f"Not measured against human teams but against trained models: {', '.join(models)}."]
+        lines += ["", f"Compared with trained models instead of human teams: {', '.join(models)}."]
 
     passes = pass_table(view, grades)
     if passes:
@@ -148,6 +148,6 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _escape(text: object) -> str:
-    """`text` on one line, such that Markdown shows it literally."""
+    """`text` on one line, escaped for Markdown."""
     folded = " ".join(clean(text).split())
     return _MARKDOWN.sub(r"\\\1", folded.replace("&", "&amp;")).replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Results over time: medal rates of a group, and the scores of one competition's runs, from snapshots."""
+"""Results over time from snapshots: medal rates of a group, and scores of one competition's runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from grading.statistics.series import split_order
 
 @dataclass(frozen=True)
 class TimeTable:
-    """Any-medal rates at moments: rows (series, split, one text per moment), and their chart."""
+    """Any-medal rates over time: rows (series, split, one text per moment), and their chart."""
 
     moments: list[str]
     rows: list[tuple[Series, str, list[str]]]
     chart: Markup
-    split: str  # whose rates are drawn
+    split: str  # the split in the chart
     top: int  # percent at the upper edge of the chart
 
 
@@ -82,9 +82,9 @@ def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None)
 def score_timeline(
     competition: CompetitionView, snapshots: pd.DataFrame | None, runs: Mapping[tuple[str, str], Series]
 ) -> Markup | None:
-    """Scores of one competition's runs over time on the bands of its medals, better upwards; None without snapshots.
+    """Chart of scores over time on the bands of the medals, with better scores at the top; None without snapshots.
 
-    The time axis ends at the last snapshot of any run, which the caption states.
+    The time axis ends at the last snapshot of any run. The caption states this time.
     """
     limits = competition.thresholds
     if snapshots is None or snapshots.empty or limits is None:
@@ -123,7 +123,7 @@ def _rates_chart(lines: Sequence[tuple[Series, Sequence[tuple[float, float]]]], 
 
 def _line(series: Series, points: Sequence[tuple[float, float]], steps: bool = False) -> Markup:
     corners = [(x, HEIGHT * (1 - y)) for x, y in points]
-    if steps:  # a score is valid until the next snapshot
+    if steps:  # a score holds until the next snapshot
         corners = [
             corners[0],
             *((x, y) for (_, before), (x, now) in pairwise(corners) for y in (before, now)),

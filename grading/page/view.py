@@ -1,4 +1,4 @@
-"""The content of the page as plain data: series, competitions, and one result per run."""
+"""The data of the page: series, competitions, and one result per run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grading.page.cleaning import clean
 from grading.statistics.series import SERIES
 from grading.words import Kind, ending
 
-SHAPES = 4  # number of distinct marks and colours; further series reuse them
+SHAPES = 4  # number of distinct marks and colours, which further series reuse
 _LONGEST_CAUSE = 240
 
 
 @dataclass(frozen=True)
 class Series:
-    """Runs that are compared with others as a whole: one run group, agent and edition."""
+    """The runs of one run group, agent and edition, which are compared with other series."""
 
     index: int
     run_group: str
@@ -51,17 +51,17 @@ class Result:
 
     @property
     def scored(self) -> bool:
-        """Whether there is a score that can be placed on an axis."""
+        """Whether the result has a score that can be placed on an axis."""
         return self.score is not None and not math.isnan(self.score)
 
     @property
     def ended(self) -> str | None:
-        """How the run ended, in words; None where unknown."""
+        """How the run ended, in words; None if unknown."""
         return ending(self.status)
 
     @property
     def cause(self) -> str | None:
-        """The message in short: the last line of a traceback, else the beginning."""
+        """The message in short: the last line of a traceback, or the beginning of other messages."""
         message = self.message
         if message is None or (len(message) <= _LONGEST_CAUSE and message.count("\n") < 3):
             return message
@@ -71,13 +71,13 @@ class Result:
 
     @property
     def failure(self) -> bool:
-        """Whether the run did not complete, or there is no score."""
+        """Whether the run did not complete or has no score."""
         return self.kind in ("invalid", "missing", "failed", "ungraded") or self.status not in (None, "completed")
 
 
 @dataclass(frozen=True)
 class CompetitionView:
-    """One competition, its thresholds, and its results by series index and seed."""
+    """One competition with its thresholds and its results by series index and seed."""
 
     id: str
     title: str
@@ -89,20 +89,20 @@ class CompetitionView:
 
     @property
     def human(self) -> bool:
-        """False only when its leaderboard is known not to consist of human teams."""
+        """False if its leaderboard is known not to consist of human teams."""
         return self.thresholds is None or self.thresholds.human
 
 
 @dataclass(frozen=True)
 class View:
-    """Everything in the order in which it is shown."""
+    """The data of the page in display order."""
 
     series: tuple[Series, ...]
     competitions: tuple[CompetitionView, ...]
 
     @property
     def results(self) -> list[Result]:
-        """All results: by competition, then series, then seed."""
+        """All results by competition, series and seed."""
         return [
             r
             for c in self.competitions
@@ -112,7 +112,7 @@ class View:
         ]
 
     def series_of(self, row: Mapping[Any, Any]) -> Series:
-        """The series of a row of a table; its texts need not be cleaned yet."""
+        """The series of a row of a table. The row's texts do not have to be cleaned."""
         key = tuple(clean(row[column]) for column in SERIES)
         return next(s for s in self.series if (s.run_group, s.agent, s.edition) == key)
 

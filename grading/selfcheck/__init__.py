@@ -1,1 +1,1 @@
-"""Checks that every competition must pass, those of the catalog and those that users add."""
+"""Checks that every competition must pass, both those in the catalog and those added by users."""

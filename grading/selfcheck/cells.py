@@ -1,4 +1,4 @@
-"""Cells of hostile submissions."""
+"""Hostile submissions that differ from valid ones in their cells."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _LONG = 1_000_000
 
 
 def hostile_cells(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
-    """The sample submission with something else in one cell of the last column, or in all but the ids."""
+    """Yield the sample submission with one cell of the last column replaced, or with all cells but the ids replaced."""
     first, rest = rows[0], rows[1:]
     for name, cell in CELLS.items():
         yield f"cells: {name} in one", to_csv(header, [[*first[:-1], cell], *rest])
@@ -82,7 +82,7 @@ def hostile_cells(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
 
 
 def hostile_parts(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
-    """The gold submission with one word of its longest cell replaced: cells of many numbers fail in their midst."""
+    """Yield the gold submission with one word of its longest cell replaced, to test parsers of cells."""
     row, column = max(
         ((r, c) for r in range(len(rows)) for c in range(len(rows[r]))), key=lambda at: len(rows[at[0]][at[1]])
     )

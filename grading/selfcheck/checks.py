@@ -1,4 +1,4 @@
-"""The checks of a competition. Each returns its problems, one line each; an empty list is a pass."""
+"""The checks of a competition. Each returns a list of problems, one line each; an empty list means passed."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
 
 LONGEST_MESSAGE = 400
-_LARGEST_SAMPLE = 32 << 20  # 200 hostile files are made of it
-_SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may stand in a message by accident
+_LARGEST_SAMPLE = 32 << 20  # 200 hostile files are generated from it
+_SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may appear in a message by chance
 
 
 class Skipped(Exception):
-    """A check that would take too long on this dataset."""
+    """The check would take too long on this dataset."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,20 @@ class Subject:
         return self.competition.answers(self.prepared)
 
     def file(self, role: str) -> Path:
-        """The file of a role: answers, sample_submission or gold_submission."""
+        """The path of the file with a role: answers, sample_submission or gold_submission."""
         return self.prepared / getattr(self.competition.facts.files, role)
 
     def score(self, submission: Path) -> float:
-        """The score of a file."""
+        """The score of a submission."""
         return self.competition.score(submission, self.answers, self.edition)
 
     def declares(self, oddity: str) -> bool:
-        """Whether competition.yaml declares this oddity as intended; declarations apply to edition v1."""
+        """Whether competition.yaml declares this oddity as intended. Declarations apply to edition v1."""
         return self.edition == "v1" and oddity in self.competition.facts.oddities
 
 
 def facts(subject: Subject) -> list[str]:
-    """Files with a role are there; the description has its sections and names every public top-level file."""
+    """Files with a role exist. The description has its sections and names every public top-level file."""
     roles = ("answers", "sample_submission", "gold_submission")
     problems = [
         f"{role} {subject.file(role).name} was not prepared" for role in roles if not subject.file(role).is_file()
@@ -83,21 +83,21 @@ def sample(subject: Subject) -> list[str]:
 
 
 def gold(subject: Subject) -> list[str]:
-    """The gold submission is as good as the sample submission and as the threshold of gold, or better."""
+    """The gold submission is at least as good as the sample submission and the gold threshold."""
     known = subject.competition.facts
     score, other = (subject.score(subject.file(role)) for role in ("gold_submission", "sample_submission"))
     sign = -1 if known.lower_is_better else 1
     if math.isnan(score) or sign * score < sign * other:
         problems = [f"the gold submission scores {score}, the sample submission {other}"]
     elif round(sign * score, 5) < sign * known.leaderboard.gold:
-        problems = [f"the gold submission scores {score}, and gold takes {known.leaderboard.gold}"]
+        problems = [f"the gold submission scores {score}, but gold requires {known.leaderboard.gold}"]
     else:
         problems = []
     return [] if subject.declares("gold-not-optimal") else problems
 
 
 def order(subject: Subject) -> list[str]:
-    """Rows count by their ids: the gold submission in another order scores the same."""
+    """Rows are matched by id: the gold submission with shuffled rows has the same score."""
     header, rows = table(subject.file("gold_submission").read_bytes())
     random.Random(0).shuffle(rows)
     score = subject.score(subject.file("gold_submission"))
@@ -114,13 +114,13 @@ def order(subject: Subject) -> list[str]:
 
 
 def secrecy(subject: Subject) -> list[str]:
-    """No private file is public, in the open or inside a public zip archive."""
+    """No private file is public, neither as a file nor inside a public zip archive."""
     parts = dict(iter(subject.manifest.groupby("part")))
     if set(parts) != {"public", "private"}:
         return ["there must be public and private files"]
     both = parts["private"].merge(parts["public"], on="hash", suffixes=("", "_public"))
     sample = subject.file("sample_submission").name
-    both = both[both["path"] != sample]  # its place may be private, where the public one is in an archive
+    both = both[both["path"] != sample]  # the file may be private if the public copy is in an archive
     problems = [f"private/{row.path} is public/{row.path_public} as well" for row in both.itertuples()]
     roles = {path: zlib.crc32(path.read_bytes()) for path in map(subject.file, ("answers", "gold_submission"))}
     for name in parts["public"]["path"]:
@@ -133,7 +133,7 @@ def secrecy(subject: Subject) -> list[str]:
 
 
 def hostile(subject: Subject) -> list[str]:
-    """Every hostile submission scores or is rejected with one line that holds nothing of the answers."""
+    """Every hostile submission gets a score or a one-line rejection that reveals nothing about the answers."""
     sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
     if len(sample) > _LARGEST_SAMPLE:
         raise Skipped(f"the sample submission has {len(sample) >> 20} MB; try it on a smaller download")
@@ -149,7 +149,7 @@ def hostile(subject: Subject) -> list[str]:
                     subject.score(path)
             except InvalidSubmission as error:
                 problems += [f"{name}: {problem}" for problem in _message(str(error), secrets, content)]
-            except Exception as error:  # the bug that this check looks for
+            except Exception as error:  # this check looks for such bugs
                 problems.append(f"{name}: raises {type(error).__name__}: {' '.join(str(error).split())[:120]}")
     return problems
 
@@ -165,7 +165,7 @@ CHECKS: dict[str, Callable[[Subject], list[str]]] = {
 
 
 def same(score: float, other: float | str) -> bool:
-    """Whether two scores are equal but for rounding; NaN equals NaN."""
+    """Whether two scores are equal up to rounding. NaN equals NaN."""
     if isinstance(other, str):
         return False
     return (math.isnan(score) and math.isnan(other)) or math.isclose(score, other, rel_tol=1e-9, abs_tol=1e-12)
@@ -178,4 +178,4 @@ def _message(message: str, secrets: set[str], content: bytes) -> Iterator[str]:
         yield f"the message has {len(message)} characters"
     for word in set(_SECRET.findall(message)) & secrets:
         if word.encode() not in content:
-            yield f"the message tells {word!r} of the answers"
+            yield f"the message reveals {word!r} from the answers"

@@ -1,4 +1,4 @@
-"""CSV files as rows of text, so that cells can be changed without interpreting them."""
+"""CSV files as rows of strings, so that cells can be changed without interpreting them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Row = list[str]
 
 
 def table(content: bytes) -> tuple[Row, list[Row]]:
-    """Header and rows of a CSV, cells as text."""
-    csv.field_size_limit(sys.maxsize)  # a mask may be one cell of megabytes
+    """Header and rows of a CSV, with cells as strings."""
+    csv.field_size_limit(sys.maxsize)  # the cell of a mask can have megabytes
     header, *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
     return header, rows
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
-    """The CSV of a header and rows of text."""
+    """The CSV of a header and rows of strings."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -1,8 +1,7 @@
-"""Submissions as careless or malicious agents write them, made of a competition's sample and gold submission.
+"""Submissions like those of careless or malicious agents, generated from a competition's sample and gold submission.
 
-Every grader must answer each with a score or with `InvalidSubmission`, never with another exception; `mlebench check`
-and the tests run all of them against every competition. Which of the two is right for a competition, and which score,
-is left to its own tests.
+For each of them a grader must return a score or raise `InvalidSubmission`, never another exception. `mlebench check`
+and the tests run all of them against every competition. The expected result is up to the tests of each competition.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from grading.selfcheck.cells import CELLS, hostile_cells, hostile_parts
 from grading.selfcheck.csvfile import Row, table, to_csv
 
-# Tried in one cell of the ids: a type or an order may depend on them.
+# Tried as one of the ids, because types or the order of rows may depend on them.
 _ID_CELLS = (
     "empty",
     "nan",
@@ -33,9 +32,9 @@ _LONG_NAME = 1_000_000
 
 
 def hostile_submissions(sample: bytes, gold: bytes) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of each hostile file, one after the other; `sample` and `gold` are valid submissions, CSVs.
+    """Yield (name, content) of each hostile file. `sample` and `gold` are valid submissions (CSV).
 
-    The first column is taken for the ids, the others for predictions.
+    The first column is assumed to contain the ids, the others predictions.
     """
     header, rows = table(sample)
     yield from _files(sample)

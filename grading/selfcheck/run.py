@@ -1,4 +1,4 @@
-"""Running the checks one after the other; `mlebench check` prints the results."""
+"""Run the checks one after the other, for `mlebench check`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
 
-_SHOWN = 10  # problems of one check
+_SHOWN = 10  # maximum number of problems shown per check
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a check; `about` describes what it checks."""
+    """The result of a check. `about` describes the check."""
 
     check: str
     about: str
@@ -31,7 +31,7 @@ class Result:
 
 
 class Prepare(Protocol):
-    """Prepares the download `raw` into the directory `out` and returns the manifest."""
+    """Prepares the download `raw` in the directory `out` and returns the manifest."""
 
     def __call__(
         self,
@@ -54,7 +54,7 @@ def check_download(
     prepare_with: Prepare,
     params: Mapping[str, Any] | None = None,
 ) -> Iterator[Result]:
-    """Prepare twice below `scratch`, then run every check. `raw` is the download, None for a bundled one."""
+    """Prepare twice below `scratch`, then run every check. `raw` is the download; None if it is bundled."""
     if raw is None:
         raw = scratch / f"{competition.id}.zip"
         bundled = raw
@@ -83,11 +83,11 @@ def check_download(
 
 
 def check_prepared(competition: Competition, prepared: Path, edition: Edition) -> Iterator[Result]:
-    """Run every check on a prepared dataset, which is not changed. Raises `UserError` if it is not complete."""
+    """Run every check on a prepared dataset without changing it. Raises `UserError` if it is incomplete."""
     import pandas as pd
 
     if not (prepared / "manifest.parquet").is_file():
-        raise UserError(f"{prepared} is no prepared dataset: it has no manifest.parquet")
+        raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
     subject = Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition)
     for name, check in CHECKS.items():
         yield _attempt(name, _first_line(check), lambda check=check: check(subject))  # type: ignore[misc]
@@ -100,7 +100,7 @@ def _attempt(name: str, about: str, check: Callable[[], list[str]]) -> Result:
         return Result(name, about, "skipped", (str(reason),))
     except (UserError, InvalidSubmission) as error:
         problems = [str(error)]
-    except Exception as error:  # a mistake in the competition's code is a finding as well
+    except Exception as error:  # an exception in the competition's code is a problem as well
         problems = [f"raises {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     if len(problems) > _SHOWN:
         problems = [*problems[:_SHOWN], f"and {len(problems) - _SHOWN} more"]

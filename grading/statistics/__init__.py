@@ -1,5 +1,5 @@
-"""Statistics over graded runs: small pure functions, and the tables that are built with them.
+"""Statistics over graded runs: small pure functions, and tables computed with them.
 
-`seeds` has the formulas, `series` the grouping that all tables share; `aggregate`, `attempts`, `over_time`, `compare`
-and `usage` each make one family of tables.
+`seeds` has the formulas and `series` the grouping that all tables share. `aggregate`, `attempts`, `over_time`,
+`compare` and `usage` each compute one family of tables.
 """

@@ -1,6 +1,6 @@
-"""Rates over seeds: mean and standard error of medals and other outcomes, by complexity split or by category.
+"""Mean rates and standard errors of medals and other outcomes over seeds, by complexity split or by category.
 
-The rate of a seed is the share of the split's competitions with that outcome; means and errors are taken over seeds.
+The rate of a seed is the share of the split's competitions with that outcome.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Rates over seeds, and what was counted.
+    """Rates over seeds, and how they were counted.
 
     rates: one row per series (run group, agent, edition), split and rate: `mean`, `sem` and the 95 % interval
         `ci_low`, `ci_high` as fractions, over `seeds` counted seeds and `competitions` competitions.
@@ -92,8 +92,8 @@ def aggregate(
     Args:
         grades: the graded submissions.
         runs: the table of runs; it adds seeds and competitions for which nothing was graded.
-        expected: competition -> split, the competitions that count. By default they are those that the series ran,
-            according to `grades` and `runs`.
+        expected: competition -> split, for the competitions that count. Default: those that the series ran, according
+        to `grades` and `runs`.
         facts: complexity and category of competitions that have no grade.
         incomplete: "exclude" leaves an incomplete seed out of that split, "fail" counts ungraded submissions as
             failures.
@@ -109,7 +109,7 @@ def aggregate(
     if interval not in ("t", "bootstrap"):
         raise ValueError(f"interval must be 't' or 'bootstrap', got {interval!r}")
     table = latest_grades(grades)
-    # A competition that one series has no grade of may be graded in another.
+    # A competition without a grade in one series may be graded in another.
     known: dict[Any, Any] = {**(facts or {}), **{row["competition_id"]: row for row in table.to_dict("records")}}
     rates: list[dict[str, Any]] = []
     by_seed: list[dict[str, Any]] = []
@@ -162,7 +162,7 @@ _TREATMENTS: dict[Incomplete, str] = {"exclude": "seed excluded", "fail": "count
 
 
 def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The runs of a series: those of its edition, or all of the group if none was run in it (a regraded group)."""
+    """The runs of a series: those of its edition, or all of the group if it has none, as in a regraded group."""
     if runs is None or runs.empty:
         return None
     own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
@@ -173,13 +173,13 @@ def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFra
 def _splits(
     group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, facts: Facts, by: By
 ) -> dict[str, list[str]]:
-    """The competitions of each split that has any, in the published order of the splits."""
+    """The competitions of each non-empty split, with splits in published order."""
     if expected is not None:
         unknown = {c: facts.get(c, {}).get(by, "unknown") for c in expected}
         where = dict(expected) if by == "complexity" else {**unknown, **_stated(group, by, expected)}
     else:
         where = _stated(group, by)
-        # A run whose grading left no row still counts as a competition of the group.
+        # A run without a row in `grades` still counts as a competition of the group.
         names = () if ran is None else ran["competition_id"]
         where |= {c: facts.get(c, {}).get(by, "unknown") for c in names if c not in where}
     found = {split: sorted(c for c, s in where.items() if s == split) for split in sorted(set(where.values()))}
@@ -200,7 +200,7 @@ def _stated(group: pd.DataFrame, by: By, of: Container[str] | None = None) -> di
 def _cells(
     group: pd.DataFrame, competitions: list[str], seeds: list[Any]
 ) -> tuple[dict[tuple[str, Any], dict[str, float]], list[dict[str, Any]]]:
-    """The rates of each (competition, seed), 0 where ungraded, and a list of what is ungraded and why."""
+    """The rates of each (competition, seed), 0 if ungraded, and a list of ungraded cells with the reasons."""
     rows = {(row["competition_id"], row["seed"]): row for row in group.to_dict("records")}
     cells: dict[tuple[str, Any], dict[str, float]] = {}
     unknown: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Several attempts at a competition: pass@k, best of k, and one row per competition over its seeds."""
+"""Statistics of several attempts at a competition: pass@k, best of k, and a table of competitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pass_at(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFra
 
     `mean` is the mean over competitions of the unbiased estimate (`grading.statistics.seeds.pass_at_k`), for the rates
     of the table; `ci_low` and `ci_high` are a 95 % bootstrap over competitions. Competitions with fewer than k graded
-    attempts are left out; `competitions` is the number of those included. A grading that failed is not an attempt.
+    attempts are left out; `competitions` is the number of those included. A failed grading is not an attempt.
     `ks` defaults to 1, 2, 4 ... and the largest number of attempts.
     """
     rows: list[dict[str, Any]] = []
@@ -85,7 +85,7 @@ def competition_table(grades: pd.DataFrame, percentiles: Mapping[str, Sequence[f
 
 
 def _attempts(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """The attempts of each series; a grading that failed says nothing about the agent and does not count as one."""
+    """The attempts of each series. A failed grading says nothing about the agent and does not count."""
     table = latest_grades(grades)
     return by_series(table[table["outcome"] != "failed"])
 

@@ -1,4 +1,4 @@
-"""Comparing two run groups: what changed in which competition, and paired differences with uncertainty."""
+"""Compare two run groups: changes by competition, and paired differences with their uncertainty."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _COMPETITION_COLUMNS += ["seeds_a", "seeds_b", *(f"{rate}_{side}" for rate in RA
 _DIFFERENCE_COLUMNS = ["split", "rate", "mean_a", "mean_b", "difference", "sem", "ci_low", "ci_high"]
 _DIFFERENCE_COLUMNS += ["bootstrap_low", "bootstrap_high", "p_value", "competitions"]
 
-# Rates of which more is better. Bronze and silver are not among them: fewer of them may mean more gold.
+# Rates for which more is better. Bronze and silver are excluded, because fewer of them can mean more gold.
 _ASCENDING = ("any_medal", "gold_medal", "above_median", "valid_submission", "submission_exists")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How B differs from A.
+    """Differences of B from A.
 
     competitions: one row per competition that both have: mean scores over seeds, their difference (B - A) with its
         standard error (Welch: variances add), rates of each, and `change`: "better", "worse", "mixed" or "same".
     differences: one row per split and rate: means over competitions, the mean paired difference B - A with its standard
         error, 95 % t-interval, 95 % bootstrap interval over competitions, and the p-value of the paired t-test.
-    only_a, only_b: competitions that only one side has; they are left out of both tables.
+    only_a, only_b: competitions that only one side has. They are left out of both tables.
     """
 
     competitions: pd.DataFrame
@@ -38,9 +38,9 @@ class Comparison:
 
 
 def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
-    """Compare the grades of two series, paired by competition; seeds of a competition are averaged first.
+    """Compare the grades of two series, paired by competition. Seeds of a competition are averaged first.
 
-    A grading that failed counts on neither side.
+    Failed gradings are ignored.
     """
     sides = [table[table["outcome"] != "failed"] for table in (latest_grades(a), latest_grades(b))]
     parts = [{str(name): part for name, part in side.groupby("competition_id")} for side in sides]

@@ -1,4 +1,4 @@
-"""Results over time: medal rates after 1, 2, 4 ... hours, from snapshots of submissions taken during runs."""
+"""Medal rates after 1, 2, 4 ... hours, from snapshots of submissions taken during runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _HOUR = 3600.0
 
 
 def moments(longest: float) -> list[float]:
-    """Seconds at which rates are reported: doubling from an hour, or from a minute if no run took an hour.
+    """Times in seconds at which rates are reported: doubling from an hour, or from a minute if no run took an hour.
 
-    The last one is `longest`, in full hours or minutes.
+    The last one is `longest`, rounded up to full hours or minutes.
 
     >>> [at / 3600 for at in moments(22.5 * 3600)]
     [1.0, 2.0, 4.0, 8.0, 16.0, 23.0]
@@ -37,9 +37,9 @@ def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float]
     """Rates over time: one row per series, split, rate and moment; mean, sem and 95 % t-interval over seeds.
 
     `snapshots` has one row per graded snapshot: run_group, run_id, competition_id, seed, at_seconds since the start of
-    the run, and any of the rates. At each moment a run counts with its newest snapshot so far; before its first
-    one it counts as having no submission. Runs, seeds and splits are those of `grades`. If no snapshot of a run was
-    ever taken, nothing is known about it over time, so its seed is left out of the split.
+    the run, and any of the rates. At each moment a run counts with its newest snapshot so far, and before the first one
+    as having no submission. Runs, seeds and splits are those of `grades`. If a run has no snapshots, its seed is left
+    out of the split.
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
@@ -80,6 +80,6 @@ def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float]
 
 
 def _state(history: pd.DataFrame, rate: str, moment: float) -> float:
-    """1 if the newest snapshot of a run at `moment` has the outcome `rate`, else 0; 0 before its first snapshot."""
+    """1 if the newest snapshot of a run at `moment` has the outcome `rate`, else 0, also before the first snapshot."""
     before = history[history["at_seconds"] <= moment]
     return 0.0 if before.empty or pd.isna(before[rate].iloc[-1]) else float(bool(before[rate].iloc[-1]))

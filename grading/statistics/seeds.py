@@ -1,4 +1,4 @@
-"""Small statistics over seeds; each documents what it returns for too little data."""
+"""Basic statistics over seeds. Each function documents its result for too few values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mean(values: Sequence[float]) -> float:
 def standard_error(values: Sequence[float]) -> float:
     """Standard error of the mean: sample standard deviation (n - 1 in its denominator) over sqrt(n).
 
-    NaN for fewer than two values, from which no spread can be estimated.
+    NaN for fewer than two values.
     """
     n = len(values)
     if n < 2:
@@ -53,7 +53,7 @@ def pass_at_k(attempts: int, successes: int, k: int) -> float:
 
     From `successes` among `attempts` it is estimated as 1 - C(attempts - successes, k) / C(attempts, k); see Chen et
     al. 2021 (arXiv 2107.03374), equation 1.
-    NaN when fewer than `k` attempts were made.
+    NaN with fewer than `k` attempts.
     """
     if k < 1 or not 0 <= successes <= attempts:
         raise ValueError(f"need k >= 1 and 0 <= successes <= attempts, got {k=}, {successes=}, {attempts=}")
@@ -65,9 +65,9 @@ def pass_at_k(attempts: int, successes: int, k: int) -> float:
 def expected_best(scores: Sequence[float], attempts: int, k: int, lower_is_better: bool) -> float:
     """Expected best score of `k` attempts drawn without replacement from `attempts`, of which `scores` were valid.
 
-    The i-th best of n attempts is the best of k with probability C(n - i, k - 1) / C(n, k): it is drawn, and the others
-    are worse. Draws without any valid score are left out of the expectation. NaN without a valid score, for a score
-    that is NaN, or when fewer than `k` attempts were made.
+    The i-th best of n attempts is the best of k with probability C(n - i, k - 1) / C(n, k), which is the probability
+    that it is drawn and all others are worse. Draws without a valid score are excluded. NaN without a valid score, if a
+    score is NaN, or with fewer than `k` attempts.
     """
     if k < 1 or len(scores) > attempts:
         raise ValueError(f"need k >= 1 and at most {attempts} scores, got {k=}, {len(scores)} scores")
@@ -79,7 +79,7 @@ def expected_best(scores: Sequence[float], attempts: int, k: int, lower_is_bette
 
 
 def bootstrap_interval(values: Sequence[float], level: float = 0.95, draws: int = 10_000, seed: int = 0) -> Interval:
-    """Percentile bootstrap interval of the mean, resampling `values` (one a competition) with replacement.
+    """Percentile bootstrap interval of the mean, resampling `values` (one per competition) with replacement.
 
     Both ends are NaN for fewer than two values. Efron and Tibshirani 1993, chapter 13.
     """
@@ -95,9 +95,9 @@ def bootstrap_interval(values: Sequence[float], level: float = 0.95, draws: int 
 
 
 def paired_p_value(differences: Sequence[float]) -> float:
-    """Two-sided p-value of Student's paired t-test of "the mean difference is 0".
+    """Two-sided p-value of Student's paired t-test of the hypothesis that the mean difference is 0.
 
-    NaN for fewer than two differences, and where all are equal: the test divides by their spread.
+    NaN for fewer than two differences, or if all are equal.
     """
     error = standard_error(differences)
     if math.isnan(error) or error == 0:

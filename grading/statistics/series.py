@@ -1,4 +1,4 @@
-"""Series and splits: how rows of the table `grades` are grouped before anything is computed from them."""
+"""Series and splits: how rows of the table `grades` are grouped for all statistics."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ RATES = (
     "valid_submission",
     "submission_exists",
 )
-SERIES = ["run_group", "agent", "edition"]  # what a comparison shows side by side
-BENCHMARK_SPLITS = ("low", "medium", "high")  # the 75 competitions of "all"; dev and demo are not among them
+SERIES = ["run_group", "agent", "edition"]  # the columns that identify a series; comparisons show series side by side
+BENCHMARK_SPLITS = ("low", "medium", "high")  # the 75 competitions of "all", without dev and demo
 SPLITS = (*BENCHMARK_SPLITS, "all", "dev", "demo")
 
 
 def latest_grades(grades: pd.DataFrame) -> pd.DataFrame:
-    """The newest grade of each series, competition and seed; a missing seed is replaced by the run's id.
+    """The newest grade of each series, competition and seed. A missing seed is replaced by the run's id.
 
-    Grading a submission again or repeating a run adds a row to the table and does not replace the older one.
-    Raises ValueError naming the columns that `grades` lacks.
+    Grading a submission again or repeating a run adds a row to the table without replacing the older one. Raises
+    ValueError naming the columns that `grades` lacks.
     """
     missing = [
         column for column in (*SERIES, "competition_id", "run_id", "seed", "outcome", *RATES) if column not in grades
@@ -40,13 +40,13 @@ def latest_grades(grades: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_series(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Each series of `grades`, as column -> value, with its rows; sorted."""
+    """Yield each series of `grades`, as column -> value, with its rows, in sorted order."""
     for key, group in grades.groupby(SERIES, sort=True, dropna=False):
         yield dict(zip(SERIES, cast("tuple[str, ...]", key), strict=True)), group
 
 
 def by_split(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of each complexity split, then those of "all", which is low, medium and high together."""
+    """Yield the rows of each complexity split, then those of "all", which is low, medium and high together."""
     for split, part in table.groupby("complexity", sort=True):
         yield str(split), part
     benchmark = table[table["complexity"].isin(BENCHMARK_SPLITS)]

@@ -1,4 +1,4 @@
-"""What runs cost: tokens, money and calls per run, and per medal."""
+"""The cost of runs: tokens, money and calls per run and per medal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SERIES_COLUMNS += ["cost_per_run", "tokens_per_run", "cost_per_medal", "tokens_
 def usage_by_run(usage: pd.DataFrame) -> pd.DataFrame:
     """One row per run of the table `usage` (which has one row per call of a language model): calls, models, and sums.
 
-    A sum is NaN if no call of the run states it. The cost is also NaN if only some calls have a known price: an unknown
-    price is not zero.
+    A sum is NaN if no call of the run has the value. The cost is also NaN if the price of any call is unknown, because
+    an unknown price is not zero.
     """
     if usage.empty:
         return pd.DataFrame(columns=_RUN_COLUMNS)
@@ -44,9 +44,8 @@ def _sums(rows: pd.DataFrame) -> dict[str, float]:
 def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:
     """One row per series: totals over its graded runs, and costs and tokens per run and per medal.
 
-    Per-run figures are means over the runs that called a model. Per-medal figures divide everything that was spent,
-    also on runs without a medal, by the number of medals: NaN without a medal. Costs are NaN if the cost of any run
-    is.
+    Per-run figures are means over the runs that called a model. Per-medal figures divide the total, including runs
+    without a medal, by the number of medals; they are NaN without a medal. Costs are NaN if the cost of any run is NaN.
     """
     by_run = usage_by_run(usage)
     rows: list[dict[str, Any]] = []

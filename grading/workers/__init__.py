@@ -1,7 +1,8 @@
-"""Grading in worker processes, so that no submission can end the grading of others or delay it beyond its limits.
+"""Grade in worker processes, so that no submission can abort the grading of others or delay it beyond its limits.
 
-`pool` starts `server`, the process that holds the answers, which forks a `worker` for submissions; `scoring` reads and
-scores one within `limits`, and `endings` says what each way to end means. `cache` keeps graders open between calls.
+`pool` starts `server`, a process that keeps the answers in memory and forks `worker` processes. A worker reads and
+scores submissions (`scoring`) within `limits`; `endings` maps every way to end to an outcome. `cache` keeps graders
+open between calls.
 """
 
 from grading.workers.cache import GraderCache

@@ -1,4 +1,4 @@
-"""Graders that stay open between calls, so that runs graded one by one parse the answers only once."""
+"""Keep graders open between calls, so that the answers are parsed only once for runs graded one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
     from grading.medals import Thresholds
 
-IDLE_GRADERS = 2  # kept open; each holds the answers of a competition in memory
+IDLE_GRADERS = 2  # number of unused graders kept open; each has the answers of a competition in memory
 
 
 @dataclass
@@ -27,12 +27,12 @@ class _Open:
 
 
 class GraderCache:
-    """Open graders by competition, dataset and grader code. Whoever creates the cache closes it."""
+    """Open graders by competition, dataset and grader code. The creator of the cache must close it."""
 
     def __init__(self, idle: int = IDLE_GRADERS) -> None:
-        """Keep at most `idle` graders open that nobody uses."""
+        """Keep at most `idle` unused graders open."""
         self._idle = idle
-        self._graders: dict[tuple[object, ...], _Open] = {}  # the least recently used first
+        self._graders: dict[tuple[object, ...], _Open] = {}  # least recently used first
         self._lock = threading.Lock()
 
     @contextmanager
@@ -44,7 +44,7 @@ class GraderCache:
         version: str = "",
         thresholds: Thresholds | None = None,
     ) -> Iterator[IsolatedGrader]:
-        """A grader that stays open afterwards; a new one if `version` of the answers or the grader's code differs."""
+        """A grader that stays open afterwards; a new one if `version` of the answers or the grader's code changed."""
         key = (str(competition.folder), str(prepared), edition, version, competition.fingerprint("grade"), thresholds)
         with self._lock:
             entry = self._graders.pop(key, None) or _Open(
@@ -60,7 +60,7 @@ class GraderCache:
                 self._close_unused(keep=self._idle)
 
     def close(self) -> None:
-        """End the processes of all graders that are not in use."""
+        """End the processes of all unused graders."""
         with self._lock:
             self._close_unused(keep=0)
 

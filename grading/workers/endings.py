@@ -1,7 +1,7 @@
-"""What the end of a scoring or of a worker means: the outcomes and messages of grading, all in one place.
+"""All outcomes and messages of grading: the meaning of every way in which a scoring or a worker can end.
 
-A submission that cannot be read within its limits is invalid. Whatever goes wrong while a readable submission is
-scored is our failure and never counted against the agent.
+A submission that cannot be read within the limits is invalid. An error while a readable submission is scored is a
+failure of grading, which never counts against the agent.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Phase = Literal["reading", "grading"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one submission: `message` says why there is no score, `detail` is the traceback of our own bugs.
+    """The result of one submission. `message` says why there is no score; `detail` is the traceback of a grader's bug.
 
-    `recycle` asks for the worker to be replaced before the next submission.
+    `recycle` requests a new worker for the next submission.
     """
 
     outcome: Outcome
@@ -33,40 +33,40 @@ class Verdict:
 
 
 def missing(path: Path | None) -> Verdict:
-    """There is no file to grade."""
+    """The verdict without a file to grade."""
     return Verdict("missing", message=f"there is no submission at {path}" if path else "there is no submission")
 
 
 def too_large(bounds: Bounds) -> Verdict:
-    """A file that cannot be read within the memory of a worker."""
+    """The verdict on a file that cannot be read within a worker's memory limit."""
     message = f"the file cannot be read as a table within {_size(bounds.memory_bytes)} of memory"
     return Verdict("invalid", message=message, recycle=True)
 
 
 def too_slow(bounds: Bounds) -> Verdict:
-    """A file that takes too long to read."""
+    """The verdict on a file that takes too long to read."""
     return Verdict("invalid", message=f"the file cannot be read as a table within {bounds.read_seconds:g} seconds")
 
 
 def out_of_memory(bounds: Bounds, detail: str) -> Verdict:
-    """Scoring ran out of memory."""
+    """The verdict if scoring ran out of memory."""
     message = f"grading failed: it needs more than {_size(bounds.memory_bytes)} of memory"
     return Verdict("failed", message=message, detail=detail, recycle=True)
 
 
 def grader_error(error: BaseException, detail: str | None = None) -> Verdict:
-    """The grader, or reading the answers, raised `error`."""
+    """The verdict if the grader, or reading the answers, raised `error`."""
     message = " ".join(f"grading failed: {type(error).__name__}: {error}".split())[:500]
     return Verdict("failed", message=message, detail=detail, recycle=True)
 
 
 def unreadable(error: OSError) -> Verdict:
-    """The file system refused access to the file."""
+    """The verdict if the file system denied access to the file."""
     return Verdict("failed", message=f"grading failed: {error}")
 
 
 def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Verdict:
-    """The worker's process ended with wait status `status`; `overdue` says that it was killed after its deadline."""
+    """The verdict if the worker ended with the wait status `status`; `overdue` if it was killed after its deadline."""
     if phase == "reading":
         return too_slow(bounds) if overdue else too_large(bounds)
     if overdue:
@@ -77,8 +77,8 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
 
 
 def server_ended(output: str) -> Verdict:
-    """The process that holds the answers ended repeatedly; `output` is the end of what it wrote."""
-    message = "grading failed: the process that holds the answers ended"
+    """The verdict if the process with the answers ended repeatedly; `output` is the end of its output."""
+    message = "grading failed: the process with the answers ended"
     return Verdict("failed", message=message, detail=output or message)
 
 

@@ -1,4 +1,4 @@
-"""Limits on grading one submission, and the files that are rejected before they are read."""
+"""Limits on grading one submission, and checks that reject files before they are read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 
-# Largest size of a submission, as a multiple of the larger of sample and gold submission, plus a margin. Formatting of
-# numbers does not explain more; such a file is an attack or an accident.
+# Largest size of a submission, as a multiple of the larger of sample and gold submission, plus a margin. The formatting
+# of numbers cannot explain a larger file, so it is an attack or an accident.
 _TIMES = 50
 _MARGIN = 16 << 20
 # A parsed table of text takes about ten to twenty times its size on disk.
@@ -28,15 +28,15 @@ _HEADER_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class GradingLimits:
-    """Limits of one submission; memory is counted beyond what a worker holds with the answers in memory."""
+    """Limits for one submission. Memory is counted in addition to that of a worker with the answers in memory."""
 
-    memory_bytes: int | None = None  # None: 4 GiB and 40 times the largest of sample and gold submission
-    read_seconds: float = 300.0  # wall clock until the submission is a table
-    grade_seconds: float = 3600.0  # wall clock from then to the score
-    size_bytes: int | None = None  # None: 16 MiB and 50 times the largest of sample and gold submission
+    memory_bytes: int | None = None  # None: 4 GiB plus 40 times the larger of sample and gold submission
+    read_seconds: float = 300.0  # wall-clock time until the submission is parsed
+    grade_seconds: float = 3600.0  # wall-clock time from then to the score
+    size_bytes: int | None = None  # None: 16 MiB plus 50 times the larger of sample and gold submission
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a limit under which nothing can be graded."""
+        """Raise ValueError for a limit that is not positive."""
         for name, value in self.__dict__.items():
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")
@@ -44,7 +44,7 @@ class GradingLimits:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits for one competition, as numbers."""
+    """The resolved limits for one competition."""
 
     size_bytes: int
     columns: int
@@ -54,7 +54,7 @@ class Bounds:
 
 
 def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -> Bounds:
-    """`limits` for a competition, relative to its sample and gold submission where they exist below `prepared`."""
+    """Resolve `limits` for a competition by the size of its sample and gold submission, if they exist in `prepared`."""
     files = competition.facts.files
     named = [prepared / name for name in (files.sample_submission, files.gold_submission) if name]
     known = [path for path in named if path.is_file()]
@@ -70,31 +70,31 @@ def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -
 
 
 def is_there(path: Path) -> bool:
-    """Whether the path exists; a broken link does."""
+    """Whether the path exists. A broken link counts as existing."""
     try:
         return os.path.lexists(path)
-    except (OSError, ValueError):  # a NUL in the name, a name that is too long
+    except (OSError, ValueError):  # a NUL in the name, or a name that is too long
         return False
 
 
 def check_file(path: Path, size_bytes: int) -> None:
-    """Reject what is not a regular file of a plausible size. Raises `InvalidSubmission`.
+    """Raise `InvalidSubmission` unless the path is a regular file of plausible size.
 
-    Links are rejected too: an agent could link to the answers, which the grader can read.
+    Links are rejected too, because an agent could link to the answers, which the grader can read.
     """
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
-        raise InvalidSubmission(f"{path.name} is a symbolic link; hand in the file itself")
-    if not stat.S_ISREG(status.st_mode):  # reading a pipe may block for ever, a device may never end
+        raise InvalidSubmission(f"{path.name} is a symbolic link; submit the file itself")
+    if not stat.S_ISREG(status.st_mode):  # reading a pipe may block forever, and reading a device may never end
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file")
     if status.st_size > size_bytes:
         raise InvalidSubmission(f"the file has {status.st_size:,} bytes; a submission here has at most {size_bytes:,}")
 
 
 def check_columns(path: Path, limit: int) -> None:
-    """Reject tables with far too many columns, each of which costs the parser kilobytes. Raises `InvalidSubmission`.
+    """Raise `InvalidSubmission` for tables with far too many columns, because each takes kilobytes in the parser.
 
-    The first two lines decide: if the second is longer, pandas reads the surplus as an index.
+    The first two lines are counted, because pandas reads surplus cells of the second line as an index.
     """
     columns = _columns(path)
     if columns > limit:

@@ -1,4 +1,4 @@
-"""Grading any number of submissions of one competition in separate processes."""
+"""Grade any number of submissions of one competition in separate processes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from competitions.editions import Edition
 
 _ROOT = Path(__file__).parents[2]
-_RESTARTS = 2  # of the process that holds the answers; submissions never reach it, so something else ended it
+_RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
 _TAIL = 4000
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 @dataclass
 class _Entry:
-    """A submission that was handed in and whose grade was not returned yet."""
+    """A submission whose grade has not been returned yet."""
 
     number: int
     path: Path | None
@@ -43,11 +43,11 @@ class _Entry:
 
 
 class IsolatedGrader:
-    """Grades submissions of one competition in worker processes; close it, or use it in a `with` statement.
+    """Grades submissions of one competition in worker processes. Close it, or use it in a `with` statement.
 
     The answers are parsed once, in a process that forks up to `workers` workers with the answers in memory. A worker
-    serves many submissions and is recycled after one that exhausts its limits. Several threads can use one grader;
-    their calls are serialised.
+    grades many submissions and is replaced after one that exceeds its limits. Several threads can use one grader; their
+    calls are serialised.
     """
 
     def __init__(
@@ -71,18 +71,18 @@ class IsolatedGrader:
         self._lock = threading.RLock()
 
     def grade(self, submission: Path | None, shown_path: str | None = None) -> Grade:
-        """Grade the CSV `submission`; never raises for what it contains. `shown_path` is the path in the report."""
+        """Grade the CSV `submission`. Never raises because of its content. `shown_path` is the path in the report."""
         return next(self.grade_all([(submission, shown_path)]))
 
     def grade_all(self, submissions: Iterable[Path | tuple[Path | None, str | None] | None]) -> Iterator[Grade]:
-        """Grades in the order of `submissions`: paths (None: no submission), or pairs of path and reported path."""
+        """Yield grades in the order of `submissions`, which are paths, pairs of path and reported path, or None."""
         with self._lock:
-            waiting: deque[_Entry] = deque()  # in order; the verdict is None while a worker has the submission
+            waiting: deque[_Entry] = deque()  # in input order; the verdict is None until a worker has finished
             try:
                 yield from self._grade_all(enumerate(submissions), waiting)
             finally:
                 if any(entry.verdict is None for entry in waiting):
-                    self.close()  # nobody will read the replies that are still to come
+                    self.close()  # nothing will read the outstanding replies
 
     def _grade_all(
         self, source: Iterator[tuple[int, Path | tuple[Path | None, str | None] | None]], waiting: deque[_Entry]
@@ -114,7 +114,7 @@ class IsolatedGrader:
                 return
 
     def close(self) -> None:
-        """End the processes. They are started again if the grader is used again."""
+        """End the processes. They are restarted if the grader is used again."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:
@@ -141,7 +141,7 @@ class IsolatedGrader:
         self.close()
 
     def _refuse(self, path: Path | None) -> Verdict | None:
-        """The verdict on a path that needs no reading; None for a file to be read."""
+        """The verdict on a path that can be rejected without reading it; None for a file to read."""
         if path is None or not is_there(path):
             return missing(path)
         try:
@@ -169,7 +169,7 @@ class IsolatedGrader:
         process = self._start()
         assert process.stdin is not None
         request = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
-        with suppress(BrokenPipeError):  # the reply, or its absence, says why
+        with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
 
@@ -184,7 +184,7 @@ class IsolatedGrader:
         return reply
 
     def _restart(self, waiting: deque[_Entry], restarts: int) -> None:
-        """Send what the old process left unanswered to a new one, or give up after too many restarts."""
+        """Send unanswered submissions to a new process, or give up after too many restarts."""
         if self._broken is None and restarts > _RESTARTS:
             self._broken = server_ended(self._output())
         self.close()
@@ -202,7 +202,7 @@ class IsolatedGrader:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}  # forking and threads do not mix
+            environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}  # forking is not safe with threads
             known = environment.get("PYTHONPATH")
             environment["PYTHONPATH"] = f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT)
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -212,7 +212,7 @@ class IsolatedGrader:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 env=environment,
-                start_new_session=True,  # Ctrl-C in a terminal is handled by the process that started the grading
+                start_new_session=True,  # Ctrl-C in a terminal is handled by the parent process
             )
             spec = {
                 "folder": str(self.competition.folder.absolute()),

@@ -1,4 +1,4 @@
-"""One submission, read and scored: what happens inside a worker process."""
+"""Read and score one submission, inside a worker process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
 
-_OUT_OF_MEMORY = "C error: out of memory"  # how pandas' parser words a failed allocation
+_OUT_OF_MEMORY = "C error: out of memory"  # message of pandas' parser for a failed allocation
 
 
 def score_submission(
@@ -27,16 +27,17 @@ def score_submission(
     scoring: Callable[[], None],
     lift_memory_limit: Callable[[], None],
 ) -> Verdict:
-    """Read and score `submission`; never raises for what it contains.
+    """Read and score `submission`. Never raises because of its content.
 
-    `scoring` is called once the submission is read. `lift_memory_limit` is called after the limit was hit, so that
-    there is memory to report it. Running out of memory while reading is the submission's fault, while scoring ours.
+    `scoring` is called after the submission has been read. `lift_memory_limit` is called after the limit was exceeded,
+    so that there is memory to report it. Running out of memory while reading makes the submission invalid; while
+    scoring it is a failure of grading.
     """
     phase: Phase = "reading"
     try:
         check_file(submission, bounds.size_bytes)
         check_columns(submission, bounds.columns)
-        # Reading and scoring are separate steps, because the phase decides whose fault an exhausted limit is.
+        # Reading and scoring are separate steps, because the phase decides the outcome of an exceeded limit.
         table = competition.read_submission(submission)
         phase = "grading"
         scoring()
@@ -46,5 +47,5 @@ def score_submission(
     except MemoryError:
         lift_memory_limit()
         return too_large(bounds) if phase == "reading" else out_of_memory(bounds, traceback.format_exc())
-    except Exception as error:  # a bug of ours is reported as such, and never counted as the agent's failure
+    except Exception as error:  # a bug in grading is reported as such, and never counted as the agent's failure
         return grader_error(error, traceback.format_exc())

@@ -1,7 +1,7 @@
-"""The process that holds a competition's answers: forks workers, hands them submissions, and enforces deadlines.
+"""The process that keeps a competition's answers in memory, forks workers, and enforces deadlines.
 
-Started by `grading.workers.pool`; speaks JSON lines on standard input and output. It has no threads, so that
-forking is safe, and never reads a submission itself.
+It is started by `grading.workers.pool` and communicates by JSON lines on standard input and output. It has no threads,
+so that forking is safe, and never reads a submission itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHUNK = 1 << 16
 
 @dataclass
 class _Lines:
-    """Complete lines out of chunks of bytes."""
+    """Splits chunks of bytes into complete lines."""
 
     rest: bytes = b""
 
@@ -64,10 +64,10 @@ class Server:
         self.lines = _Lines()
         self.competition.load_grader()
         self.answers = self.competition.answers(Path(spec["prepared"]))
-        gc.freeze()  # a collection would write to, and so copy, the memory that workers share
+        gc.freeze()  # a collection would write to the memory shared with workers, and so copy it
 
     def run(self) -> None:
-        """Serve until standard input closes; then end every worker."""
+        """Serve until standard input is closed, then end all workers."""
         self.selector.register(self.requests, selectors.EVENT_READ, None)
         try:
             while self._step():
@@ -90,7 +90,7 @@ class Server:
         for worker in self.workers:
             if time.monotonic() >= worker.deadline:
                 worker.overdue, worker.deadline = True, float("inf")
-                os.kill(worker.pid, signal.SIGKILL)  # its channel then closes, and it is reaped there
+                os.kill(worker.pid, signal.SIGKILL)  # this closes its channel, where it is reaped
         while self.waiting:
             idle = next((w for w in self.workers if w.job is None), None)
             if idle is None and len(self.workers) >= self.most:
@@ -101,7 +101,7 @@ class Server:
     def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
         worker.job, worker.phase, worker.overdue = job, "reading", False
         worker.deadline = time.monotonic() + self.bounds.read_seconds
-        with contextlib.suppress(OSError):  # a worker that is ending is reaped when its channel closes
+        with contextlib.suppress(OSError):  # a worker that has ended is reaped when its channel closes
             worker.channel.sendall(json.dumps(job).encode() + b"\n")
 
     def _receive(self, worker: _Worker) -> None:
@@ -139,7 +139,7 @@ class Server:
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            # The child must not hold the channels of other workers, which have to close when those end.
+            # The child must not keep the channels of other workers open, which have to close when those end.
             ours.close()
             for other in self.workers:
                 other.channel.close()
@@ -162,10 +162,10 @@ def _write(descriptor: int, message: dict[str, Any]) -> None:
 def main() -> None:
     """Serve the competition that the first line of standard input describes."""
     requests, replies = os.dup(0), os.dup(1)
-    os.dup2(2, 1)  # what graders print must not be mixed with the replies
+    os.dup2(2, 1)  # output of graders must not be mixed with the replies
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     spec = b""
-    while not spec.endswith(b"\n"):  # byte by byte: what follows the line is for the server
+    while not spec.endswith(b"\n"):  # byte by byte, because the server reads the following lines
         byte = os.read(requests, 1)
         if not byte:
             return
@@ -175,7 +175,7 @@ def main() -> None:
     except Exception as error:  # caused by the answers or the grader, never by a submission
         _write(replies, {"fatal": dataclasses.asdict(grader_error(error, traceback.format_exc()))})
         return
-    with contextlib.suppress(BrokenPipeError):  # the client is gone
+    with contextlib.suppress(BrokenPipeError):  # the client has ended
         server.run()
 
 

@@ -1,4 +1,4 @@
-"""The process that grades: forked with the answers in memory, limited by the kernel, replaced whenever in doubt."""
+"""The worker process: forked with the answers in memory, limited by the kernel, and replaced if it might be damaged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def serve(channel: socket.socket, competition: Competition, answers: Any, edition: Edition, bounds: Bounds) -> NoReturn:
-    """Grade the submissions that `channel` names, one JSON line each, until it closes. Ends the process."""
+    """Grade the submissions named on `channel`, one JSON line each, until it closes. Ends the process."""
     code = 1
     try:
         _prefer_for_oom_killer()
@@ -46,14 +46,14 @@ def serve(channel: socket.socket, competition: Competition, answers: Any, editio
                 break
         code = 0
     except (BrokenPipeError, ConnectionResetError):
-        code = 0  # the server is gone
+        code = 0  # the server has ended
     finally:
-        os._exit(code)  # skips clean-up that belongs to the parent process
+        os._exit(code)  # skip the clean-up of the parent process
 
 
 def _limit(bounds: Bounds) -> None:
-    """Limit memory beyond what the process has now, and CPU time in case the server that watches deadlines is gone."""
-    with contextlib.suppress(OSError, ValueError):  # a system without /proc or with tighter limits of its own
+    """Limit memory beyond the current usage, and CPU time in case the server, which enforces deadlines, has ended."""
+    with contextlib.suppress(OSError, ValueError):  # a system without /proc, or with lower limits
         size = int(_STATM.read_text().split()[0]) * resource.getpagesize()
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         wanted = size + bounds.memory_bytes
@@ -73,7 +73,7 @@ def _lift_memory_limit() -> None:
 
 
 def _prefer_for_oom_killer() -> None:
-    """Have the kernel end this process first if memory runs out, and write no core dumps."""
+    """Make the kernel kill this process first if memory runs out, and disable core dumps."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     with contextlib.suppress(OSError, ValueError):

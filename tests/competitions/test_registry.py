@@ -51,7 +51,7 @@ def test_further_folders_replace_those_added_before(tmp_path: Path) -> None:
 
 def test_a_further_directory_that_is_none_is_named(tmp_path: Path) -> None:
     registry.extend([tmp_path / "nowhere"])
-    with pytest.raises(UserError, match="nowhere, which is no directory"):
+    with pytest.raises(UserError, match="nowhere, which is not a directory"):
         registry.list()
 
 

@@ -10,8 +10,9 @@ import pytest
 from common.settings import get_settings
 from competitions import registry
 from flows.cli import main
-from flows.forms import chosen_ids, chosen_store
+from flows.forms import chosen_ids
 from storage import remote
+from tasks.wiring.stores import open_store
 
 
 @pytest.fixture(autouse=True)
@@ -33,5 +34,5 @@ def test_competitions_of_the_settings_can_be_chosen(tmp_path: Path, monkeypatch:
 def test_the_store_is_opened_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_S3_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("MLEBENCH_STORE", "s3://bucket/root")
-    assert chosen_store(None).root == "s3://bucket/root"
+    assert open_store(None).root == "s3://bucket/root"
     assert remote._options.endpoint_url == "http://127.0.0.1:1"

@@ -10,7 +10,7 @@ from competitions.scoring.metrics.boxes3d import Box3D, mean_average_precision_3
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Mean average precision over 3D IoU thresholds; boxes of classes that a sample does not hold are ignored."""
+    """Mean average precision over 3D IoU thresholds. Boxes of classes that are not in a sample's truth are ignored."""
     submission, answers = align(submission, answers, on="Id", columns=["PredictionString"])
     truth, predicted = _boxes(answers), _boxes(submission)
     for true_boxes, boxes in zip(truth, predicted, strict=True):

@@ -1,4 +1,4 @@
-"""Whole drives ("logs") are held out; linked tables follow by their tokens. As objects, the JSON needs about 3 GB."""
+"""Whole drives ("logs") are held out, with the rows of other tables linked by tokens. The JSON takes about 3 GB."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -76,6 +76,6 @@ def _named(records: Records, tokens: Iterable[str]) -> Records:
 
 
 def _certain(boxes: str) -> str:
-    """The boxes with a confidence of 1.0 before each; the numbers keep their spelling."""
+    """The boxes with a confidence of 1.0 inserted before each. The numbers are not reformatted."""
     tokens = boxes.split(" ")
     return " ".join(" ".join(["1.0", *tokens[start : start + 8]]) for start in range(0, len(tokens), 8))

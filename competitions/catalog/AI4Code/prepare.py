@@ -25,7 +25,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def test_families(ancestors: pd.DataFrame, test_size: int) -> list[Hashable]:
-    """Whole families in order of appearance, each taken if it still fits into `test_size` notebooks."""
+    """Take whole families in order of appearance, skipping those that would exceed `test_size` notebooks."""
     families: list[Hashable] = []
     taken = 0
     for family, size in ancestors.groupby("ancestor_id", sort=False).size().items():
@@ -38,6 +38,6 @@ def test_families(ancestors: pd.DataFrame, test_size: int) -> list[Hashable]:
 
 
 def given_orders(raw: Download, ids: list[str]) -> Iterator[bytes]:
-    """The sample submission: the cells of each notebook in the order in which its file lists them."""
+    """The sample submission: the cells of each notebook in the order of its file."""
     orders = [" ".join(raw.read_json(f"train/{name}.json")["cell_type"]) for name in ids]
     yield pd.DataFrame({"id": ids, "cell_order": orders}).to_csv(index=False).encode()

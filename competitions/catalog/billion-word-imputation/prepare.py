@@ -1,6 +1,6 @@
 """The corpus has 30 million lines (4 GB) and is read twice as a stream; only the test sentences are kept in memory.
 
-Random numbers are drawn line by line: a test sentence takes a second draw, which shifts all that follow.
+A random number is drawn for each line, and a second one for each test sentence, so all lines must be read in order.
 """
 
 import io

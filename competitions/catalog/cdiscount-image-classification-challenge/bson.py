@@ -1,8 +1,8 @@
-"""Cutting BSON files without decoding them.
+"""Split BSON files into documents without decoding them.
 
 A BSON file is a plain concatenation of documents. A document is its length (int32, little-endian, itself included),
-elements (type, name, value) and a zero byte (https://bsonspec.org/spec.html). Reading lengths is enough to cut a file,
-and walking over the elements of the top level to read or drop one of them; pictures are never decoded.
+elements (type, name, value) and a zero byte (https://bsonspec.org/spec.html). Splitting a file only takes the lengths,
+and reading or dropping an element only takes the types and names of the top level. Images are never decoded.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import IO
 from competitions.errors import DownloadError
 
 _BLOCK = 16 << 20
-_LARGEST = 16 << 20  # MongoDB's limit of a document
+_LARGEST = 16 << 20  # MongoDB's limit for a document
 _INT32, _INT64 = 0x10, 0x12
 _FIXED = {0x01: 8, 0x07: 12, 0x08: 1, 0x09: 8, 0x0A: 0, _INT32: 4, 0x11: 8, _INT64: 8, 0x13: 16}
-_EXTRA = {0x02: 4, 0x03: 0, 0x04: 0, 0x05: 5, 0x0D: 4}  # bytes beside those that the value's own length counts
+_EXTRA = {0x02: 4, 0x03: 0, 0x04: 0, 0x05: 5, 0x0D: 4}  # bytes in addition to the value's own length
 
 
 def documents(stream: IO[bytes]) -> Iterator[bytes]:
-    """The documents of a file one by one, in bounded memory. Raises `DownloadError` if it ends within a document."""
+    """Yield the documents of a file, in bounded memory. Raises `DownloadError` if it ends within a document."""
     rest = b""
     while block := stream.read(_BLOCK):
         buffer = rest + block
@@ -42,7 +42,7 @@ def integer(document: bytes, name: str) -> int:
     """The integer `name` (32 or 64 bits) at the top level. Raises `DownloadError` if there is none."""
     kind, _, value, stop = _element(document, name)
     if kind not in (_INT32, _INT64):
-        raise DownloadError(f"element {name!r} of a BSON document is no integer")
+        raise DownloadError(f"element {name!r} of a BSON document is not an integer")
     return int.from_bytes(document[value:stop], "little", signed=True)
 
 

@@ -7,7 +7,7 @@ from competitions.scoring.metrics.classification import accuracy
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Share of right categories."""
+    """Accuracy of the categories."""
     submission, answers = align(submission, answers, on="_id", columns=["category_id"])
     truth = answers["category_id"]
     return accuracy(truth, labels(submission, "category_id", truth, strict=edition == "v2"))

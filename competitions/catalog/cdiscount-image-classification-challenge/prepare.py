@@ -1,7 +1,7 @@
-"""Cutting the 58 GB of train.bson.
+"""Split the 58 GB of train.bson into a training and a test file.
 
-The file is never decoded: one pass reads the ids, and one pass for each output copies the bytes of whole documents. In
-memory are two integers a product (113 MB) and one block of the file.
+The file is never decoded: one pass reads the ids, and one pass for each output copies the bytes of whole documents.
+This needs memory for two integers per product (113 MB) and one block of the file.
 """
 
 from collections.abc import Iterator

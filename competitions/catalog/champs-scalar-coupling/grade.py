@@ -9,7 +9,7 @@ from .columns import TARGET
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    # v1 counts an id as often as it is given, and has no floor: a type without any error scores minus infinity.
+    # v1 counts an id as often as it occurs and has no floor, so a type without any error scores minus infinity.
     match = align if edition == "v2" else align_repeated
     submission, answers = match(submission, answers, "id", [TARGET])
     floor = 1e-9 if edition == "v2" else 0.0

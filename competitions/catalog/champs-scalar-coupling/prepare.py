@@ -38,7 +38,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def about(molecules: NDArray[Any], raw: Download, name: str) -> pd.DataFrame:
-    """The rows of the table `name` about these molecules, each of which must be there."""
+    """The rows of the table `name` about these molecules. Raises `DownloadError` if it lacks one of them."""
     table = raw.read_csv(name)
     found = table[table["molecule_name"].isin(molecules)]
     if found["molecule_name"].nunique() != len(molecules):

@@ -24,7 +24,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def pixels(clean: Download, names: list[str]) -> Iterator[pd.DataFrame]:
-    """One row a pixel, image by image: id `<image>_<row>_<column>`, counted from 1, and value from 0 to 1."""
+    """One row per pixel, one frame per image: id `<image>_<row>_<column>`, counted from 1, and value from 0 to 1."""
     for name in names:
         with clean.open_file(f"train_cleaned/{name}") as file:
             values = np.asarray(Image.open(file).convert("L")) / 255.0

@@ -1,4 +1,4 @@
-"""The table has 6 million questions (7 GB): `BigTable` puts its rows in order through a scratch file."""
+"""The table has 6 million questions (7 GB), so `BigTable` reorders its rows in a scratch file."""
 
 import pandas as pd
 

@@ -9,7 +9,7 @@ from competitions.scoring.metrics.ranking import label_ranking_average_precision
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Label-weighted label-ranking average precision; clips without a label do not count."""
+    """Label-weighted label-ranking average precision. Clips without a label do not count."""
     if edition == "v1":
         require_exact_columns(submission, answers.columns, ordered=True)
     classes = [name for name in answers.columns if name != "fname"]

@@ -1,4 +1,4 @@
-"""Everything of the download is public; the answers come from a second archive, which Zenodo published later."""
+"""The whole download is public. The answers are in a second archive, which was published later on Zenodo."""
 
 import json
 from pathlib import Path

@@ -25,7 +25,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def hold_out_with_spelling(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A random draw whose test part has more than one value of `question_type_spelling`, which is rarely above 0."""
+    """A random draw whose test part has several values of `question_type_spelling`, which is rarely above 0."""
     spelling = table["question_type_spelling"].to_numpy()
     train, test = hold_out(np.arange(len(table)), 0.1)
     if len(np.unique(spelling[test])) == 1:

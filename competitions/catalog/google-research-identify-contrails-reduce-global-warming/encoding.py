@@ -1,1 +1,1 @@
-EMPTY = "-"  # how a mask without any pixel is written
+EMPTY = "-"  # encoding of an empty mask

@@ -9,7 +9,7 @@ from .encoding import EMPTY
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Dice coefficient of all pixels of all records together."""
+    """Dice coefficient over the pixels of all records."""
     submission, answers = align(submission, answers, on="record_id", columns=["encoded_pixels"])
     pixels = (answers["height"] * answers["width"]).tolist()
     truth = rle_masks(answers.replace({"encoded_pixels": {EMPTY: ""}}), "encoded_pixels", pixels)

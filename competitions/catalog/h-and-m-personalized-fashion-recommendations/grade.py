@@ -13,14 +13,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if not answers["customer_id"].isin(submission["customer_id"]).all():
         raise InvalidSubmission("There must be a row for every customer of the sample submission.")
     submission = by_customer(submission[submission["customer_id"].isin(answers["customer_id"])])
-    if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later ones
+    if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later rows
         submission, answers = align(submission, answers, "customer_id")
     truth, ranked = (articles(table, edition) for table in (by_customer(answers), submission))
     return mean_average_precision_at_k([set(row) for row in truth], ranked, 12)
 
 
 def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
-    # This kind of sort decides where the rows of a customer given twice go.
+    # The sorting algorithm decides the order of rows with the same customer.
     return rows.iloc[np.argsort(rows["customer_id"].to_numpy(dtype=object), kind="quicksort")]
 
 

@@ -1,4 +1,4 @@
-"""The 32 million transactions are never in memory as a whole (`BigTable`); pictures are copied."""
+"""The 32 million transactions are processed by `BigTable`, so they are never in memory as a whole."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = BigTable(raw, "transactions_train.csv", keep=("t_dat",))
     dates = pd.to_datetime(table.kept["t_dat"])
     start = dates.max() - WEEK
-    # From its first to its last day, the test "week" of v1 has eight.
+    # The test "week" of v1 has eight days, because both ends are included.
     is_test = dates > start if edition == "v2" else dates >= start
     bought = table.frame(np.flatnonzero(is_test)).groupby("customer_id")["article_id"]
     out = Preparation()

@@ -13,13 +13,13 @@ EPS = 1e-15
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Kullback-Leibler divergence of the experts' votes from the predicted distribution, by position after sorting."""
+    """Kullback-Leibler divergence of the experts' votes from the predictions, paired by position after sorting."""
     require_columns(submission, "eeg_id", *VOTES)
     require_rows(submission, len(answers))
     require_same_ids(submission, answers, on="eeg_id")
     others = [name for name in submission.columns if name not in {"eeg_id", *VOTES}]
     require_numeric(submission, *VOTES, *others, booleans=False)
-    # Rows of one recording keep their order; the published sort is unstable, so that its order depends on the machine.
+    # Rows of one recording keep their order. The published sort is unstable, so its order depends on the machine.
     submission, answers = (frame.sort_values("eeg_id", kind="stable") for frame in (submission, answers))
     values = numbers(submission, VOTES + others, low=0, high=1, missing=edition == "v1")
     predicted = values[:, : len(VOTES)]

@@ -9,7 +9,7 @@ from .columns import VOTES
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out_by(raw.read_csv("train.csv"), "spectrogram_id", 0.1)
     shown = ["spectrogram_id", "eeg_id", "patient_id"]
-    if edition == "v2":  # one sample a recording, and where in the recording it lies
+    if edition == "v2":  # one sample per recording, and its position in the recording
         test = test.drop_duplicates("eeg_id")
         shown += ["eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
     gold = test[["eeg_id"]].join(test[VOTES].div(test[VOTES].sum(axis=1), axis=0))

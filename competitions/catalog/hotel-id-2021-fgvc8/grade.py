@@ -9,7 +9,7 @@ from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image", columns=["hotel_id"])
     separator: str | None = " "
-    if edition == "v2":  # pandas reads a column of single ids with a gap as floats
+    if edition == "v2":  # pandas reads single ids as floats if a cell is empty
         submission, separator = submission.convert_dtypes(), None
     guesses = [cell.split(separator) for cell in as_text(submission, "hotel_id")]
     return mean_average_precision_at_k([{str(hotel)} for hotel in answers["hotel_id"]], guesses, 5)

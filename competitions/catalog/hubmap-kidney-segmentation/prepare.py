@@ -25,7 +25,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.private.table("gold_submission.csv", test.rename(columns={"encoding": "predicted"}))
     endings = [".tiff", "-anatomical-structure.json", ".json"]
     for folder, part in (("train", train), ("test", test)):
-        # NAME.json holds the outlines that are to be found.
+        # NAME.json contains the outlines to predict.
         kept = endings[:2] if edition == "v2" and folder == "test" else endings
         files = (f"{image}{ending}" for image in part["id"] for ending in kept)
         out.public.copies((f"{folder}/{file}", raw.file(f"train/{file}")) for file in files)

@@ -1,7 +1,7 @@
-"""Whole batches of events are held out; the table of events (131 million rows) follows in pieces of a million rows.
+"""Whole batches of events are held out. The table of events (131 million rows) is read in frames of a million rows.
 
-It is read once for the numbers of the batches and once for each table made of it, only the columns in question, so that
-it takes a few hundred MB of memory.
+It is read once for the numbers of the batches and once for each derived table, with only the columns needed. This takes
+a few hundred MB of memory.
 """
 
 from collections.abc import Collection, Iterator

@@ -8,7 +8,7 @@ from competitions.scoring.metrics.classification import accuracy
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Share of wrong first guesses."""
+    """Error rate of the first guesses."""
     submission, answers = align(submission, answers, on="id", columns=["predicted"])
     try:
         firsts = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in submission["predicted"].tolist()]

@@ -7,7 +7,7 @@ from competitions.scoring.metrics.classification import accuracy
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Share of right categories."""
+    """Accuracy of the categories."""
     submission, answers = align(submission, answers, on="Id", columns=["Category"])
     truth = answers["Category"]
     return accuracy(truth, labels(submission, "Category", truth, strict=edition == "v2"))

@@ -39,7 +39,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def draw_locations(locations: pd.Series, edition: Edition) -> list[Any]:
-    """22% of the locations at random, then one after the other moved until the share of test images is just below."""
+    """Draw 22 % of the locations, then move locations one by one until the share of test images is just below 22 %."""
     train, test = map(list, hold_out(locations.unique(), 0.22))
     extra = 0 if edition == "v2" else 1  # as published, test images count twice in the denominator
 
@@ -55,6 +55,6 @@ def draw_locations(locations: pd.Series, edition: Edition) -> list[Any]:
 
 
 def document(original: dict[str, Any], **lists: pd.DataFrame) -> dict[str, Any]:
-    """As published, records pass through a frame: a missing value becomes NaN, and integers beside it floats."""
+    """As published, records are converted to a frame: missing values become NaN, integers in their column floats."""
     lists["categories"] = pd.DataFrame(original["categories"])
     return {**{name: rows.to_dict(orient="records") for name, rows in lists.items()}, "info": original["info"]}

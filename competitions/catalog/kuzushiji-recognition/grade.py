@@ -9,7 +9,7 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.classification import f_beta
 from competitions.scoring.metrics.detection import located_counts
 
-MOST_POINTS = 1200  # the organisers' limit for a page; the published grader does not enforce it
+MOST_POINTS = 1200  # the organisers' limit per page, which the published grader does not enforce
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
@@ -24,7 +24,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 
 def groups(labels: str, size: int) -> tuple[list[str], NDArray[np.float64]]:
-    """Characters, and the numbers that follow each one: (n, size - 1)."""
+    """The characters, and the numbers after each of them as (n, size - 1)."""
     parts = labels.split(" ") if labels else []
     if len(parts) % size:
         raise InvalidSubmission(f"`labels` must be groups of {size}, separated by single blanks: character, x, y.")

@@ -1,4 +1,4 @@
-"""NumPy's .npy files: reading them from a download, and writing a selection of rows without a copy in memory."""
+"""NumPy's .npy files: read them from a download, and write selected rows without copying them in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
 
-_ROWS = 10_000  # written at a time
+_ROWS = 10_000  # rows written at a time
 
 
 def read_array(download: Download, name: str) -> NDArray[Any]:
@@ -31,7 +31,7 @@ def array_length(download: Download, name: str) -> int:
 
 
 def array_content(array: NDArray[Any], rows: NDArray[np.int64]) -> Content:
-    """The file that ``numpy.save`` makes of ``array[rows]``."""
+    """The bytes that ``numpy.save`` writes for ``array[rows]``."""
     return Content(lambda: _pieces(array, rows))
 
 

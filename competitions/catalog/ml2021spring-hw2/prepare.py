@@ -1,4 +1,4 @@
-"""The features (2.1 GB) are in memory once; the arrays made of them are written in blocks of rows."""
+"""The features (2.1 GB) are in memory once. The derived arrays are written in blocks of rows."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from competitions.preparing.holdout import hold_out
 from .arrays import array_content, array_length, read_array
 
 FOLDER = "timit_11/timit_11"
-SEGMENT = 1_000  # frames in a row that go to one part together in v2
+SEGMENT = 1_000  # consecutive frames that stay together in v2
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -20,7 +20,9 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     unlabelled = array_length(raw, f"{FOLDER}/test_11.npy")
     share = unlabelled / (len(features) + unlabelled)
     frames = np.arange(len(features))
-    if edition == "v2":  # neighbouring frames overlap: test frames drawn one by one would be in the training set, too
+    if (
+        edition == "v2"
+    ):  # neighbouring frames overlap, so individually drawn test frames would also be in the training set
         segments = np.array_split(frames, max(2, len(frames) // SEGMENT))
         train, test = (np.concatenate(part) for part in hold_out(segments, share))
     else:

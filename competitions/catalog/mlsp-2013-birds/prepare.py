@@ -1,4 +1,4 @@
-"""The labelled half of the recordings is renumbered from 0; labels and derived features follow line by line."""
+"""The labelled half of the recordings is renumbered from 0, in labels and derived features as well."""
 
 from collections.abc import Iterator
 
@@ -62,7 +62,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def _lines(data: Download, path: str, new_id: dict[int, int]) -> Iterator[tuple[int, str]]:
-    """(new number, text after the first comma) of the lines about labelled recordings, without the header."""
+    """Yield (new number, text after the first comma) for each line about a labelled recording."""
     for line in data.read_text(path).splitlines()[1:]:
         old, _, text = line.partition(",")
         if int(old) in new_id:

@@ -1,7 +1,7 @@
-"""Whole plays are held out, with their labels, tracking, helmets and videos.
+"""Whole plays are held out with their labels, tracking, helmets and videos.
 
-Tables are read as pandas reads by default: its fast float parser (`float_precision=None`) and type inference in chunks
-decide how numbers are written back. All tables together (10 million rows) stay below 5 GB.
+Tables are read with pandas' defaults, because its fast float parser (`float_precision=None`) and its type inference in
+chunks decide how numbers are written. All tables together (10 million rows) take less than 5 GB of memory.
 """
 
 from competitions.editions import Edition

@@ -21,5 +21,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 def predicted(submission: pd.DataFrame, name: str) -> NDArray[Any]:
     values = numbers(submission, name, low=0)
-    # A column of booleans stays one: the published grader's logarithm of it has half precision.
+    # A column of booleans keeps its type, because the published grader computes its logarithm in half precision.
     return values.astype(bool) if submission[name].dtype == bool else values

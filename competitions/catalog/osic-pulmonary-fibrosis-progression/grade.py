@@ -21,8 +21,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         visits = visits[visits.duplicated("Patient")]  # the first one is public
     visits = visits.groupby("Patient").tail(3)
     scored = submission[submission[ID].isin(visits[ID])].sort_values(ID)
-    visits = visits[visits[ID].isin(scored[ID])].sort_values(ID)  # v1 ignores visits that are left out
-    if len(scored) != len(visits) and len(visits) != 1:  # a single one is compared with each of its repetitions
+    visits = visits[visits[ID].isin(scored[ID])].sort_values(ID)  # v1 ignores missing visits
+    if len(scored) != len(visits) and len(visits) != 1:  # a single visit is compared with each of its repetitions
         raise InvalidSubmission(f"Some visits are given more than once; write one row for each `{ID}`.")
     if edition == "v2":
         numbers(scored, PREDICTED)

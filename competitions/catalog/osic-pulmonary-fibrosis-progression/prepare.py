@@ -15,7 +15,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     train, test = hold_out_groups(table, "Patient", 0.1)
     first_visits = test.sort_values("Weeks").groupby("Patient", as_index=False).first()
-    # In v1 the range of weeks shows when the first and the last visit of all test patients were.
+    # In v1 the range of weeks reveals the first and the last visit of all test patients.
     weeks = range(-12, 134) if edition == "v2" else range(test["Weeks"].min(), test["Weeks"].max() + 1)
     grid = pd.MultiIndex.from_product([test["Patient"].unique().tolist(), weeks], names=VISIT).to_frame(index=False)
     answers = grid.merge(test, on=VISIT, how="left")

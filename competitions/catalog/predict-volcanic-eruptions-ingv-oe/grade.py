@@ -12,7 +12,7 @@ TARGET = "time_to_eruption"
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    match = align if edition == "v2" else align_repeated  # v1 counts a segment as often as it is given
+    match = align if edition == "v2" else align_repeated  # v1 counts a segment as often as it occurs
     submission, answers = match(submission, answers, "segment_id", [TARGET])
     error = mae(answers[TARGET], numbers(submission, TARGET))
     if not math.isfinite(error):

@@ -14,7 +14,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(labelled, len(unlabelled) / (len(labelled) + len(unlabelled)))
     answers = pd.DataFrame(test)[["request_id", TARGET]].astype({TARGET: int})
     test = only(test, list(unlabelled[0]))
-    if edition == "v2":  # a giver implies that there was a pizza
+    if edition == "v2":  # a known giver reveals that the request was granted
         train, test = (only(part, [f for f in part[0] if f != "giver_username_if_known"]) for part in (train, test))
     out = Preparation()
     out.private.table("test.csv", answers)

@@ -23,7 +23,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     segmented = sorted(PurePosixPath(name).stem for name in raw.glob("segmentations/*.nii"))
     both = [uid for uid in boxed if uid in set(segmented)]
 
-    # One tenth of all studies, of those with boxes, of those with segmentations, and of those with both.
+    # One tenth each of all studies, of those with boxes, of those with segmentations, and of those with both.
     rng = random.Random(0)
     drawn_both = rng.sample(both, _tenth(both))
     drawn_segmented = rng.sample([uid for uid in segmented if uid not in both], _tenth(segmented) - len(drawn_both))
@@ -31,7 +31,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     special = {*drawn_both, *drawn_segmented, *drawn_boxed}
     drawn = special.union(rng.sample([uid for uid in table[UID] if uid not in special], _tenth(table) - len(special)))
 
-    # The tenth was meant to be the test part, and is the train part.
+    # In v1 the tenth is the training part, although it was meant to be the test part.
     is_train = table[UID].isin(drawn) == (edition == "v1")
     train, test = table[is_train], table[~is_train]
     with_boxes = {*drawn_both, *drawn_boxed} if edition == "v1" else set(train[UID])

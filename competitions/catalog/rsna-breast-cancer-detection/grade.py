@@ -8,7 +8,7 @@ from competitions.scoring.metrics.probability import probabilistic_f1
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Probabilistic F1; predictions are clipped to [0, 1], and an empty one makes the score 0 (v1)."""
+    """Probabilistic F1. Predictions are clipped to [0, 1], and in v1 an empty one makes the score 0."""
     submission, answers = align(submission, answers, on="prediction_id", columns=["cancer"])
     predicted = numbers(submission, "cancer", missing=edition == "v1", infinite=True)
     if (predicted < 0).all():

@@ -22,7 +22,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     if {name.split("/")[1] for name in truths} != set(tests):
         raise DownloadError(f"some drives have no {TRUTH}; is the download complete?")
     answers = pd.concat(positions(raw, name) for name in sorted(truths, key=lambda name: name.split("/")))
-    # The log of the reference receiver contains the true positions; v1 leaves it in the test drives.
+    # The log of the reference receiver contains the true positions. v1 leaves it in the test drives.
     withheld = (TRUTH, "span_log.nmea") if edition == "v2" else (TRUTH,)
     out = Preparation()
     for drive in drives:

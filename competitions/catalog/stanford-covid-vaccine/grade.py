@@ -14,7 +14,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     keep = truth["keep"]
     if edition == "v2":
         predicted = aligned[keep]
-    else:  # rows are picked by their number in the file: they score rightly in the order of the sample only
+    else:  # rows are selected by position, so the score is right only in the order of the sample submission
         if set(submission.index) != set(answers.index):
             raise InvalidSubmission("Every row must have as many cells as the header has names.")
         ordered = submission.sort_values("id_seqpos")

@@ -32,7 +32,7 @@ def json_lines(part: pd.DataFrame) -> str:
 
 
 def positions(test: pd.DataFrame) -> pd.DataFrame:
-    """One row a base: the measured values, which are kept, then zeros for the bases that were not measured."""
+    """One row per base: the measured values, then zeros for the bases that were not measured."""
     lengths, scored = test["seq_length"], test["seq_scored"]
     wrong = (lengths != lengths.iloc[0]) | (scored >= lengths)
     for target in TARGETS:

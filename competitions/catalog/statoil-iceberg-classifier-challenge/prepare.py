@@ -1,4 +1,4 @@
-"""Of the unlabelled records (1.5 GB of JSON) only the first is parsed: they are wanted for their fields."""
+"""Only the first of the unlabelled records (1.5 GB of JSON) is parsed, because only their fields are needed."""
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labelled = read_records(raw.archive("train.json.7z"), "data/processed/train.json")
     fields = list(first_record(raw.archive("test.json.7z"), "data/processed/test.json"))
     drawn, kept = labelled, []
-    if edition == "v2":  # a missing angle may tell the class: as in the original, those records are for training
+    if edition == "v2":  # a missing angle may reveal the class; as in the original, those records are for training
         kept = [record for record in labelled if record["inc_angle"] == "na"]
         drawn = [record for record in labelled if record["inc_angle"] != "na"]
     train, test = hold_out(drawn, 0.2)

@@ -12,7 +12,7 @@ from competitions.scoring.metrics.classification import accuracy, f_beta
 
 
 def read_answers(folder: Path) -> pd.DataFrame:
-    """The right answers by row id. Documents are most of the file and come before the annotations: they are skipped."""
+    """The correct answers by row id. The documents, which make up most of the file, are skipped."""
     rows = []
     with (folder / "private/test.jsonl").open("rb") as file:
         for line in file:

@@ -1,4 +1,4 @@
-"""The download is one file of 307,000 lines (17 GB), read as a stream in chunks of 1,000 lines (some 50 MB)."""
+"""The download is one file of 307,000 lines (17 GB). It is streamed in chunks of 1,000 lines (about 50 MB)."""
 
 import io
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def chunks(raw: Download, part: str) -> Iterator[pd.DataFrame]:
-    """The train or test part of each chunk; the other lines are not parsed."""
+    """Yield the train or test part of each chunk. The other lines are not parsed."""
     with raw.open_file(FILE) as file:
         while lines := list(islice(file, CHUNK)):
             train, test = hold_out(np.arange(len(lines)), 0.1)

@@ -11,7 +11,7 @@ THRESHOLDS = np.arange(0.5, 1.0, 0.05)
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Mean over images of the share of IoU thresholds that are passed."""
+    """Mean over images of the share of IoU thresholds that are exceeded."""
     require_exact_columns(submission, ["id", "rle_mask"])
     submission, answers = align(submission, answers, on="id")
     strict = edition == "v2"
@@ -22,7 +22,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 
 def salt_iou(truth: RleMask, predicted: RleMask, strict: bool) -> float:
-    """As published, not to find salt that is there counts as marking the whole image."""
+    """IoU of two masks. As published, an empty prediction for an image with salt counts as marking the whole image."""
     if truth.area and not predicted.area and not strict:
         return truth.area / PIXELS
     return iou(truth, predicted)

@@ -11,7 +11,7 @@ from competitions.scoring.metrics.regression import pearson
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, "id", ["score"])
     require_numeric(submission, "score")
-    if edition == "v1":  # NaN for a constant prediction, a gap or an infinity
+    if edition == "v1":  # NaN for constant predictions, an empty cell or an infinity
         return pearson(answers["score"], numbers(submission, "score", missing=True, infinite=True))
     correlation = pearson(answers["score"], numbers(submission, "score"))
     return 0.0 if math.isnan(correlation) else correlation

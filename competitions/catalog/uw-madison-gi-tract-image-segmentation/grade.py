@@ -20,7 +20,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_columns(submission, "id", "class", "predicted")
     if edition == "v2":
         submission, answers = align(keyed(submission), keyed(answers), on=KEY)
-    submission = submission.iloc[: len(answers)]  # as published, rows are matched by position, as far as there are any
+    submission = submission.iloc[
+        : len(answers)
+    ]  # as published, rows are matched by position, and surplus rows are ignored
     shapes = list(zip(answers["image_width"].astype(int), answers["image_height"].astype(int), strict=True))
     pixels = [width * height for width, height in shapes]
     truth = rle_masks(answers, "predicted", pixels, missing="")
@@ -32,12 +34,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 
 def keyed(table: pd.DataFrame) -> pd.DataFrame:
-    """With a column that says what a row is about."""
+    """The table with a column `KEY` that combines id and class."""
     return table.assign(**{KEY: table["id"].astype(str) + " " + table["class"].astype(str)})
 
 
 def volumes(table: pd.DataFrame, masks: list[RleMask], shapes: list[tuple[int, int]]) -> Iterator[NDArray[np.bool_]]:
-    """The scans (slices, height, width) in order of their ids, the organs of a slice united."""
+    """Yield the scans (slices, height, width) in order of their ids, with the organs of a slice combined."""
     ids = texts(table, "id")
     scans: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(range(len(ids)), key=ids.__getitem__):
@@ -59,6 +61,6 @@ def volumes(table: pd.DataFrame, masks: list[RleMask], shapes: list[tuple[int, i
 
 
 def mean(values: list[float]) -> float:
-    """Without NaN; NaN if nothing is left."""
+    """The mean without NaN; NaN if there are no other values."""
     known = np.array(values)[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")

@@ -8,7 +8,7 @@ from competitions.scoring.metrics.rle_masks import overlap
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """F0.5 of the ink pixels of the one fragment."""
+    """F0.5 of the ink pixels of the single test fragment."""
     require_exact_columns(submission, ["Id", "Predicted"])
     submission, answers = align(submission, answers, on="Id")
     pixels = int(answers["width"].iloc[0] * answers["height"].iloc[0])

@@ -11,7 +11,7 @@ from .columns import BOX
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """COCO's average precision at IoU 0.4; a repeated image adds its predictions."""
+    """COCO's average precision at IoU 0.4. The predictions of repeated images are combined."""
     require_columns(submission, "PredictionString", "image_id")
     require_same_ids(submission, answers, on="image_id")
     number = {image: position for position, image in enumerate(answers["image_id"].unique())}
@@ -24,7 +24,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     boxes, true_boxes = np.column_stack(corners), answers[BOX].to_numpy()
     with np.errstate(all="ignore"):  # infinite corners
         areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    if edition == "v2":  # v1 takes the far corner for width and height
+    if edition == "v2":  # v1 uses the far corner as width and height
         boxes, true_boxes = (np.hstack([b[:, :2], b[:, 2:] - b[:, :2]]) for b in (boxes, true_boxes))
     truth = answers["image_id"].map(number), answers["class_id"], true_boxes
     predicted = image, label, boxes, confidence

@@ -17,7 +17,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     if (len(train), len(test)) != (params["train_images"], params["test_images"]):
         raise DownloadError(f"train.csv has {len(train) + len(test)} images; is it complete?")
     is_test = table["image_id"].isin(test)
-    # A stand-in for a consensus of the radiologists: the first box of each finding in an image.
+    # The first box of each finding in an image stands in for a consensus of the radiologists.
     answers = table[is_test].groupby(["image_id", "class_id"], as_index=False).first()
     answers = answers[["image_id", "class_id", "class_name", "rad_id", *BOX]].fillna(0)
     answers.loc[answers["class_id"] == NO_FINDING, ["x_max", "y_max"]] = 1.0

@@ -1,10 +1,10 @@
-"""Containers of files: directories, zip, tar and 7z archives, read in place, local or on any fsspec URL.
+"""Containers of files (directories and zip, tar and 7z archives), read in place from a local path or any fsspec URL.
 
-A container lists its files with sizes and opens them. `random_access` says whether files can be opened in any order at
-no extra cost. Sequential formats (7z, compressed tar) have to be decompressed up to the wanted member, so `stream`
-yields the wanted files in storage order in one pass. Nothing here writes into a download, and no archive is unpacked.
-Only an archive that is compressed inside another one is copied to a scratch file, because a compressed stream cannot be
-read at an offset.
+A container lists its files with their sizes and opens them. `random_access` says whether files can be opened in any
+order at no extra cost. Sequential formats (7z, compressed tar) have to be decompressed up to the wanted member, so
+`stream` yields the wanted files in storage order in one pass. This module never writes to a download and unpacks no
+archive. The exception is an archive that is compressed inside another one: it is copied to a scratch file, because a
+compressed stream cannot be read at an offset.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _IN_MEMORY = 64 << 20  # a compressed nested archive up to this size is kept in 
 
 
 class Container(Protocol):
-    """Read-only files by name."""
+    """A read-only collection of named files."""
 
     random_access: bool
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Bytes of each file by POSIX path, in storage order."""
+        """Size in bytes of each file by POSIX path, in storage order."""
         ...
 
     def open(self, name: str) -> IO[bytes]:
@@ -46,7 +46,7 @@ class Container(Protocol):
         ...
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
-        """The named files in storage order; each stream is valid until the next is asked for."""
+        """Yield the named files in storage order. Each stream is valid until the next one is requested."""
         ...
 
 
@@ -75,7 +75,7 @@ class _Streamed(_Base):
 
 
 class DirectoryContainer(_Base):
-    """A directory of this machine."""
+    """A local directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -115,7 +115,7 @@ class RemoteDirectory(_Base):
 
 
 class TarContainer(_Streamed):
-    """A tar archive; compressed ones can only be read from front to back."""
+    """A tar archive. A compressed one can only be read from front to back."""
 
     def __init__(self, opener: Any, label: str) -> None:
         self.opener, self.label = opener, label
@@ -131,7 +131,7 @@ class TarContainer(_Streamed):
             with gzip.GzipFile(fileobj=stream) as inflated:
                 with tarfile.open(fileobj=inflated, mode="r|") as archive:
                     yield archive
-                while inflated.read(_BLOCK):  # to the very end, where gzip compares length and CRC
+                while inflated.read(_BLOCK):  # to the end, where gzip verifies length and CRC
                     pass
 
     @cached_property
@@ -172,7 +172,7 @@ class SevenZipContainer(_Streamed):
             raise DownloadError(f"{self.label} is not a complete 7z archive ({error}); download it again") from error
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
-        # py7zr hands whole members to a factory; batches bound what lies on the disk at one time.
+        # py7zr passes whole members to a factory. Batches limit how much is on the disk at a time.
         import py7zr
 
         wanted = set(names)
@@ -188,9 +188,9 @@ class SevenZipContainer(_Streamed):
 
 
 def open_container(location: str) -> Container:
-    """The container at a local path or fsspec URL: a directory, or an archive by its suffix.
+    """Open the container at a local path or fsspec URL: a directory, or an archive recognised by its suffix.
 
-    Raises `DownloadError` if there is none, or the archive is damaged.
+    Raises `DownloadError` if it does not exist or the archive is damaged.
     """
     if "://" in location and not location.startswith("file://"):
         import fsspec
@@ -211,19 +211,19 @@ def open_container(location: str) -> Container:
 
 
 def open_nested(parent: Container, name: str, label: str) -> Container:
-    """The archive `name` in `parent`, without unpacking it."""
+    """Open the archive `name` in `parent` without unpacking it."""
     label = str(parent.root / name) if isinstance(parent, DirectoryContainer) else label
     if isinstance(parent, ZipContainer) and label.endswith((".tar.gz", ".tgz")):
-        # It is only read from front to back: decompressing it on the way avoids a scratch copy of up to 75 GB.
+        # It is only read from front to back, so decompressing it on the fly avoids a scratch copy of up to 75 GB.
         return _archive(label, lambda: parent.open(name))
     return _archive(label, seekable(parent, name))
 
 
 def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
-    """An opener of streams of the file `name` that can seek to any offset at no extra cost.
+    """A function that opens the file `name` as a stream that can seek to any offset at no extra cost.
 
-    A file that is compressed in `parent` is decompressed once, into memory if it is small, else into a scratch file.
-    The scratch file exists as long as the opener, and its streams must be used one after the other.
+    A file that is compressed in `parent` is decompressed once, to memory if it is small and to a scratch file
+    otherwise. The scratch file exists as long as the function, and its streams must be used one after the other.
     """
     if isinstance(parent, DirectoryContainer | RemoteDirectory):
         return lambda: parent.open(name)

@@ -1,7 +1,7 @@
-"""Zip archives read in place, wherever their bytes are: in a file, in a stored member of another zip, or in memory.
+"""Zip archives, read in place from a file, from a stored member of another zip, or from memory.
 
-A small member is read with one system call and decompressed with one call, which makes archives of a hundred thousand
-small pictures fast.
+A small member is read with one system call and decompressed with one call, so archives of a hundred thousand small
+images are fast.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ZipContainer:
                 yield name, file
 
     def entry(self, name: str) -> Entry:
-        """The directory's entry: compression, CRC, sizes."""
+        """The entry in the directory: compression, CRC, sizes."""
         return self.zip.entries[name]
 
     def read(self, name: str) -> bytes:
@@ -88,10 +88,10 @@ class ZipContainer:
         return memoryview(block)[start : start + entry.compressed]
 
     def checked(self, name: str) -> Iterator[Buffer]:
-        """The member's bytes as stored, in pieces, for copying into another archive.
+        """Yield the member's bytes as stored, in pieces, to be copied into another archive.
 
-        They are decompressed on the way, because only that detects a flipped bit: raises `DownloadError`, after the
-        last piece, if size or CRC differ from the directory's.
+        They are also decompressed, because this is the only way to detect a flipped bit. Raises `DownloadError` after
+        the last piece if size or CRC differ from the directory's.
         """
         entry = self.zip.entries[name]
         deflated = entry.method == zipfile.ZIP_DEFLATED
@@ -118,7 +118,7 @@ class ZipContainer:
         return stream
 
     def _data_start(self, name: str, header: bytes) -> int:
-        """Where a member's bytes begin, counted from its local header."""
+        """Offset of a member's data from its local header."""
         if header[:4] != b"PK\3\4":
             raise DownloadError(f"{self.label}: {name} is damaged (no header); download it again")
         length = int.from_bytes(header[26:28], "little")
@@ -145,9 +145,9 @@ class ZipContainer:
 
 
 class Window(io.RawIOBase):
-    """Bytes `start` to `start + size` of a seekable stream as a stream of their own.
+    """Bytes `start` to `start + size` of a seekable stream as a separate stream.
 
-    `place` is (file descriptor, offset of the first byte) if these bytes are part of a file of this machine.
+    `place` is (file descriptor, offset of the first byte) if these bytes are part of a local file.
     """
 
     def __init__(
@@ -187,14 +187,14 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _inflated(inflater: Any, piece: Buffer) -> Iterator[bytes]:
-    """What `piece` inflates to, in blocks: a thousand times as much in the worst case."""
+    """Yield the decompressed `piece` in blocks, because it can grow by a factor of a thousand."""
     while piece:
         yield inflater.decompress(piece, 16 * _BLOCK)
         piece = inflater.unconsumed_tail
 
 
 def _place(stream: Any) -> tuple[int, int] | None:
-    """(file descriptor, offset) of a stream that is a file of this machine or a window on one, else None."""
+    """(file descriptor, offset) of a stream that is a local file or a window of one, else None."""
     raw = getattr(stream, "raw", None)
     if isinstance(raw, Window):
         return raw.place

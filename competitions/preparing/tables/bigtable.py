@@ -1,11 +1,10 @@
-"""CSV tables too large for a data frame, written out again in any order of rows.
+"""CSV tables that are too large for a data frame, and writing their rows in any order.
 
-A `BigTable` reads the CSV in blocks, formats every row as ``to_csv(index=False)`` would after one ``read_csv`` of the
-whole file, and keeps the text in a scratch file (in the system's temporary directory: set ``TMPDIR`` where that is
-small), with the length of each row in memory. Rows are then written by number, in whatever order.
+A `BigTable` reads the CSV in blocks and formats every row as ``to_csv(index=False)`` would after one ``read_csv`` of
+the whole file. It keeps the text in a scratch file and the length of each row in memory. Rows are then written by
+number, in any order. The scratch file is in the system's temporary directory; set ``TMPDIR`` if that is too small.
 
-Memory: 4 bytes a row, 4 more for each row asked for, and about three times `WINDOW` bytes. Scratch: the size of the
-table.
+Memory: 4 bytes per row, 4 more per requested row, and about three times `WINDOW` bytes. Scratch: the size of the table.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from competitions.preparing.tables import csv_blocks, csv_text
 from competitions.preparing.tables.csv_types import Types, inference_rows
 from competitions.preparing.tables.threads import in_order
 
-WINDOW = 128 << 20  # bytes put in order at a time; the scratch file is read once for each
+WINDOW = 128 << 20  # bytes sorted at a time; the scratch file is read once per window
 _PIECE = 8 << 20
 _STEP = 1 << 20  # rows
 _WORKERS = min(os.cpu_count() or 1, 8)
@@ -40,9 +39,9 @@ T = TypeVar("T")
 
 
 class BigTable:
-    """The rows of the CSV `name`, formatted. `options` go to ``read_csv`` (dtype, keep_default_na, ...).
+    """The formatted rows of the CSV `name`. `options` are passed to ``read_csv`` (dtype, keep_default_na, ...).
 
-    Columns named in `keep`, on which the draw of the test set depends, are kept in memory with their types, as `kept`.
+    The columns in `keep`, which are needed to draw the test set, stay in memory with their types as `kept`.
     """
 
     def __init__(self, download: Download, name: str, *, keep: Sequence[str] = (), **options: Any) -> None:
@@ -55,14 +54,14 @@ class BigTable:
         plan = csv_blocks.Plan.of(self.columns, self._options)
         types = Types()
         settled = False
-        while not settled:  # a second time only if a later block changed a column's type: then earlier rows are wrong
+        while not settled:  # repeated only if a later block changed a column's type, which makes earlier rows wrong
             try:
                 settled = self._format(types, list(keep), plan)
             except csv_blocks.Unusual:
                 plan, types = None, Types()
 
     def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> bool:
-        """Fill the scratch file; False if a block after the first had new types."""
+        """Fill the scratch file. Returns False if a block after the first had new types."""
         self._scratch = tempfile.TemporaryFile(prefix="mlebench-table-")  # noqa: SIM115  # lives as long as the table
         self._block_starts = [0]
         lengths: list[NDArray[np.int32]] = []
@@ -80,7 +79,7 @@ class BigTable:
         return settled
 
     def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
-        """The blocks of the file in order; a few are parsed and formatted at a time."""
+        """Yield the blocks of the file in order. A few are parsed and formatted concurrently."""
         with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
             if plan:
                 texts = csv_blocks.cut(file, self._block_rows)
@@ -111,17 +110,17 @@ class BigTable:
 
     @property
     def rows(self) -> Rows:
-        """The numbers of all rows, from 0 in file order, of which a test set is drawn."""
+        """The numbers of all rows in file order, from 0. Test sets are drawn from them."""
         return np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64)
 
     def content(self, rows: Rows) -> Content:
-        """The header and the rows of these numbers, in their order, as ``to_csv(index=False)`` writes them."""
+        """The header and the rows with these numbers, in the given order, as ``to_csv(index=False)`` writes them."""
         return Content(lambda: self._pieces(rows))
 
     def frames(self, rows: Rows) -> Iterator[pd.DataFrame]:
-        """The rows as frames of bounded size, one after the other.
+        """Yield the rows as frames of bounded size.
 
-        Cells are text, exactly as formatted (missing ones NaN), so that writing them gives the same bytes again.
+        Cells are text as formatted (NaN for missing ones), so that writing them gives the same bytes again.
         """
         return self._each(rows, self._read)
 
@@ -137,7 +136,7 @@ class BigTable:
         )
 
     def frame(self, rows: Rows) -> pd.DataFrame:
-        """`frames` as one: for selections that fit in memory."""
+        """The rows as one frame, for selections that fit in memory."""
         return pd.concat([pd.DataFrame(columns=self.columns, dtype=object), *self.frames(rows)], ignore_index=True)
 
     def _pieces(self, rows: Rows) -> Iterator[bytes]:
@@ -145,7 +144,7 @@ class BigTable:
         yield from self._each(rows, bytes)
 
     def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
-        """The text of the rows in pieces of bounded size, each handed to `finish`; a few pieces are made at a time."""
+        """Yield `finish(text)` for pieces of the rows' text of bounded size. A few pieces are computed concurrently."""
         with ThreadPoolExecutor(_WORKERS) as pool:
             for some in _ranges(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
                 part = rows[some]
@@ -154,9 +153,9 @@ class BigTable:
                 yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
 
     def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
-        """The text of the rows, in ascending order, and where that of each of `rows` is among them.
+        """The text of the rows in ascending order, and the position of each of `rows` in it.
 
-        Ascending, so that the scratch file is read from front to back, each part once.
+        In ascending order the scratch file is read once from front to back.
         """
         order = np.argsort(rows)
         ascending = rows[order]
@@ -180,9 +179,9 @@ class BigTable:
 
 
 def _ranges(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int) -> Iterator[slice]:
-    """Consecutive ranges of `count` rows, each with lengths that add up to about `size`.
+    """Yield consecutive ranges of `count` rows whose lengths add up to about `size`.
 
-    Lengths are requested for some rows at a time: all of them would take more memory than the rest of the work.
+    Lengths are requested for some rows at a time, because all of them would take more memory than everything else.
     """
     start = total = 0
     for first in range(0, count, _STEP):
@@ -202,7 +201,7 @@ def _finished(found: pa.LargeBinaryArray, places: Rows, finish: Callable[[memory
 
 
 class _Block(NamedTuple):
-    """A block of rows, formatted: a row with its types, the kept columns, the text, the length of each row in it."""
+    """A formatted block of rows: a row with its types, the kept columns, the text, and the length of each row."""
 
     example: pd.DataFrame
     kept: pd.DataFrame

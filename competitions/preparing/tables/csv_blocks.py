@@ -1,8 +1,8 @@
-"""Plain CSV in blocks of rows, cut out of the stream and read by Arrow, without holding the interpreter's lock.
+"""Read plain CSV in blocks of rows with Arrow, without holding the GIL.
 
-The result equals that of ``pandas.read_csv`` on a block of the same rows: types, missing values and floats. Columns
-that are certainly whole numbers, floats or text are parsed here. A block with any other column is left to pandas, and
-so is a whole file with unusual syntax (`Unusual`).
+The result equals that of ``pandas.read_csv`` for the same rows: types, missing values and floats. Columns that are
+certainly whole numbers, floats or text are parsed here. pandas parses blocks with any other column, and whole files
+with unusual syntax (`Unusual`).
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 _PIECE = 8 << 20
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
-# What pandas takes for missing, as documented for `read_csv`. "" is found by its length.
+# Strings that pandas reads as missing values, as documented for `read_csv`. "" is recognised by its length.
 _MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
 _MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 _NUMERIC = np.zeros(256, dtype=bool)
 _NUMERIC[list(b"0123456789.-+eE")] = True
 _FRACTIONAL = np.zeros(256, dtype=bool)
 _FRACTIONAL[list(b".eE")] = True
-_DIGITS = 18  # whole numbers of at most so many digits fit 64 bits
-_LONGEST = 100  # characters of a float
-_WITNESSES = 50  # values looked at to see that a column is text
+_DIGITS = 18  # whole numbers with at most this many digits fit 64 bits
+_LONGEST = 100  # maximum number of characters of a float
+_WITNESSES = 50  # number of values inspected to decide that a column is text
 
 
 class Unusual(Exception):
-    """The file has syntax that only pandas' own parser is known to read as pandas does."""
+    """The file has syntax for which only pandas' own parser is known to give the right result."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to read: the names of the columns, those that are text by order, whether "NA" and its like are missing."""
+    """How to read: names of the columns, which of them are forced to be text, and whether "NA" etc. are missing."""
 
     columns: tuple[str, ...]
     texts: AbstractSet[str]
@@ -50,7 +50,7 @@ class Plan:
 
     @classmethod
     def of(cls, columns: Sequence[str], options: Mapping[str, Any]) -> Plan | None:
-        """The plan for these options of ``read_csv``; None if these options or columns need pandas itself."""
+        """The plan for these options of ``read_csv``; None if the options or columns require pandas itself."""
         texts = options.get("dtype", {})
         if options.keys() - {"float_precision", "dtype", "keep_default_na"} or len(columns) < 2:
             return None
@@ -64,9 +64,10 @@ class Plan:
 
 
 def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
-    """The text of a CSV without its header, in blocks of `rows` rows (the last one may have fewer).
+    """Yield the text of a CSV without its header, in blocks of `rows` rows (the last one may have fewer).
 
-    Raises `Unusual` if the end is within quotes, or a row is empty or begins with a blank: pandas skips some of these.
+    Raises `Unusual` if the text ends within quotes, or if a row is empty or begins with a blank, because pandas skips
+    some of these.
     """
     waiting, found, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
     while True:
@@ -98,9 +99,9 @@ def _require_plain_rows(text: bytearray, starts: NDArray[np.int64]) -> None:
 
 
 def row_ends(text: bytes, quotes: int = 0) -> NDArray[np.int64]:
-    """Where each row of a CSV ends: after the line ends with an even number of quotes before them.
+    """Where each row of a CSV ends: after each line ending with an even number of quotes before it.
 
-    `quotes` is how many quotes came before the text.
+    `quotes` is the number of quotes before the text.
     """
     characters = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(characters == _NEWLINE)
@@ -111,7 +112,7 @@ def row_ends(text: bytes, quotes: int = 0) -> NDArray[np.int64]:
 def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
     """The columns of a block as arrays of int64, double or string; None if only pandas can infer them.
 
-    Raises `Unusual` if pandas may see other rows and fields.
+    Raises `Unusual` if pandas might split the text into other rows and fields.
     """
     _require_plain_quotes(text)
     names = [f"{number}" for number in range(len(plan.columns))]
@@ -134,7 +135,7 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
 
 
 def _require_plain_quotes(text: bytes) -> None:
-    """Raises `Unusual` unless quotes enclose whole fields, and carriage returns outside of them end lines."""
+    """Raise `Unusual` unless quotes enclose whole fields, and carriage returns outside of quotes end lines."""
     characters = np.frombuffer(text, np.uint8)
     quotes = np.zeros(0, np.int64)
     if b"\0" in text:
@@ -192,13 +193,13 @@ def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) 
         floats = strings.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    # Among floats, pandas treats whole numbers beyond 64 bits, and numbers that no float can hold, in its own way.
+    # In float columns, pandas has special rules for whole numbers beyond 64 bits and numbers outside the float range.
     large = longest > _DIGITS and pc.max(pc.abs(floats)).as_py() >= 10.0 ** (_DIGITS - 1)
     return None if large else floats
 
 
 def _surely_text(strings: pa.StringArray) -> bool:
-    """Whether one of the first values is neither a number nor a truth value to any parser."""
+    """Whether one of the first values is neither a number nor a boolean for any parser."""
     for value in strings.drop_null()[:_WITNESSES].to_pylist():
         try:
             float(value)
@@ -217,12 +218,12 @@ def _characters(strings: pa.StringArray) -> NDArray[np.uint8]:
 
 
 def frame(columns: Mapping[str, pa.Array]) -> pd.DataFrame:
-    """Columns as pandas would have read them."""
+    """A frame of the columns as pandas would have read them."""
     return pd.DataFrame({name: series(column) for name, column in columns.items()})
 
 
 def series(column: pa.Array) -> pd.Series:
-    """A column as pandas would have read it: missing text is NaN."""
+    """A column as pandas would have read it, with NaN for missing text."""
     if not pa.types.is_string(column.type):
         return pd.Series(column.to_numpy(zero_copy_only=False))
     values = column.to_numpy(zero_copy_only=False)

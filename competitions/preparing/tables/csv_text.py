@@ -1,9 +1,9 @@
-"""CSV text, byte for byte as ``DataFrame.to_csv(index=False)`` writes it, many times faster.
+"""Write CSV with the same bytes as ``DataFrame.to_csv(index=False)``, but many times faster.
 
-pandas makes a Python string of every value and hands rows to Python's `csv` one by one. The columns that most tables
-have (integers, floats, booleans, text) are formatted by Arrow instead, a column at a time and without holding the
-interpreter's lock, so that threads run in parallel. Whatever is not known to be equal is left to pandas: other types of
-columns, other options, and single floats that the two format differently.
+pandas converts every value to a Python string and passes rows to Python's `csv` one by one. Here Arrow formats the
+common types of columns (integers, floats, booleans, text), a column at a time and without holding the GIL, so that
+threads run in parallel. pandas formats everything that is not known to be equal: other types of columns, other options,
+and single floats that the two format differently.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_ROWS = 50_000  # rows formatted at a time, at least: large enough to be fast, small enough to stay in the cache
+_ROWS = 50_000  # minimum number of rows formatted at a time: large enough to be fast, small enough to stay in the cache
 _PANDAS_CELLS = 100_000  # pandas formats this many cells at a time
 _KNOWN = {"index", "sep", "header"}
 # Within these bounds both write the shortest digits that read back as the same float, without an exponent.
@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = 1e-4, 1e10
 
 
 def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The frame in pieces with the same ends as pandas' own, because the format of some types depends on the piece."""
+    """Yield the frame in the same pieces as pandas does, because the format of some types depends on the piece."""
     step = max(_PANDAS_CELLS // (len(frame.columns) or 1), 1)
     step *= -(-_ROWS // step)
     for start in range(0, max(len(frame), 1), step):
@@ -35,7 +35,7 @@ def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[bytes]:
-    """The text of frames written one below the other under one header; a few are formatted at a time."""
+    """Yield the text of the concatenated frames under one header. A few frames are formatted concurrently."""
     workers = min(os.cpu_count() or 1, 8)
     header = options.get("header", True)
     parts = enumerate(part for whole in frames for part in slices(whole))
@@ -54,7 +54,7 @@ def text(frame: pd.DataFrame, options: dict[str, Any]) -> bytes:
 
 
 def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
-    """The same by Arrow; None if that is not known to be equal."""
+    """The same bytes from Arrow; None if they are not known to be equal."""
     import pyarrow as pa
 
     separator = options.get("sep", ",")
@@ -62,7 +62,7 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
         return None
     if not isinstance(options.get("header", True), bool):
         return None
-    if len(frame.columns) < 2 or frame.empty:  # a lone empty field is quoted
+    if len(frame.columns) < 2 or frame.empty:  # pandas quotes an empty field that is alone in its row
         return None
     columns = []
     for position in range(len(frame.columns)):
@@ -83,7 +83,7 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
 def text_of_arrays(columns: Sequence[pa.Array]) -> bytes | None:
     """The rows of two or more columns of int64, double or string as `text` writes them, nulls as missing values.
 
-    None if that is not known to be equal.
+    None if the result is not known to be equal.
     """
     import pyarrow as pa
 

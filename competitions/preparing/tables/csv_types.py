@@ -1,4 +1,4 @@
-"""Types of the columns of a CSV, inferred block by block and then combined, as pandas does."""
+"""Types of the columns of a CSV, inferred per block and then combined as in pandas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 
 class Types:
-    """The type of each column over all blocks, combined as pandas combines the blocks that it infers types in."""
+    """The type of each column over all blocks, combined by the rules of pandas."""
 
     def __init__(self) -> None:
         self._examples: dict[str, dict[Any, pd.Series]] = defaultdict(dict)
@@ -26,7 +26,7 @@ class Types:
         return any(len(found) > 1 for found in self._examples.values())
 
     def learn(self, block: pd.DataFrame) -> bool:
-        """True if a column has a type in `block` that it had in no earlier one."""
+        """Add the types of a block. Returns whether a column has a type that it had in no earlier block."""
         new = {name: values[:1] for name, values in block.items() if values.dtype not in self._examples[str(name)]}
         for name, example in new.items():
             self._examples[str(name)][example.dtype] = example
@@ -40,7 +40,7 @@ class Types:
 
 
 def inference_rows(columns: int) -> int:
-    """Rows that pandas' parser infers types over at a time (``low_memory``, the default)."""
+    """Number of rows for which pandas' parser infers types at a time (``low_memory``, the default)."""
     limit = 2**20 // columns
     rows = 1
     while rows * 2 < limit:

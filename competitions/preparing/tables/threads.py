@@ -1,4 +1,4 @@
-"""Work on several threads whose results are needed in the order of their input."""
+"""A parallel map over threads that keeps the order of its input."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def in_order(
 ) -> Iterator[T]:
     """Yield `function(value)` for each value, in order, while the next ones are computed.
 
-    `ahead` bounds memory: how many results may wait before the next value is taken. It is a number, or a function of
-    the value taken last. Calls that have not started when the iterator is closed or an error is raised are cancelled.
+    `ahead` limits memory: the number of results that may wait before the next value is taken, or a function that
+    computes it from the last value. When the iterator is closed or an error is raised, pending calls are cancelled.
     """
     waiting: deque[Future[T]] = deque()
     try:

@@ -1,1 +1,1 @@
-"""Metrics: pure functions over arrays, one module a family. `competitions.scoring.cells` checks what goes into them."""
+"""Metrics: pure functions over arrays, one module per family. `competitions.scoring.cells` checks their input."""

@@ -14,7 +14,7 @@ THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 class Box3D(NamedTuple):
-    """An upright box, rotated by `yaw` about the z axis; length is measured along its direction, width across it."""
+    """An upright box, rotated by `yaw` about the z axis. Length is measured along its direction, width across it."""
 
     label: str
     confidence: float
@@ -27,15 +27,15 @@ class Box3D(NamedTuple):
     yaw: float
 
     def problem(self) -> str | None:
-        """Why this box cannot be compared with others, None if it can; see `problem`."""
+        """Why this box cannot be compared with others; None if it can. See the function `problem`."""
         return problem([self])
 
 
 def problem(boxes: Sequence[Box3D]) -> str | None:
-    """Why some of the boxes cannot be compared with others, None if all can.
+    """Why some of the boxes cannot be compared with others; None if all can.
 
-    NaN, sizes that are not positive, and infinite numbers are problems, but an infinite z or height is none. So are
-    boxes so large or far away that rounding distorts them: the scalar product of two edges must be 0 within 1e-8.
+    Problems are NaN, sizes that are not positive, infinite numbers (except for z and height), and boxes so large or far
+    away that rounding distorts them: the scalar product of two edges must be 0 within 1e-8.
     """
     values = _numbers(boxes)
     if np.isnan(values).any():
@@ -54,9 +54,9 @@ def problem(boxes: Sequence[Box3D]) -> str | None:
 def mean_average_precision_3d(
     truth: Sequence[Sequence[Box3D]], predicted: Sequence[Sequence[Box3D]], thresholds: Sequence[float] = THRESHOLDS
 ) -> float:
-    """Mean over samples and IoU `thresholds` of the mean AP over the classes that the sample's truth holds.
+    """Mean over samples and IoU `thresholds` of the mean AP over the classes in the sample's truth.
 
-    `truth` and `predicted` hold the boxes of each sample. Predictions of a class, most confident first, are hits if the
+    `truth` and `predicted` are the boxes of each sample. Predictions of a class, most confident first, are hits if the
     true box of largest IoU (and no other) is above the threshold and not hit before. AP is the area below precision
     over recall, precision made non-increasing. Boxes of classes that the truth lacks do not count; others must have
     no `problem`.
@@ -92,7 +92,7 @@ def box_ious(a: Sequence[Box3D], b: Sequence[Box3D]) -> NDArray[np.float64]:
         reach = np.hypot(p[..., 3], p[..., 4]) / 2 + np.hypot(q[..., 3], q[..., 4]) / 2
         near = (depth > 0) & (np.hypot(p[..., 0] - q[..., 0], p[..., 1] - q[..., 1]) <= reach)
         overlap = np.zeros(near.shape)
-        i, j = np.nonzero(near)  # few pairs are near enough to be worth a polygon
+        i, j = np.nonzero(near)  # few pairs are close enough to need the polygons
         overlap[i, j] = shapely.area(shapely.intersection(_rectangles(p[i, 0]), _rectangles(q[0, j])))
         shared = overlap * depth
         union = p[..., 3:6].prod(axis=-1) + q[..., 3:6].prod(axis=-1) - shared

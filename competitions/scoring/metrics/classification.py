@@ -1,7 +1,7 @@
-"""Metrics of hard classes.
+"""Metrics of predicted classes.
 
-Labels are 1-D arrays of whole numbers, booleans or text, row by row about the same thing. All scores are better when
-higher. Definitions follow scikit-learn 1.5, whose undefined fractions (0/0) count as 0.
+Labels are 1-D arrays of whole numbers, booleans or text, paired by row. Higher is better for all scores. Definitions
+follow scikit-learn 1.5; undefined fractions (0/0) count as 0.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def quadratic_weighted_kappa(truth: ArrayLike, predicted: ArrayLike, classes: Ar
     """Cohen's kappa with quadratic weights, 1 - sum(w C) / sum(w E).
 
     C counts pairs of labels, E is the product of its margins over n, and w[i, j] = (i - j)² with the *positions* of the
-    labels among all that occur (as scikit-learn has it): a label that does not occur leaves no gap, unless it is one of
+    labels among all that occur, as in scikit-learn: a label that does not occur leaves no gap, unless it is one of
     `classes`. NaN if only one label occurs on both sides.
 
     >>> quadratic_weighted_kappa([0, 1, 2, 3], [0, 1, 2, 3])
@@ -88,7 +88,7 @@ def quadratic_weighted_kappa(truth: ArrayLike, predicted: ArrayLike, classes: Ar
 
 
 def f1_micro_sets(truth: Sequence[str], predicted: Sequence[str], *, count_unknown: bool = False) -> float:
-    """Micro-averaged F1 of label sets, given as white-space separated text, one a row.
+    """Micro-averaged F1 of label sets, one white-space separated text per row.
 
     F1 = 2 TP / (number of true labels + number of predicted labels), counted over all rows. Repeated labels of a row
     count once; predicted labels that occur nowhere in the truth are dropped, without penalty, unless `count_unknown`.
@@ -138,7 +138,7 @@ def _is_text(values: NDArray[Any]) -> bool:
 def _codes(
     truth: ArrayLike, predicted: ArrayLike, further: ArrayLike = ()
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Both as positions in the sorted union of their labels and `further` ones, and the number of labels."""
+    """Both arrays as positions in the sorted union of their labels and `further` ones, and the number of labels."""
     true, guess = _pair(truth, predicted)
     if _is_text(true) != _is_text(guess):
         raise ValueError("text labels cannot be mixed with numbers")

@@ -19,7 +19,7 @@ def coco_average_precision(
     max_detections: int = 100,
     zero_means_unmatched: bool = False,
 ) -> float:
-    """Mean over recall levels 0, 0.01, ..., 1 and over the classes of the truth of the interpolated precision.
+    """Interpolated precision, averaged over recall levels 0, 0.01, ..., 1 and over the classes in the truth.
 
     `truth` = (image, label, box) of n objects, at most one of a label in an image (else ValueError); `predicted` =
     (image, label, box, confidence) of m detections, whose `areas` are (m,). Images are numbers 0, 1, ..., boxes (., 4)
@@ -49,7 +49,7 @@ def coco_average_precision(
         chosen = chosen[np.lexsort([-confidence[chosen], found_image[chosen]])]
         chosen = chosen[_position_in_run(found_image[chosen]) < max_detections]
         target = object_of[found_image[chosen]]
-        # As in pycocotools, a coordinate that is NaN takes the place of the object's own, and an IoU of NaN is a match.
+        # As in pycocotools, NaN coordinates are replaced by the object's own, and an IoU of NaN is a match.
         fits = (target >= 0) & ~(_iou(found_box[chosen], box[target]) < threshold)
         takes = fits & (chosen != 0) if zero_means_unmatched else fits
         hit = fits & (_count_before(takes, found_image[chosen]) == 0)
@@ -87,7 +87,7 @@ def _position_in_run(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _count_before(flags: NDArray[np.bool_], groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many flags are set earlier in the same run of equal groups."""
+    """Number of flags set earlier in the same run of equal groups."""
     before: NDArray[np.int64] = np.cumsum(flags) - flags
     return before - before[np.arange(len(flags)) - _position_in_run(groups)]
 

@@ -40,8 +40,8 @@ def mean_average_precision(
 
     In each image the predictions of a class, most confident first (equal ones in the given order), take the free true
     box of largest IoU, if that is above `threshold`: a positive with its confidence, else a negative. True boxes left
-    over are positives of confidence 0; an image without either is one negative of confidence 0. AP as
-    `ranking.average_precision` of all these. Confidences of classes that the truth holds must be finite (ValueError).
+    over are positives of confidence 0; an image without either is one negative of confidence 0. The AP is
+    `ranking.average_precision` of all of these. Confidences of classes in the truth must be finite (ValueError).
 
     >>> image = [Detection("cat", 1.0, (0, 0, 10, 10))]
     >>> mean_average_precision([image, []], [[Detection("cat", 0.9, (0, 0, 10, 9))], []])

@@ -21,7 +21,7 @@ def log_loss_terms(truth: ArrayLike, predicted: ArrayLike, eps: float = EPS) -> 
 
 
 def log_loss(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean log loss, as scikit-learn 1.5's `log_loss`: clipped to [eps, 1 - eps], eps = 2.2e-16, nothing rescaled.
+    """Mean log loss as in scikit-learn 1.5's `log_loss`: clipped to [eps, 1 - eps], eps = 2.2e-16, without rescaling.
 
     Two classes: `truth` (n,) of 0 and 1, `predicted` (n,) the probability of 1. Several: both (n, k), `truth` with a 1
     for the true class, and the loss of a row is -sum_j y_ij ln p_ij.

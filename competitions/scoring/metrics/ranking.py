@@ -1,7 +1,7 @@
-"""Metrics of scores whose order matters; higher is better.
+"""Metrics that depend on the order of scores; higher is better.
 
-Truth is 0 or 1 (or boolean), scores are any finite numbers. A truth of one class only leaves the area under the curve
-undefined: ValueError.
+Truth is 0 or 1 (or boolean), scores are any finite numbers. If the truth has one class only, the area under the curve
+is undefined, which raises ValueError.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> floa
 
 
 def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
-    """Sum over thresholds of (recall difference) x precision, equal scores together, as scikit-learn. Both (n,).
+    """Sum over thresholds of (recall difference) x precision, equal scores together, as in scikit-learn. Both (n,).
 
     Raises ValueError without a positive, or for scores that are not finite.
 

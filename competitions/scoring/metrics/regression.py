@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 
 def rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Root of the mean squared difference; lower is better.
+    """Root mean squared error; lower is better.
 
     >>> rmse([1.0, 2.0], [1.0, 4.0])
     1.4142135623730951
@@ -30,9 +30,9 @@ def mean_columnwise_rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def rmsle(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Root of the mean squared difference of ln(1 + x), x >= 0; lower is better.
+    """Root mean squared error of ln(1 + x), x >= 0; lower is better.
 
-    The arrays are taken in the type they have: NumPy takes the logarithm of booleans in half precision.
+    The arrays keep their types: NumPy computes the logarithm of booleans in half precision.
 
     >>> round(rmsle([0.0, 1.0], [0.0, 3.0]), 6)
     0.490129

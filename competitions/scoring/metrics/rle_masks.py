@@ -1,8 +1,8 @@
-"""Run-length encoded binary masks (RLE), and metrics of them.
+"""Run-length encoded (RLE) binary masks, and their metrics.
 
-Text form: `start length start length ...`, starts counted from 1 along the flattened image (row by row or column by
-column, which makes no difference to the metrics). Masks are compared run by run, so an image of a billion pixels costs
-no more than a small one.
+The text form is `start length start length ...`, with starts counted from 1 along the flattened image (by row or by
+column, which makes no difference for the metrics). Masks are compared by run, so an image of a billion pixels takes no
+longer than a small one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Beyond the last pixel of any image, and sums of two such numbers still fit 64 bits.
+# Larger than any pixel number, and the sum of two such numbers still fits 64 bits.
 _FAR = 2**61
 
 
@@ -70,7 +70,7 @@ def parse_rle(cell: str, pixels: int, *, strict: bool = False) -> RleMask:
 
 
 def parse_all(cells: Sequence[str], pixels: int | Sequence[int]) -> list[RleMask]:
-    """`parse_rle` of each cell; `pixels` is one number for all, or one for each."""
+    """Apply `parse_rle` to each cell. `pixels` is one number for all, or one for each."""
     sizes = [pixels] * len(cells) if isinstance(pixels, int) else pixels
     return [parse_rle(cell, int(size)) for cell, size in zip(cells, sizes, strict=True)]
 
@@ -108,7 +108,7 @@ def overlap(a: RleMask, b: RleMask) -> int:
 
 
 def dice(truth: RleMask, predicted: RleMask, empty: float = 1.0) -> float:
-    """2 |A and B| / (|A| + |B|), in [0, 1]; `empty` if both masks are.
+    """2 |A and B| / (|A| + |B|), in [0, 1]; `empty` if both masks are empty.
 
     >>> dice(parse_rle("1 4", 10), parse_rle("3 4", 10))
     0.5
@@ -118,7 +118,7 @@ def dice(truth: RleMask, predicted: RleMask, empty: float = 1.0) -> float:
 
 
 def iou(truth: RleMask, predicted: RleMask, empty: float = 1.0) -> float:
-    """|A and B| / |A or B|, in [0, 1]; `empty` if both masks are.
+    """|A and B| / |A or B|, in [0, 1]; `empty` if both masks are empty.
 
     >>> iou(parse_rle("1 4", 10), parse_rle("3 4", 10))
     0.3333333333333333

@@ -1,4 +1,4 @@
-"""Metrics of text, row by row; the caller takes the mean. `truth` and `predicted` are of one length n."""
+"""Metrics of text for each row; the caller computes the mean. `truth` and `predicted` have the same length n."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 
 def levenshtein(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
-    """Edit distance of each pair, insertions, deletions and substitutions at unit cost; lower is better, shape (n,).
+    """Edit distance of each pair: insertions, deletions, substitutions at unit cost. Lower is better. Shape (n,).
 
     Rows are text, compared by Unicode code points, or lists of tokens.
 
@@ -24,7 +24,7 @@ def levenshtein(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequenc
 
 
 def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.float64]:
-    """Words in common / words in either, lower case, repeats once; higher is better, shape (n,).
+    """Words in common / words in either, in lower case, ignoring repeats. Higher is better. Shape (n,).
 
     Words end at any Unicode white space. NaN where neither side has a word.
 
@@ -40,7 +40,7 @@ def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.f
 
 
 def _comparable(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
-    """Text as it is; tokens numbered, because rapidfuzz compares their hashes, and -1 and -2 share one."""
+    """Text unchanged, tokens as numbers: rapidfuzz compares hashes of tokens, and -1 and -2 have the same one."""
     if isinstance(a, str) and isinstance(b, str):
         return a, b
     numbers = {token: number for number, token in enumerate(dict.fromkeys([*a, *b]))}

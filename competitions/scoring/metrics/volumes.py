@@ -32,7 +32,7 @@ def scaled_hausdorff(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> 
 
 
 def _not_in(voxels: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The voxels that are not among `others`: only they are at a distance."""
+    """The voxels that are not among `others`. All other voxels have distance 0."""
     shape = np.maximum(voxels.max(axis=0), others.max(axis=0)) + 1
     a, b = (np.ravel_multi_index(tuple(points.T), tuple(shape)) for points in (voxels, others))
     return voxels[~np.isin(a, b, assume_unique=True)]

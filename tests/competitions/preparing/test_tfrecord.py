@@ -66,7 +66,7 @@ def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_off_is_a_download_error(folder: Path, lost: int) -> None:
     path = folder / "train03-3.tfrec"
     path.write_bytes(path.read_bytes()[:-lost])
-    with pytest.raises(DownloadError, match=r"train03-3\.tfrec is no complete TFRecord file.*download it again"):
+    with pytest.raises(DownloadError, match=r"train03-3\.tfrec is not a complete TFRecord file.*download it again"):
         list(texts(Download.open(str(folder)), path.name, "image_name"))
 
 

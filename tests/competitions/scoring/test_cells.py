@@ -187,7 +187,7 @@ class TestTexts:
 class TestChoices:
     def test_every_cell_is_one_of_the_classes(self) -> None:
         assert choices(column("b", "a", "b"), "c", ("a", "b")) == ["b", "a", "b"]
-        rejects(choices, column("a", "B"), "c", ("a", "b"), hint="'B', which is none of the 2 classes")
+        rejects(choices, column("a", "B"), "c", ("a", "b"), hint="'B', not one of the 2 classes")
         rejects(choices, column("a", ""), "c", ("a", "b"), hint="1 empty cell")
         rejects(choices, column("1", "2"), "c", ("a", "b"), hint="must hold text")
 

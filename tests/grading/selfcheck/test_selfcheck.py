@@ -104,7 +104,7 @@ def test_a_message_that_tells_an_answer(folder: Path, edit: Edit, tmp_path: Path
     edit("grade.py", "import pandas as pd\n", "import pandas as pd\n\nfrom grading import InvalidSubmission\n")
     reject = 'if submission["area"].isna().any():\n        raise InvalidSubmission(f"try {list(answers.area)}")'
     edit("grade.py", "    return rmse", f"    {reject}\n    return rmse")
-    assert "of the answers" in failed(folder, tmp_path)["hostile"]
+    assert "from the answers" in failed(folder, tmp_path)["hostile"]
 
 
 def test_a_prepared_dataset_stays_as_it_is(folder: Path, tmp_path: Path) -> None:
