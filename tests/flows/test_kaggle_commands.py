@@ -23,6 +23,7 @@ from storage.datasets.materialise import materialise
 from storage.datasets.prepared import local_copy
 from storage.notebooks import plain_code
 from storage.sources.kaggle.leaderboard import read_leaderboard
+from storage.store import Store as AnyStore
 from storage.tables import read_table
 from tests.kaggle_server import KaggleServer
 from tests.prepared import PreparedCompetitions
@@ -224,7 +225,7 @@ class TestKernels:
 
 
 class TestOfficialDescription:
-    def prepared(self, store: Store, packs: Path) -> None:
+    def prepared(self, store: AnyStore, packs: Path) -> None:
         materialise(Job(ID, str(packs / ID / "raw.zip"), store.prepared(Dataset("v1", ID)), key="key"))
 
     @pytest.fixture
@@ -284,7 +285,7 @@ class TestOfficialDescription:
     def test_it_comes_along_from_an_object_store(self, described: KaggleServer, packs: Path, tmp_path: Path) -> None:
         from storage.sources.kaggle.pages import write_official_description
 
-        store = Store(f"memory://{tmp_path.name}")
+        store = AnyStore(f"memory://{tmp_path.name}")
         self.prepared(store, packs)
         dataset, cache = Dataset("v1", ID), Cache(tmp_path / "cache", limit=10**9)
         with local_copy(store, dataset, "public", cache) as folder:
