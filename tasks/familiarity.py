@@ -24,6 +24,7 @@ from storage.tables import read_table, write_table
 from tasks.aggregate import write_tables
 from tasks.wiring.language_model import LanguageModel, ModelError, language_model
 from tasks.wiring.services import gateway_policy
+from tasks.wiring.stores import open_store
 
 CHARACTERS = 8000
 """Characters of a text that are measured: they fit into the context of most models."""
@@ -33,7 +34,7 @@ KINDS = ("description", "discussion", "all")
 @task(name="familiarity", task_run_name="familiarity {run_group}")
 def familiarity(run_group: str, store: str) -> int:
     """Write the tables of `find_familiarity` for the settings' model; returns the number of competitions measured."""
-    place, model = Store(store), get_settings().familiarity_model
+    place, model = open_store(store), get_settings().familiarity_model
     if model is None:
         raise UserError("no model to measure: set MLEBENCH_FAMILIARITY_MODEL")
     write_tables(place, run_group)  # it is correlated with the scores of all that is graded by now

@@ -22,6 +22,7 @@ from storage.runs.texts import code_of
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store
 from storage.tables import write_table
+from tasks.wiring.stores import open_store
 
 LEAST_SHOWN = 0.05
 """Pairs below this similarity are left out of the table."""
@@ -32,7 +33,7 @@ FRAGMENTS, LINES = 12, 60
 @task(name="plagiarism", task_run_name="plagiarism {run_group}")
 def plagiarism(run_group: str, store: str, against: Sequence[str] = ()) -> int:
     """Write tables/plagiarism of a group; returns the number of pairs that a person should look at."""
-    return sum(row["flagged"] for row in find_plagiarism(Store(store), run_group, against))
+    return sum(row["flagged"] for row in find_plagiarism(open_store(store), run_group, against))
 
 
 def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
 from tasks.wiring.services import gateway_policy
+from tasks.wiring.stores import open_store
 
 IDS = 200_000
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
@@ -51,7 +52,7 @@ class Examined:
 @task(name="violations", task_run_name="violations {run_group}")
 def violations(run_group: str, store: str) -> int:
     """Write tables/violations of a group; returns the number of runs that a person should look at."""
-    return find_violations(Store(store), run_group).flagged
+    return find_violations(open_store(store), run_group).flagged
 
 
 def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = lambda _: None) -> Examined:
