@@ -34,8 +34,6 @@ def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
             progress.report(attempt.name, "queued")
             made = [agent_run.submit(attempt)]
         work[attempt.name] = submit_grade(grade_request(attempt), after=made)
-        if isinstance(work[attempt.name], Outcome):
-            progress.report(attempt.name, "reused", "already run and graded")
     outcomes = outcomes_of(work)
     if request.examine and finished_folders(place, request.run_group):
         outcomes |= {each.what: each for each in integrity(request.run_group, place.root)}

@@ -24,6 +24,7 @@ def submit_grade(request: GradeRequest | Ungradable, after: Sequence[PrefectFutu
     if isinstance(request, Ungradable):
         return Outcome(request.name, "failed", request.reason)
     if not after and finished_grade(request) is not None:
+        progress.report(request.name, "reused", "already graded")
         return Outcome(request.name, "reused", "already graded")
     return [*after, grade.submit(request, wait_for=after, return_state=False)]
 
@@ -34,7 +35,7 @@ def outcomes_of(work: Mapping[str, Work]) -> dict[str, Outcome]:
     for name, each in work.items():
         outcome = each if isinstance(each, Outcome) else _outcome(name, each)
         outcomes[name] = outcome
-        if outcome.result != "done":  # the grade task has reported the others
+        if outcome.result == "failed":  # the others are reported as soon as it is known
             progress.report(name, outcome.result, outcome.message)
     return outcomes
 

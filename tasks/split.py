@@ -33,8 +33,9 @@ def split_key(competition_id: str, download_hash: str, edition: Edition) -> str:
 
 
 def _stored_key(competition_id: str, store: str, edition: Edition, download_hash: str, **_: str) -> str | None:
+    place = open_store(store)  # first: it applies the settings, which name further competitions
     key = split_key(competition_id, download_hash, edition)
-    return key if committed_key(open_store(store), Dataset(edition, competition_id)) == key else None
+    return key if committed_key(place, Dataset(edition, competition_id)) == key else None
 
 
 @task(
@@ -65,8 +66,8 @@ def split_dataset(
 
     Without an executor, in this process.
     """
-    key = split_key(competition_id, download_hash, edition)
     place, dataset = open_store(store), Dataset(edition, competition_id)
+    key = split_key(competition_id, download_hash, edition)
 
     def waiting(reason: str) -> None:
         progress.report(competition_id, "waiting", reason)

@@ -12,6 +12,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
+from common.progress import Event, listening
 from competitions import registry
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
@@ -41,8 +42,11 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     assert "digits" in (store.local("reports", "group") / "report.html").read_text()
     assert "digits" in (store.local("reports", "group") / "report.md").read_text()
 
-    again = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=2))
+    events: list[Event] = []
+    with listening(events.append):
+        again = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=2))
     assert set(results(again).values()) == {"reused"}
+    assert sorted(event.row for event in events) == sorted([*ids, *rows]), "each is reported once"
     pd.testing.assert_frame_equal(read_table(store, "grades"), grades.assign(run_group="group"))
 
     more = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=3))

@@ -9,7 +9,11 @@ import pytest
 
 from common.settings import get_settings
 from competitions import registry
+from flows.cli import main
 from storage import remote
+from tasks.checksum import verify_checksums
+from tasks.download import download_archive
+from tasks.split import split_dataset
 from tasks.wiring.process import apply_settings
 from tasks.wiring.stores import local_cache, open_store
 
@@ -45,3 +49,16 @@ def test_the_store_and_its_cache_are_those_of_the_settings(tmp_path: Path, monke
     assert open_store().root == (tmp_path / "a").as_uri()
     assert open_store(str(tmp_path / "b")).root == (tmp_path / "b").as_uri()
     assert (local_cache().folder, local_cache().limit) == (tmp_path / "scratch" / "cache", 5 * 10**9)
+
+
+def test_steps_apply_the_settings_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["new", "my-comp", "--into", str(tmp_path / "own")]) == 0
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(tmp_path / "own"))
+    get_settings.cache_clear()
+    store = (tmp_path / "store").as_uri()
+    registry.extend(())
+    archive = download_archive("my-comp", store)
+    registry.extend(())
+    key = split_dataset("my-comp", store, "v1", archive)
+    registry.extend(())
+    assert verify_checksums("my-comp", store, "v1", key) == 0
