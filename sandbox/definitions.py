@@ -150,7 +150,7 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
         UnknownAgent: there is no such agent; the message names close matches.
         AgentError: its ``agent.yaml`` is missing, not valid, or its start file does not exist.
     """
-    text, variant = variants.split(os.fspath(name_or_path))
+    text, variant = variants.name_and_variant(os.fspath(name_or_path))
     folders = _folders(extra_dirs)
     first, slash, rest = text.partition("/")
     if slash and not variant and first in folders and not Path(text).expanduser().is_dir():

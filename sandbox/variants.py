@@ -18,12 +18,12 @@ from typing import Any
 EXTENDS = "extends"
 
 
-def split(name: str) -> tuple[str, str | None]:
+def name_and_variant(name: str) -> tuple[str, str | None]:
     """Split ``aide@dev`` into agent and variant.
 
     Names with / may be paths; `sandbox.definitions.load_agent` splits them, because it knows which agents exist.
 
-    >>> split("aide@dev"), split("aide")
+    >>> name_and_variant("aide@dev"), name_and_variant("aide")
     (('aide', 'dev'), ('aide', None))
     """
     agent, at, variant = name.rpartition("@")

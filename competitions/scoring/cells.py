@@ -45,8 +45,8 @@ def numbers(
         )
     outside = (values < low) | (values > high)
     if outside.any():
-        limits = f"below {low:g}" if high == np.inf else f"outside [{low:g}, {high:g}]"
-        raise InvalidSubmission(f"`{columns}` has {_count(outside, 'cell')} {limits}, such as {values[outside][0]:g}.")
+        bounds = f"below {low:g}" if high == np.inf else f"outside [{low:g}, {high:g}]"
+        raise InvalidSubmission(f"`{columns}` has {_count(outside, 'cell')} {bounds}, such as {values[outside][0]:g}.")
     return values
 
 

@@ -36,20 +36,20 @@ def command(
         raise click.UsageError("choose what to remove: --raw, --edition, --orphans, --cache")
     from common.settings import get_settings
     from storage.cache import Cache
-    from storage.upkeep import gc as collect
+    from storage.upkeep import gc
 
     place, settings = storage.open(), get_settings()
-    found = collect.everything(place) if raw or edition or orphans else []
+    found = gc.everything(place) if raw or edition or orphans else []
     steps = []
     if edition:
-        steps.append(collect.edition_datasets(place, found, edition, dry))
+        steps.append(gc.edition_datasets(place, found, edition, dry))
     if raw:
-        steps.append(collect.raw_archives(place, found, dry))
+        steps.append(gc.raw_archives(place, found, dry))
     if orphans:
-        steps.append(collect.orphans(place, found, dry))
+        steps.append(gc.orphans(place, found, dry))
     if copies:
         cache = Cache(settings.scratch / "cache", settings.cache_limit)
-        steps.append(collect.local_copies(cache, settings.scratch, dry))
+        steps.append(gc.local_copies(cache, settings.scratch, dry))
     gone = 0
     for step in steps:
         for each in step:

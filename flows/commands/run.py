@@ -109,14 +109,14 @@ class IsolationOptions:
 @takes(
     selection=Selection,
     run=RunOptions,
-    limits=IsolationOptions,
+    isolation=IsolationOptions,
     preparation=PreparationOptions,
     storage=StoreOptions,
 )
 def command(
     selection: Selection,
     run: RunOptions,
-    limits: IsolationOptions,
+    isolation: IsolationOptions,
     preparation: PreparationOptions,
     storage: StoreOptions,
 ) -> int:
@@ -131,13 +131,13 @@ def command(
 
     ids = selection.ids()
     chosen = load_agent(run.agent, get_settings().agent_dirs)
-    if limits.backend == "process" and not chosen.trusted and not limits.allow_untrusted:
+    if isolation.backend == "process" and not chosen.trusted and not isolation.allow_untrusted:
         raise click.UsageError(
             f"agent {chosen.name!r} is not trusted and would run without isolation: use --backend docker, or accept "
             "that with --allow-untrusted"
         )
-    isolation = Isolation(
-        limits.backend, limits.network, limits.runtime, limits.allow_untrusted, limits.allow_privileged
+    wanted = Isolation(
+        isolation.backend, isolation.network, isolation.runtime, isolation.allow_untrusted, isolation.allow_privileged
     )
     place = storage.open()
     request = RunRequest(
@@ -147,17 +147,17 @@ def command(
         seeds=run.seeds,
         edition=preparation.edition,
         time_limit_seconds=run.time_limit,
-        isolation=isolation,
+        isolation=wanted,
         obfuscated=run.obfuscated,
         examine=run.integrity,
     )
     if run.obfuscated:
         for name in ids:
             _ = registry.get(name).obfuscated_description  # fails now, not after hours of preparing
-    if limits.backend == "docker":
+    if isolation.backend == "docker":
         from sandbox.docker.preflight import check
 
-        check(chosen, isolation, get_settings().allowed_hosts)
+        check(chosen, wanted, get_settings().allowed_hosts)
     place.check()
     raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow
@@ -182,5 +182,5 @@ def command(
     from flows.commands.results import show_results
 
     show_results(place, group)
-    click.echo(f"{time.monotonic() - started:.0f} s in all")
+    click.echo(f"{time.monotonic() - started:.0f} s in total")
     return code

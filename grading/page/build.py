@@ -43,7 +43,7 @@ def build_view(
     for competition_id in {row["competition_id"]: None for row in rows}:
         own = [row for row in rows if row["competition_id"] == competition_id]
         known = next((row for row in own if row["outcome"] is not None), {})
-        limits = (thresholds or {}).get(competition_id) or _stored_thresholds(known)
+        stated = (thresholds or {}).get(competition_id) or _stored_thresholds(known)
         points = (percentiles or {}).get(competition_id)
         known = {**(facts or {}).get(competition_id, {}), **known}
         results = {}
@@ -57,7 +57,7 @@ def build_view(
                 title=(titles or {}).get(competition_id, competition_id),
                 complexity=known.get("complexity") or "unknown",
                 category=known.get("category") or "",
-                thresholds=limits,
+                thresholds=stated,
                 percentiles=points,
                 results=results,
             )

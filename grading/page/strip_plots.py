@@ -42,13 +42,13 @@ def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
 
 def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
     """One competition on its own linear axis: thresholds, the leaderboard's teams as a rug, and a mark per score."""
-    limits = competition.thresholds
-    if limits is None:
+    thresholds = competition.thresholds
+    if thresholds is None:
         return Markup("")
     scores = [r.score for r in competition.results.values() if r.scored and r.score is not None]
-    axis = score_axis(limits, scores)
+    axis = score_axis(thresholds, scores)
     names = tuple(MEDAL_SCALE)
-    at = {name: axis.at(getattr(limits, name)) for name in names}
+    at = {name: axis.at(getattr(thresholds, name)) for name in names}
     top, lanes = 18, _lane(series) * len(series) + 6
     bottom = top + lanes
     edges = [0.0, *at.values(), 100.0]
@@ -56,7 +56,7 @@ def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
     parts = [_band(left, right, lanes, name, top) for name, (left, right) in bands if right > left]
     labels = _apart([at[name] for name in names], gap=4.6)
     for name, label in zip(names, labels, strict=True):
-        value = f"{name}: {number(getattr(limits, name))}"
+        value = f"{name}: {number(getattr(thresholds, name))}"
         parts.append(_tick(at[name], top - 3, bottom, name))
         parts.append(
             Markup('<line class="lead" x1="{:.2f}%" y1="12" x2="{:.2f}%" y2="{}"/>').format(label, at[name], top - 3)

@@ -86,17 +86,17 @@ def score_timeline(
 
     The time axis ends at the last snapshot of any run. The caption states this time.
     """
-    limits = competition.thresholds
-    if snapshots is None or snapshots.empty or limits is None:
+    thresholds = competition.thresholds
+    if snapshots is None or snapshots.empty or thresholds is None:
         return None
     own = snapshots[snapshots["competition_id"].map(clean) == competition.id]
     known = [(clean(group), clean(run)) in runs for group, run in zip(own["run_group"], own["run_id"], strict=True)]
     own = own[pd.Series(known, index=own.index, dtype=bool) & own["score"].notna()].sort_values("at_seconds")
     if own.empty:
         return None
-    axis = score_axis(limits, [float(score) for score in own["score"] if math.isfinite(score)])
+    axis = score_axis(thresholds, [float(score) for score in own["score"] if math.isfinite(score)])
     end = float(own["at_seconds"].max()) or 1.0
-    edges = [0.0, *(axis.at(getattr(limits, name)) for name in ("median", "bronze", "silver", "gold")), 100.0]
+    edges = [0.0, *(axis.at(getattr(thresholds, name)) for name in ("median", "bronze", "silver", "gold")), 100.0]
     parts = [
         Markup('<rect class="band {}" x="0" width="{:.0f}" y="{:.1f}" height="{:.1f}"/>').format(
             name, WIDTH, HEIGHT * (1 - high / 100), HEIGHT * (high - low) / 100

@@ -58,7 +58,7 @@ def check_download(
     if raw is None:
         raw = scratch / f"{competition.id}.zip"
         bundled = raw
-        result = _attempt("bundle", "bundle.py makes the download", lambda: _write(bundled, competition.bundle()))
+        result = _result_of("bundle", "bundle.py makes the download", lambda: _write(bundled, competition.bundle()))
         yield result
         if result.problems:
             yield from _skipped("prepare", "repeat", *CHECKS)
@@ -73,12 +73,12 @@ def check_download(
         prepare("again")
         return _differences(*manifests)
 
-    result = _attempt("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
+    result = _result_of("prepare", "prepare.py prepares the download", lambda: prepare("prepared"))
     yield result
     if result.problems:
         yield from _skipped("repeat", *CHECKS)
         return
-    yield _attempt("repeat", "A second preparation gives the same files.", repeat)
+    yield _result_of("repeat", "A second preparation gives the same files.", repeat)
     yield from check_prepared(competition, scratch / "prepared", edition)
 
 
@@ -90,10 +90,10 @@ def check_prepared(competition: Competition, prepared: Path, edition: Edition) -
         raise UserError(f"{prepared} is not a prepared dataset: it has no manifest.parquet")
     subject = Subject(competition, prepared, pd.read_parquet(prepared / "manifest.parquet"), edition)
     for name, check in CHECKS.items():
-        yield _attempt(name, _first_line(check), lambda check=check: check(subject))  # type: ignore[misc]
+        yield _result_of(name, _first_line(check), lambda check=check: check(subject))  # type: ignore[misc]
 
 
-def _attempt(name: str, about: str, check: Callable[[], list[str]]) -> Result:
+def _result_of(name: str, about: str, check: Callable[[], list[str]]) -> Result:
     try:
         problems = check()
     except Skipped as reason:

@@ -15,13 +15,13 @@ from storage.dataset import Dataset
 from storage.datasets.materialise import remove_commit_marker
 from storage.lease import download_lease, lease, prepare_lease
 from storage.store import Store
-from storage.upkeep.space import Usage, usage_of_machine, usage_of_store
+from storage.upkeep.space import DiskUsage, usage_of_machine, usage_of_store
 from storage.writers import Destination
 
 _ABANDONED = timedelta(days=1)  # an older multipart upload was abandoned
 
 
-def raw_archives(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
+def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
     """Remove archives of prepared competitions. The record of the download stays, so nothing is prepared again."""
     found = list(found)
     complete = {each.name.split(" ", 1)[1] for each in found if each.kind == "prepared" and each.state == "complete"}
@@ -33,20 +33,20 @@ def raw_archives(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Us
             continue
         with _unused(store, each.name) as free:
             if free:
-                archive = Usage("raw", each.name, store.raw(each.name), store.top.fs.size(path), 1)
+                archive = DiskUsage("raw", each.name, store.raw(each.name), store.top.fs.size(path), 1)
                 if not dry:
                     store.remove(archive.where)
                 yield archive
 
 
-def edition_datasets(store: Store, found: Iterable[Usage], edition: Edition, dry: bool) -> Iterator[Usage]:
+def edition_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition, dry: bool) -> Iterator[DiskUsage]:
     """Remove all datasets of an edition, complete or not."""
     for each in found:
         if each.kind == "prepared" and each.name.startswith(f"{edition} "):
             yield from _dataset(store, each, dry)
 
 
-def orphans(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
+def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
     """Remove incomplete datasets and downloads that no process works on, and abandoned uploads."""
     for each in found:
         if each.kind == "prepared" and each.state == "incomplete":
@@ -56,7 +56,7 @@ def orphans(store: Store, found: Iterable[Usage], dry: bool) -> Iterator[Usage]:
     yield from _unfinished_uploads(store, dry)
 
 
-def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[Usage]:
+def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[DiskUsage]:
     """Remove local copies of prepared data that are not in use."""
     for each in usage_of_machine(scratch, cache):
         if each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
@@ -65,15 +65,15 @@ def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[Usage]:
         size = sum(path.stat().st_size for path in trash.rglob("*") if path.is_file())
         if not dry:
             shutil.rmtree(trash, ignore_errors=True)
-        yield Usage("cache", "half removed", str(trash), size, 0)
+        yield DiskUsage("cache", "half removed", str(trash), size, 0)
 
 
-def everything(store: Store) -> list[Usage]:
+def everything(store: Store) -> list[DiskUsage]:
     """Everything in the store, for the functions above."""
     return list(usage_of_store(store))
 
 
-def _dataset(store: Store, each: Usage, dry: bool) -> Iterator[Usage]:
+def _dataset(store: Store, each: DiskUsage, dry: bool) -> Iterator[DiskUsage]:
     edition, competition_id = each.name.split(" ", 1)
     with lease(store, prepare_lease(Dataset(cast(Edition, edition), competition_id)), wait=False) as mine:
         if mine is None:
@@ -84,7 +84,7 @@ def _dataset(store: Store, each: Usage, dry: bool) -> Iterator[Usage]:
         yield each
 
 
-def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[Usage]:
+def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[DiskUsage]:
     """Remove partial archives, and archives without a record."""
     folder = store.top.path(f"raw/{competition_id}")
     record = f"{folder}/download.json"
@@ -97,10 +97,10 @@ def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[
             if free:
                 if not dry:
                     store.top.fs.rm_file(path)
-                yield Usage("raw", f"part of {competition_id}", path, info["size"], 1, "incomplete")
+                yield DiskUsage("raw", f"part of {competition_id}", path, info["size"], 1, "incomplete")
 
 
-def _unfinished_uploads(store: Store, dry: bool) -> Iterator[Usage]:
+def _unfinished_uploads(store: Store, dry: bool) -> Iterator[DiskUsage]:
     if "s3" not in store.top.fs.protocol:
         return
     fs: Any = store.top.fs
@@ -111,7 +111,7 @@ def _unfinished_uploads(store: Store, dry: bool) -> Iterator[Usage]:
             continue
         if not dry:
             fs.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
-        yield Usage("raw", "upload never finished", f"{bucket}/{upload['Key']}", 0, 1, "incomplete")
+        yield DiskUsage("raw", "upload never finished", f"{bucket}/{upload['Key']}", 0, 1, "incomplete")
 
 
 @contextlib.contextmanager

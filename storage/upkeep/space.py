@@ -17,7 +17,7 @@ State = Literal["", "complete", "incomplete", "in use"]
 
 
 @dataclass(frozen=True)
-class Usage:
+class DiskUsage:
     """An item that takes space: where it is (a URL or a local path), its bytes and files."""
 
     kind: Kind
@@ -28,7 +28,7 @@ class Usage:
     state: State = ""
 
 
-def usage_of_store(store: Store) -> Iterator[Usage]:
+def usage_of_store(store: Store) -> Iterator[DiskUsage]:
     """Everything below the root. Complete datasets are counted by their commit marker, not by listing them."""
     for folder in _folders(store, "raw"):
         yield _listed(store, "raw", folder, f"raw/{folder}")
@@ -44,28 +44,28 @@ def usage_of_store(store: Store) -> Iterator[Usage]:
             yield found
 
 
-def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[Usage]:
+def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
     """Local copies of prepared data, and folders of agents' runs on the scratch disk."""
     for entry in cache.entries():
         state: State = "in use" if entry.in_use else "complete" if entry.complete else "incomplete"
-        yield Usage("cache", entry.label, entry.digest, entry.bytes, 0, state)
+        yield DiskUsage("cache", entry.label, entry.digest, entry.bytes, 0, state)
     runs = scratch / "runs"
     for folder in sorted(runs.iterdir()) if runs.is_dir() else ():
         sizes = [path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-        yield Usage("scratch", folder.name, str(folder), sum(sizes), len(sizes))
+        yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))
 
 
-def _dataset(store: Store, edition: str, competition_id: str) -> Usage:
+def _dataset(store: Store, edition: str, competition_id: str) -> DiskUsage:
     where, name = f"prepared/{edition}/{competition_id}", f"{edition} {competition_id}"
     marker: dict[str, Any] | None = store.read_json(store.url(where, MARKER))
     if marker is None:
         return _listed(store, "prepared", name, where, "incomplete")
-    return Usage("prepared", name, store.url(where), marker["bytes"], marker["files"], "complete")
+    return DiskUsage("prepared", name, store.url(where), marker["bytes"], marker["files"], "complete")
 
 
-def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") -> Usage:
+def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") -> DiskUsage:
     found = store.top.fs.find(store.top.path(where), detail=True)
-    return Usage(kind, name, store.url(where), sum(info["size"] or 0 for info in found.values()), len(found), state)
+    return DiskUsage(kind, name, store.url(where), sum(info["size"] or 0 for info in found.values()), len(found), state)
 
 
 def _folders(store: Store, where: str) -> list[str]:

@@ -20,8 +20,8 @@ _HEADER = """\
 > **What differs in this benchmark.** The text below is Kaggle's own, of {page}; `description.md` beside it is the
 > benchmark's, and where the two disagree, `description.md` holds.
 >
-> - The data are a new split of the competition's public training data ({split}): files, counts and ids differ from what
->   is described below, and the answers of Kaggle's test set are not used.
+> - The data are a new split of the competition's public training data ({holdout}): files, counts and ids differ from
+>   what is described below, and the answers of Kaggle's test set are not used.
 > - Submissions are graded here, on this benchmark's test set ({metric}, {direction} is better). Nothing is submitted to
 >   Kaggle; limits on submissions, teams, notebooks and dates below do not apply.
 > - There is no internet access.
@@ -48,7 +48,7 @@ def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:
     facts = competition.facts
     header = _HEADER.format(
         page=competition_page(competition.id),
-        split=facts.holdout,
+        holdout=facts.holdout,
         metric=facts.metric.name,
         direction=facts.metric.direction,
     )
