@@ -19,7 +19,7 @@ CONNECTIONS = 64
 def is_allowed(host: str, hosts: Collection[str]) -> bool:
     """Whether a host is on the list, in which ``.example.org`` stands for all subdomains of example.org.
 
-    >>> is_allowed("pypi.org", ["pypi.org"]), is_allowed("a.example.org", [".example.org"])
+    >>> is_allowed("example.com", ["example.com"]), is_allowed("a.example.org", [".example.org"])
     (True, True)
     """
     host = host.lower().rstrip(".")
