@@ -57,10 +57,10 @@ class Reading:
     """Number of claims that were dropped because their quote does not occur in the text."""
 
 
-def split(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tuple[int, str]]:
+def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tuple[int, str]]:
     r"""Split a text into pieces, at line ends if possible. Returns each piece with its first line number, from 1.
 
-    >>> split("aa\nbb\ncc\n", piece=6, overlap=3)
+    >>> pieces_of("aa\nbb\ncc\n", piece=6, overlap=3)
     [(1, 'aa\nbb\n'), (2, 'bb\ncc\n')]
     """
     pieces, start = [], 0
@@ -90,7 +90,7 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
     merged: dict[tuple[Rule, str, str], Finding] = {}
     pieces = unreadable = invented = 0
     for name, text in texts.items():
-        parts = split(text) if text.strip() else []
+        parts = pieces_of(text) if text.strip() else []
         for number, (line, part) in enumerate(parts, 1):
             pieces += 1
             answer = parse(ask(prompt(name, part, number, len(parts))))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, find_quote, parse, prompt, read_run, split
+from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, find_quote, parse, pieces_of, prompt, read_run
 
 NO = {rule: {"violation": False, "quote": "", "why": ""} for rule in QUESTIONS}
 VIOLATIONS = {
@@ -38,7 +38,7 @@ def attentive(text: str) -> str:
 def test_pieces_cover_the_text_and_begin_at_their_line(lengths: list[int], piece: int, overlap: int) -> None:
     text = "\n".join(f"{number:03}" + "." * length for number, length in enumerate(lengths))
     covered = 0
-    for line, part in split(text, piece, overlap):
+    for line, part in pieces_of(text, piece, overlap):
         assert len(part) <= piece
         starts = [i for i in range(covered + 1) if text.startswith(part, i) and text.count("\n", 0, i) + 1 == line]
         assert starts, "no gap, and the line is right"
@@ -47,7 +47,7 @@ def test_pieces_cover_the_text_and_begin_at_their_line(lengths: list[int], piece
 
 
 def test_neighbouring_pieces_overlap() -> None:
-    parts = [part for _, part in split(FILLER)]
+    parts = [part for _, part in pieces_of(FILLER)]
     assert len(parts) > 3
     assert all(len(part) <= PIECE for part in parts)
     for one, following in pairwise(parts):
