@@ -72,7 +72,7 @@ def test_a_failed_check_is_told_and_exits_with_1(own: Path, capfd: pytest.Captur
         (["digits", "diabetes", "--params", "{}"], "go with one competition"),
         (["digits", "--params", "{"], "not JSON"),
         (["digits", "--params", "[]"], "JSON object"),
-        (["digits", "--prepared", "."], "no prepared dataset"),
+        (["digits", "--prepared", "."], "is not a prepared dataset"),
         (["digis"], "Did you mean digits"),
     ],
 )

@@ -16,7 +16,7 @@ def test_the_markdown_summary_has_rates_matrix_and_failures() -> None:
     assert "| 75.0 ± 25.0 |" in text
     assert "| cactus | G | B |\n| diabetes | S | × |" in text
     assert "- diabetes, baseline, seed 2: time limit reached, invalid submission: the column id is missing" in text
-    assert "trained models: diabetes" in text
+    assert "trained models instead of human teams: diabetes" in text
 
 
 def test_markdown_from_agents_stays_text() -> None:
