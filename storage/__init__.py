@@ -1,1 +1,1 @@
-"""The store: files below one root URL on any fsspec file system, downloads, prepared datasets, records, tables."""
+"""The store, below one root URL on any fsspec file system: downloads, prepared datasets, records of runs, tables."""

@@ -1,12 +1,12 @@
-"""Cache of local copies of prepared data: addressed by content, bounded in size, least recently used removed first.
+"""A size-limited cache of local copies of prepared data, addressed by content; removes the least recently used first.
 
     <digest>/          the copy
-    <digest>.json      its label, its size, whether it is complete; the modification time is that of the last use
-    <digest>.lock      locked while the copy is made or removed
-    <digest>.uses/     one file a user; a copy with a live user is never removed
+    <digest>.json      its label, its size, and whether it is complete; modified at the last use
+    <digest>.lock      locked while the copy is created or removed
+    <digest>.uses/     one file per user; a copy with a live user is never removed
 
-A user is live while its process lives, and for the time it asked for (`at_least`): an agent continues when the process
-that started it is killed, but no longer than its time limit.
+A user is live while its process is alive, and for the time that it requested (`at_least`), because an agent continues,
+up to its time limit, after the process that started it was killed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from common.processes import alive, identity
 
 
 class CacheFull(UserError):
-    """The disk has no room for a copy."""
+    """The disk has too little space for a copy."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A copy in the cache. `used` is the time of its last use, in seconds since 1970."""
+    """A copy in the cache. `used` is the Unix time of its last use."""
 
     digest: str
     label: str
@@ -44,7 +44,7 @@ class Entry:
 
 
 class Cache:
-    """The copies below `folder`, at most `limit` bytes unless more are in use at one time. Safe between processes."""
+    """The copies below `folder`, with at most `limit` bytes unless more are in use. Process-safe."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder, limit
@@ -56,15 +56,15 @@ class Cache:
         """The folder of a copy. It is kept during the block, and for `at_least` seconds if this process is killed.
 
         Args:
-            digest: of the content.
-            label: what it is, for people.
-            size: in bytes.
+            digest: identifies the content.
+            label: name of the content, for listings.
+            size: size of the content in bytes.
             fill: creates the copy if it is missing. It receives the folder, which may hold files of an interrupted
                 call, and gives a file its final name only when it is complete.
-            at_least: seconds.
+            at_least: time in seconds, see above.
 
         Raises:
-            CacheFull: the disk has no room.
+            CacheFull: the disk has too little space.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         use = self._uses(digest) / f"{uuid.uuid4().hex}.json"
@@ -84,7 +84,7 @@ class Cache:
             use.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
-        """All copies, the least recently used first."""
+        """All copies, least recently used first."""
         found = []
         for path in self.folder.glob("*.json"):
             digest = path.stem
@@ -97,7 +97,10 @@ class Cache:
         return sorted(found, key=lambda entry: entry.used)
 
     def make_room(self, size: int) -> None:
-        """Remove copies until the limit holds; `entries` counts the `size` bytes already. Raises `CacheFull`."""
+        """Remove copies until the limit is met and the disk has `size` free bytes. Raises `CacheFull`.
+
+        `entries` includes the new copy already.
+        """
         entries = self.entries()
         total = sum(entry.bytes for entry in entries)
         for entry in entries:

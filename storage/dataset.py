@@ -1,4 +1,4 @@
-"""Which prepared dataset is meant."""
+"""The value that identifies a prepared dataset."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from competitions.editions import Edition
 
 @dataclass(frozen=True)
 class Dataset:
-    """A prepared dataset of a store: an edition of a competition, and its content.
+    """Identifies a prepared dataset of a store: an edition of a competition, and its content.
 
     Args:
-        edition: of the benchmark.
-        competition_id: of the competition.
-        key: the content key (see `storage.datasets.prepared.prepared_key`); None for what is committed now.
+        edition: edition of the benchmark.
+        competition_id: id of the competition.
+        key: content key (see `storage.datasets.prepared.prepared_key`); None for the currently committed content.
     """
 
     edition: Edition

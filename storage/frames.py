@@ -1,4 +1,4 @@
-"""Data frames as single Parquet files of a store."""
+"""Read and write single Parquet files of a store as data frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_frame(store: Store, url: str) -> pd.DataFrame | None:
-    """The data frame in a Parquet file, None if the file does not exist."""
+    """The data frame in a Parquet file; None if the file does not exist."""
     import pandas as pd
 
     try:

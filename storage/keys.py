@@ -1,4 +1,4 @@
-"""Content keys: equal keys mean equal results, so that finished work under a key is not repeated."""
+"""Content keys. Equal keys mean equal results, so finished work under the same key is reused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def content_key(*parts: Any) -> str:
-    """Hash of JSON values: 16 hexadecimal digits.
+    """Hash of JSON values, as 16 hexadecimal digits.
 
     >>> content_key("a", 1) == content_key("a", 1), content_key("a", 1) == content_key("a", 2)
     (True, False)

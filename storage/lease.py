@@ -1,12 +1,13 @@
-"""Leases in the store: of several processes on any machines that want to do the same work, one does it.
+"""Leases in the store, which ensure that only one of several processes, on any machines, does a piece of work.
 
-A lease is a sequence of generations, `locks/<name>/<generation>.json`. Whoever creates the next generation holds the
-lease. Creation is exclusive (a hard link on local disks, `If-None-Match: *` on S3), so a generation has one holder.
-The holder rewrites its file every few seconds (a heartbeat) and marks it as released in the end. The next generation
-may be created when the newest one is released, or its holder is dead: at once if that was a process of this machine,
-else when the file has not changed for a while. That time is measured by the waiting process, so clocks need not agree.
-A holder that was taken for dead finds a newer generation and raises `LeaseLost` before it publishes anything. The file
-of the newest generation is kept after its release: without it, a slow process could create that generation again.
+A lease is a sequence of generations, `locks/<name>/<generation>.json`. The process that creates the next generation
+holds the lease. Creation is exclusive (a hard link on local disks, `If-None-Match: *` on S3), so a generation has one
+holder. The holder rewrites its file every few seconds (a heartbeat) and finally marks it as released. The next
+generation may be created when the newest one is released or its holder is dead. The death of a process on this machine
+is detected immediately; otherwise a holder is considered dead when the file has not changed for a while. The waiting
+process measures this time, so clocks do not have to agree. A holder that was wrongly considered dead finds a newer
+generation and raises `LeaseLost` before it publishes anything. The file of the newest generation is kept after its
+release, because without it a slow process could create the same generation again.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ from storage.remote import describe_error, is_transient
 from storage.store import Store
 
 HEARTBEAT = 5.0  # seconds between heartbeats
-STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder on another machine is taken for dead
+STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder on another machine is considered dead
 
 
 def prepare_lease(dataset: Dataset) -> str:
-    """Name of the lease on preparing a dataset."""
+    """Name of the lease for preparing a dataset."""
     return f"prepare/{dataset.edition}/{dataset.competition_id}"
 
 
 def download_lease(competition_id: str) -> str:
-    """Name of the lease on downloading a competition's archive."""
+    """Name of the lease for downloading a competition's archive."""
     return f"download/{competition_id}"
 
 
 class LeaseLost(UserError):
-    """Another process took over the work, because this one sent no heartbeat for too long."""
+    """Another process took over the work, because this one did not send a heartbeat for too long."""
 
 
 class Lease:
-    """A lease that this process holds. Call `check` before publishing a result."""
+    """A lease held by this process. Call `check` before publishing a result."""
 
     def __init__(self, store: Store, name: str, generation: int, record: dict[str, Any]) -> None:
         self._store, self._name, self._generation, self._record = store, name, generation, record
@@ -55,24 +56,24 @@ class Lease:
         self._thread = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
 
     def check(self) -> None:
-        """Raise `LeaseLost` if another process took over."""
+        """Raise `LeaseLost` if another process has taken over."""
         if _newest(self._store, self._name)[0] != self._generation:
             raise LeaseLost(f"{self._name}: another process took over; run the same command again to see its result")
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT):
-            with contextlib.suppress(Exception):  # the work itself will report a store that is unreachable
+            with contextlib.suppress(Exception):  # the work itself will report an unreachable store
                 self._write({**self._record, "beat": uuid.uuid4().hex})
 
     def _write(self, record: dict[str, Any]) -> None:
         self._store.write_json(_url(self._store, self._name, self._generation), record)
 
     def start(self) -> None:
-        """Begin to send heartbeats."""
+        """Start sending heartbeats."""
         self._thread.start()
 
     def release(self) -> None:
-        """Let others continue. If the store cannot be reached now, they wait until the lease is stale."""
+        """Release the lease. If the store cannot be reached, other processes wait until the lease is stale."""
         self._ended.set()
         self._thread.join()
         with contextlib.suppress(Exception):
@@ -88,9 +89,9 @@ def lease(
     wait: bool = True,
     stale_after: float = STALE_AFTER,
 ) -> Iterator[Lease | None]:
-    """Hold the lease `name` for the block. Another holder is waited for, and named to `on_wait`.
+    """Hold the lease `name` for the block. Waits for another holder, which is passed to `on_wait`.
 
-    With `wait=False` yields None if another process holds it.
+    With `wait=False`, yields None if another process holds it.
     """
     watch = _Watch(stale_after)
     pause = threading.Event()
@@ -116,7 +117,7 @@ def lease(
 
 
 class _Watch:
-    """Decides whether the holder of a lease is dead."""
+    """Detects that the holder of a lease is dead."""
 
     def __init__(self, stale_after: float) -> None:
         self._stale_after, self._seen, self._since = stale_after, "", time.monotonic()
@@ -136,7 +137,7 @@ def _url(store: Store, name: str, generation: int) -> str:
 
 
 def _newest(store: Store, name: str) -> tuple[int, dict[str, Any] | None]:
-    """(newest generation, its record); (0, None) if there has never been one."""
+    """(newest generation, its record), or (0, None) if there has never been one."""
     found = store.glob(f"locks/{name}/*.json")
     if not found:
         return 0, None
@@ -148,7 +149,7 @@ def _newest(store: Store, name: str) -> tuple[int, dict[str, Any] | None]:
 
 
 def _create(store: Store, name: str, generation: int, record: dict[str, Any]) -> bool:
-    """Create a generation if it does not exist; False if it does."""
+    """Create a generation. Returns False if it exists already."""
     content = json.dumps(record).encode()
     path = store.top.path(store.relative(_url(store, name, generation)))
     if store.top.local:
@@ -167,7 +168,7 @@ def _create(store: Store, name: str, generation: int, record: dict[str, Any]) ->
     except FileExistsError:
         return False
     except Exception as error:
-        # Stores have different errors for "it exists", and a retried request may find what its first attempt created.
+        # Stores raise different errors for existing files, and a retried request may find its own file.
         written = store.read_json(_url(store, name, generation))
         if written is None:
             if is_transient(error):

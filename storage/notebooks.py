@@ -1,4 +1,4 @@
-"""Notebooks as plain code, as the plagiarism check compares it."""
+"""Convert notebooks to plain code for the plagiarism check."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _MAGIC = ("%", "!", "?")
 
 
 def plain_code(source: str) -> str:
-    r"""The code of a kernel: that of the code cells of a notebook (.ipynb JSON), or a script as it is.
+    r"""The code of a kernel: the code cells of a notebook (.ipynb JSON), or an unchanged script.
 
-    Magics and shell lines become comments, a cell of another language (``%%bash``) one as a whole; text and outputs are
-    left out. Notebooks of format 3, which still exist, have their cells in worksheets.
+    Magics, shell lines and cells of another language (``%%bash``) become comments. Text and outputs are dropped.
+    Notebooks of format 3, which still exist, have their cells in worksheets.
 
     >>> print(plain_code('{"cells": [{"cell_type": "code", "source": ["%matplotlib inline\\n", "x = 1"]}]}'))
     # %matplotlib inline
@@ -44,7 +44,7 @@ def _line(line: str) -> str:
     code = line.lstrip()
     if not code.startswith(_MAGIC):
         return line
-    # A continued expression may begin with %; a magic begins with % and a name.
+    # A continued expression may begin with %, but a magic begins with % and a name.
     if code.startswith("%") and not (code[1:2].isalpha() or code.startswith("%%")):
         return line
     return f"{line[: len(line) - len(code)]}# {code}"

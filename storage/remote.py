@@ -1,7 +1,7 @@
-"""Object stores: how clients are configured, how long they retry, and what their errors mean.
+"""Object stores: configuration of clients, retries, and explanations of errors.
 
-Endpoint and credentials come from the usual AWS variables and files; `configure` overrides them. Everything that opens
-a store does so through fsspec, whose defaults for S3 are set here.
+Endpoint and credentials come from the usual AWS variables and files; `configure` overrides them. All code opens stores
+with fsspec, whose defaults for S3 are set here.
 """
 
 from __future__ import annotations
@@ -11,36 +11,36 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-# Standard mode waits up to 20 s between attempts: a server that restarts is back before the last of them.
+# Standard mode waits up to 20 s between attempts, so a server can restart before the last one.
 _PATIENT = {"retries": {"mode": "standard", "max_attempts": 8}, "connect_timeout": 10, "read_timeout": 60}
 _QUICK = {"retries": {"mode": "standard", "max_attempts": 1}, "connect_timeout": 5, "read_timeout": 10}
-# Trying again does not make room or grant access.
+# Errors that retries do not fix: no space, no access.
 _LASTING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @dataclass(frozen=True)
 class S3Options:
-    """How S3 is reached, where that differs from the usual AWS variables and files."""
+    """Options for S3 that override the usual AWS variables and files."""
 
     endpoint_url: str | None = None
     access_key_id: str | None = None
     secret_access_key: str | None = None
 
-    def __repr__(self) -> str:  # the credentials are secret
+    def __repr__(self) -> str:  # does not show the credentials
         return f"S3Options(endpoint_url={self.endpoint_url!r})"
 
 
-_options = S3Options()  # global as fsspec's defaults are; kept until fsspec is imported, which takes 0.2 s
+_options = S3Options()  # global like fsspec's defaults; kept until fsspec is imported, which takes 0.2 s
 
 
 def configure(options: S3Options) -> None:
-    """Have this process reach S3 as `options` say. Idempotent and cheap."""
+    """Use `options` for S3 in this process. Idempotent and cheap."""
     global _options
     _options = options
 
 
 def set_fsspec_defaults() -> None:
-    """Set fsspec's defaults for S3 as `configure` was told. Idempotent and cheap: call it before opening a URL."""
+    """Set fsspec's defaults for S3 to the options of `configure`. Idempotent and cheap. Call before opening a URL."""
     from fsspec.config import conf
 
     given: dict[str, Any] = {
@@ -50,7 +50,7 @@ def set_fsspec_defaults() -> None:
         "key": _options.access_key_id,
         "secret": _options.secret_access_key,
     }
-    # Other processes write below the same root: a cached listing would be out of date.
+    # Other processes write below the same root, so a cached listing would be out of date.
     options = {"config_kwargs": _PATIENT, "use_listings_cache": False}
     options |= {name: value for name, value in given.items() if value}
     for protocol in ("s3", "s3a"):
@@ -58,29 +58,29 @@ def set_fsspec_defaults() -> None:
 
 
 def quick_options(url: str) -> dict[str, Any]:
-    """Options of a client that gives up soon, for checks before work starts."""
+    """Options of a client with short timeouts, for checks before work starts."""
     return {"config_kwargs": _QUICK} if url.startswith(("s3://", "s3a://")) else {}
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a retry may succeed: true for network and server failures, false for a full disk or denied access."""
+    """Whether a retry may succeed: True for network and server failures, False for a full disk or denied access."""
     if isinstance(error, PermissionError) or getattr(error, "errno", None) in _LASTING:
         return False
     return isinstance(error, OSError | TimeoutError) or _is_connection_error(error)
 
 
 def _is_connection_error(error: BaseException) -> bool:
-    """Botocore's and aiohttp's errors are not OSErrors, and may come from a worker's process."""
+    """Whether it is a connection error of botocore or aiohttp, which are not OSErrors, even from another process."""
     try:
         from aiohttp import ClientError
         from botocore.exceptions import ConnectionError, HTTPClientError
-    except ImportError:  # no S3 here
+    except ImportError:  # S3 is not installed
         return False
     return isinstance(error, ConnectionError | HTTPClientError | ClientError)
 
 
 def describe_error(error: BaseException) -> str:
-    """A store's error and its remedy in one line."""
+    """One line with a store's error and its remedy."""
     text = (str(error).splitlines() or [""])[0]
     text = type(error).__name__ if text in ("", "None") else text
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):

@@ -1,10 +1,10 @@
-"""Schemas of the tables below `tables/`: the one description of their columns.
+"""Schemas of the tables below `tables/`, the only definition of their columns.
 
-Parquet files get their Arrow schema from here, so that the files of a table agree whatever values a run group has, and
-`docs/tables.md` is generated from here. Every column may be null.
+The Arrow schemas of Parquet files are derived from them, so that all files of a table have the same types, and
+`docs/tables.md` is generated from them. Every column may be null.
 
-A change of a table raises `SCHEMA_VERSION`; a new column carries the new version in `since`. Columns are never renamed
-and never change their type: older files are read by adding the columns they lack.
+To change a table, increase `SCHEMA_VERSION` and set `since` of new columns to the new version. Columns are never
+renamed and never change their type, so older files are read by adding the missing columns.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_VERSION = 1
-"""Of tables and of the records that they are made from. Files without a version are older and are version 0."""
+"""Version of the tables, and of the records they are created from. Files without a version have version 0."""
 METADATA_KEY = b"mlebench.schema_version"
-"""Where a Parquet file states the version of its schema."""
+"""Key of the schema version in the metadata of a Parquet file."""
 
 Type = Literal["string", "int64", "float64", "bool", "timestamp"]
 
@@ -60,7 +60,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table: what one row is, and its columns without `run_group`, which is the name of the partition."""
+    """A table: what a row describes, and its columns without `run_group`, which is the name of the partition."""
 
     row: str
     columns: tuple[Column, ...]

@@ -1,4 +1,4 @@
-"""The store: one root URL, and the layout of everything below it.
+"""The store: one root URL, and the layout below it.
 
 raw/<id>/<id>.zip                      + download.json (last)
 prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (last)
@@ -28,14 +28,14 @@ _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
 
 
 def root_url(text: str) -> str:
-    """The root as a URL: plain paths become file:// URLs. No trailing slash."""
+    """The root as a URL without a trailing slash. Plain paths become file:// URLs."""
     if "://" in text:
         return text.rstrip("/")
     return Path(text).expanduser().resolve().as_uri()
 
 
 def fsspec_at(url: str) -> tuple[Any, str]:
-    """A client that gives up soon, and its path of `url`: for checks whether a server answers."""
+    """A client with short timeouts, and its path of `url`, for checking whether a server answers."""
     import fsspec
 
     fs, path = fsspec.core.url_to_fs(url, **quick_options(url))
@@ -43,14 +43,14 @@ def fsspec_at(url: str) -> tuple[Any, str]:
 
 
 def check_run_group(name: str) -> str:
-    """`name` if it can name a folder and a partition. Raises `UserError` otherwise."""
+    """Return `name` if it is a valid name for a folder and a partition. Raises `UserError` otherwise."""
     if not _NAME.match(name):
         raise UserError(f"run group {name!r}: use letters, digits, '.', '_' and '-', starting with a letter or digit")
     return name
 
 
 class Store:
-    """Paths below one root, and small reads and writes. Cheap to make; pass the URL between processes, not this."""
+    """Paths below one root, and small reads and writes. Cheap to create; pass the URL between processes instead."""
 
     def __init__(self, root: str) -> None:
         self.root = root_url(root)
@@ -64,7 +64,7 @@ class Store:
             raise StoreError(f"store {self.root}: {error}") from error
 
     def check(self) -> None:
-        """Write, read and remove a probe. Raises `StoreError` with the cause; does not wait long for a server."""
+        """Write, read and remove a small file, with short timeouts. Raises `StoreError` with the cause."""
         try:
             fs, root = self.top.fs, self.top.root
             if not self.top.local:
@@ -78,17 +78,17 @@ class Store:
             fs.rm_file(probe)
         except StoreError:
             raise
-        except Exception as error:  # every file system has errors of its own
+        except Exception as error:  # every file system has its own errors
             raise StoreError(
                 f"store {self.root} cannot be written: {describe_error(error)}; choose another with --store"
             ) from error
 
     def url(self, *parts: str | int) -> str:
-        """The URL of something below the root."""
+        """The URL of a path below the root."""
         return "/".join([self.root, *map(str, parts)])
 
     def local(self, *parts: str | int) -> Path | None:
-        """The same as a local path, None if the store is not on a local file system."""
+        """The local path of a path below the root; None if the store is not on a local file system."""
         return Path(self.top.path("/".join(map(str, parts)))) if self.top.local else None
 
     def raw(self, competition_id: str) -> str:
@@ -104,7 +104,7 @@ class Store:
         return self.url("runs", run_group, competition_id, seed)
 
     def relative(self, url: str) -> str:
-        """A URL below the root as a path relative to it."""
+        """The path of a URL relative to the root."""
         return url.removeprefix(self.root).strip("/")
 
     def shown(self, url: str) -> str:
@@ -116,28 +116,28 @@ class Store:
         return bool(self.top.fs.exists(self.top.path(self.relative(url))))
 
     def read(self, url: str) -> bytes:
-        """The content of a file. Raises `FileNotFoundError`."""
+        """The content of a file. Raises `FileNotFoundError` if it does not exist."""
         content: bytes = self.top.fs.cat_file(self.top.path(self.relative(url)))
         return content
 
     def read_json(self, url: str) -> Any | None:
-        """A small JSON file, None if it does not exist."""
+        """The content of a small JSON file; None if it does not exist."""
         try:
             return json.loads(self.read(url))
         except FileNotFoundError:
             return None
 
     def write_json(self, url: str, value: Any) -> None:
-        """Write a small JSON file; readers see the old content or the new."""
+        """Write a small JSON file atomically."""
         self.write(url, self.json_bytes(value))
 
     @staticmethod
     def json_bytes(value: Any) -> bytes:
-        """A JSON file as `write_json` writes it."""
+        """The content of a JSON file as written by `write_json`."""
         return json.dumps(value, indent=1).encode()
 
     def write(self, url: str, content: bytes) -> None:
-        """Write a small file; readers see the old content or the new."""
+        """Write a small file atomically."""
         self.top.write(self.relative(url), [content])
 
     def put(self, url: str, path: Path) -> None:
@@ -146,13 +146,13 @@ class Store:
             self.top.copy(self.relative(url), file)
 
     def remove(self, url: str) -> None:
-        """Remove a file or folder; nothing happens if it does not exist."""
+        """Remove a file or folder if it exists."""
         path = self.top.path(self.relative(url))
-        with contextlib.suppress(FileNotFoundError):  # or removed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # it may have been removed in the meantime
             if self.top.fs.exists(path):
                 self.top.fs.rm(path, recursive=True)
 
     def glob(self, pattern: str) -> list[str]:
-        """URLs below the root that match, sorted."""
+        """Sorted URLs below the root that match."""
         prefix = len(self.top.root) + 1
         return sorted(self.url(str(path)[prefix:]) for path in self.top.fs.glob(self.top.path(pattern)))

@@ -20,16 +20,16 @@ _PARTITION = "run_group"
 
 
 class TableError(UserError):
-    """Rows do not fit the schema of their table."""
+    """Rows do not match the schema of their table."""
 
 
 def write_table(
     store: Store, table: Table, run_group: str, rows: Iterable[Mapping[str, Any]], part: str = "part-0"
 ) -> None:
-    """Replace the rows of `run_group`. The group is in the path, so the file does not repeat it.
+    """Replace the rows of `run_group`. The group is part of the path and not a column of the file.
 
-    Columns that a row lacks are null. Tasks that run at the same time and share a table each write a `part` of it.
-    Raises `TableError` for a column that the table does not have, and for a value that is not of its column's type.
+    Columns that a row lacks are null. Concurrent tasks that share a table each write a `part` of it. Raises
+    `TableError` for an unknown column and for a value of the wrong type.
     """
     import pandas as pd
 
@@ -37,7 +37,7 @@ def write_table(
 
 
 def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame, part: str = "part-0") -> None:
-    """As `write_table`, with the rows as a data frame. A frame without rows removes the file."""
+    """Like `write_table`, with the rows as a data frame. A frame without rows removes the file."""
     import pyarrow.parquet as pq
 
     url = store.url("tables", table, f"{_PARTITION}={run_group}", f"{part}.parquet")
@@ -54,10 +54,10 @@ def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame,
 
 
 def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = None) -> pd.DataFrame:
-    """All rows, or those of some run groups, with `run_group` as the last column; an empty frame if there are none.
+    """Read all rows, or those of some run groups, with `run_group` as the last column. The frame may be empty.
 
-    The same as ``pandas.read_parquet("<root>/tables/grades")`` except that `run_group` is text here, not a category,
-    and that files of older versions, whose columns differ, can be read.
+    The result is that of ``pandas.read_parquet("<root>/tables/grades")``, except that `run_group` is text instead of a
+    category, and that files of older versions with different columns can be read.
     """
     import pandas as pd
     import pyarrow as pa
@@ -70,13 +70,13 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
             parts.append(part.append_column(_PARTITION, pa.array([group] * len(part), pa.string())))
     if not parts:
         return pd.DataFrame()
-    # Extra columns of files that others wrote are kept.
+    # Unknown columns, e.g. of newer versions, are kept.
     frame: pd.DataFrame = pa.concat_tables(parts, promote_options="default").to_pandas()
     return frame[[*(name for name in frame.columns if name != _PARTITION), _PARTITION]]
 
 
 def upgrade_tables(store: Store, run_group: str) -> int:
-    """Rewrite files of older schema versions with the current one; returns how many there were."""
+    """Rewrite files of older schema versions with the current one. Returns their number."""
     import pyarrow.parquet as pq
 
     outdated = 0
@@ -100,7 +100,7 @@ def _files(store: Store, table: Table, run_group: str = "*") -> list[tuple[str, 
 def _read(store: Store, url: str) -> pa.Table:
     import pyarrow.parquet as pq
 
-    # From bytes: given a path, pyarrow would take the partition in it for a column.
+    # Read from bytes, because pyarrow would convert the partition in a path to a column.
     return pq.read_table(io.BytesIO(store.read(url)))
 
 
@@ -109,14 +109,14 @@ def _version(content: pa.Table) -> int:
 
 
 def _current(content: pa.Table, table: Table) -> pa.Table:
-    """Rows of a file, upgraded to the current schema if it is of an older one."""
+    """Rows of a file, upgraded to the current schema if necessary."""
     if content.schema.equals(arrow_schema(table)):
         return content.replace_schema_metadata(arrow_schema(table).metadata)
     return _with_schema(content.to_pandas(), table)
 
 
 def _with_schema(frame: pd.DataFrame, table: Table) -> pa.Table:
-    """The frame as an Arrow table with exactly the columns of the schema, then those the schema does not know."""
+    """The frame as an Arrow table with all columns of the schema, followed by unknown columns."""
     import pyarrow as pa
 
     schema = arrow_schema(table)
@@ -143,4 +143,4 @@ def _column(frame: pd.DataFrame, field: pa.Field, table: Table) -> pa.Array:
             raise TypeError(f"they are {found.type}")
         return found.cast(field.type)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise TableError(f"table {table}: column {field.name} has values that are no {field.type}: {error}") from error
+        raise TableError(f"table {table}: column {field.name} has values that are not {field.type}: {error}") from error

@@ -1,7 +1,7 @@
-"""Writing files below a root on any fsspec file system, hashed while they are written.
+"""Write files below a root on any fsspec file system, and hash them at the same time.
 
-A local file gets its final name by a rename after the last byte; an object store shows an object only when its upload
-is complete. In both cases a reader never sees an incomplete file under a final name.
+A local file is renamed to its final name after the last byte, and an object store shows an object only when its upload
+is complete. In both cases readers never see an incomplete file under its final name.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BLOCK = 1 << 20
 
 
 class StoreError(UserError):
-    """The store cannot be reached or written."""
+    """The store cannot be reached or written to."""
 
 
 class Written(NamedTuple):
-    """Size and hashes of a file that was written. `hash` is BLAKE3; `md5` is None unless it was asked for."""
+    """Size and hashes of a written file. `hash` is BLAKE3; `md5` is None unless it was requested."""
 
     bytes: int
     hash: str
@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 
 class HashingWriter(io.RawIOBase):
-    """Writes to another file, hashing and counting the bytes; it cannot seek, so the hash is that of the file."""
+    """Hashes and counts bytes while writing them to another file. It cannot seek, so the hash is that of the file."""
 
     def __init__(self, sink: IO[bytes], md5: bool = False) -> None:
         self._sink = sink
@@ -52,7 +52,7 @@ class HashingWriter(io.RawIOBase):
         if self._md5:
             self._md5.update(data)
         done = self._sink.write(data)
-        while done < len(data):  # a raw file may take less than it is given
+        while done < len(data):  # a raw file may write less than requested
             done += self._sink.write(memoryview(data)[done:])
         self.count += len(data)
         return len(data)
@@ -63,11 +63,11 @@ class HashingWriter(io.RawIOBase):
 
 
 class Destination:
-    """A directory, as a URL, that files are written below.
+    """A directory, given as a URL, to which files are written.
 
-    On a local file system, files are written under a temporary name first: in the folder `drafts` if one is given,
-    which the caller removes in the end, or beside their final place. With `drafts`, incomplete files of a killed
-    process are never among the files of a dataset.
+    On a local file system, files are first written under a temporary name, either in the folder `drafts`, which the
+    caller has to remove, or next to the final path. With `drafts`, incomplete files of a killed process never become
+    part of a dataset.
     """
 
     def __init__(self, url: str, drafts: str = "") -> None:
@@ -83,17 +83,17 @@ class Destination:
         self._folders: set[str] = set()
 
     def path(self, name: str) -> str:
-        """The file system's own path of `name`."""
+        """The path of `name` on the file system."""
         return f"{self.root}/{name}"
 
     def draft(self, path: str) -> str:
-        """A temporary name for a file that will be moved to `path`, unique among writers, threads and machines."""
+        """A temporary name for a file that will be moved to `path`, unique across threads, processes and machines."""
         draft = f"{self.drafts or path}{'/' if self.drafts else '.'}{secrets.token_hex(6)}.partial"
         self.make_folder(draft)
         return draft
 
     def make_folder(self, path: str) -> None:
-        """Create the folder of `path`, once for all files in it."""
+        """Create the folder of `path`, only once for all files in it."""
         folder = path[: path.rindex("/")]
         if folder not in self._folders and self.local:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
@@ -101,10 +101,10 @@ class Destination:
 
     @contextlib.contextmanager
     def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
-        """A writer for `name`; the file exists when the block has ended without an error.
+        """Yield a writer for `name`. The file exists after the block has ended without an error.
 
-        `size` is the expected number of bytes, needed for large files only: S3 accepts an object in at most 10,000
-        parts, which is 80 GB with the usual parts of 8 MiB.
+        `size` is the expected number of bytes. It is only needed for large files, because S3 accepts at most 10,000
+        parts per object, which is 80 GB with the usual parts of 8 MiB.
         """
         path = self.path(name)
         self.make_folder(path)
@@ -115,7 +115,7 @@ class Destination:
             except BaseException:
                 with contextlib.suppress(Exception):
                     sink.discard()
-                    sink.closed = True  # closing flushes, which fails after discarding and would hide the error
+                    sink.closed = True  # closing would flush, which fails after discarding and would hide the error
                 raise
             sink.close()
             return
@@ -130,14 +130,14 @@ class Destination:
             raise
 
     def write(self, name: str, pieces: Iterable[bytes], md5: bool = False) -> Written:
-        """Write a file of these pieces."""
+        """Write a file from these pieces."""
         with self.open(name, md5) as writer:
             for piece in pieces:
                 writer.write(piece)
         return writer.written()
 
     def copy(self, name: str, source: IO[bytes], md5: bool = False) -> Written:
-        """Write a file with the rest of a stream."""
+        """Write a file from the rest of a stream."""
         with self.open(name, md5) as writer:
             shutil.copyfileobj(source, writer, BLOCK)
         return writer.written()
@@ -145,8 +145,8 @@ class Destination:
     def put(self, name: str, data: bytes, md5: bool = False) -> Written:
         """Write a small file with as few system calls as possible.
 
-        A new local file is created under its final name and written in one call: with tens of thousands of small
-        files, renaming each would double the cost. A file that exists is replaced as `open` does it.
+        A new local file is created under its final name and written in one call, because renaming would double the time
+        for tens of thousands of small files. An existing file is replaced as in `open`.
         """
         path = self.path(name)
         self.make_folder(path)
@@ -158,7 +158,7 @@ class Destination:
         return _hashed(data, md5)
 
     def link(self, name: str, source: str, md5: bool = False) -> Written | None:
-        """Link or clone a plain local file, and read it once for its hash; None if its bytes have to be copied."""
+        """Link or clone a local file, and read it once for its hash; None if its bytes have to be copied."""
         if not self.local:
             return None
         path = self.path(name)
@@ -181,7 +181,7 @@ class Destination:
 
 
 def _create(path: str, data: bytes) -> bool:
-    """Write a complete new file and return True, or leave no file. Raises `FileExistsError` if the name is taken."""
+    """Write a complete new file. Returns False, and leaves no file, on failure. Raises `FileExistsError`."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
         whole = os.write(descriptor, data) == len(data)
@@ -200,19 +200,19 @@ def _hashed(data: bytes | memoryview, md5: bool) -> Written:
 
 
 def _block() -> memoryview:
-    """A thread's buffer for all files it reads: for a new one each time, the system would have to clear every page."""
+    """A buffer per thread, reused for all files, because the system would have to clear the pages of new buffers."""
     if not hasattr(_of_thread, "block"):
         _of_thread.block = memoryview(bytearray(BLOCK))
     block: memoryview = _of_thread.block
     return block
 
 
-_of_thread = threading.local()  # global: a buffer lives as long as its thread, whichever destination it reads for
+_of_thread = threading.local()  # global, because a buffer belongs to a thread and not to a destination
 
 
 @cache
 def _blake3() -> Any:
-    from blake3 import blake3  # used once a file: importing it each time is measurable
+    from blake3 import blake3  # called once per file, for which the time of an import is measurable
 
     return blake3
 

@@ -1,13 +1,13 @@
-"""The engine that prepares datasets, and prepared datasets as a store holds them.
+"""The engine that prepares datasets, and access to the prepared datasets of a store.
 
-job          what is prepared
+job          specification of a dataset to prepare
 materialise  from declaration to committed files
-execute      single operations; archives, zipwriter, memory serve it
+execute      single operations, with the help of archives, zipwriter and memory
 plan         chunks of bounded size, as values
 checkpoint   finished chunks, so that an interrupted run resumes
-manifest     one row a file
-cluster      Dask
-prepared     datasets of a store: which content is committed, local copies
+manifest     one row per file
+cluster      Dask clusters
+prepared     datasets of a store: committed content, local copies
 verify       checksums
 """
 
@@ -34,15 +34,15 @@ def prepare(
     """Prepare a competition in this process, into `out`/public and `out`/private.
 
     Args:
-        competition_id: of the competition.
-        raw: the download's zip, or the directory that it unpacks to.
-        out: the directory to write.
-        edition: of the benchmark.
+        competition_id: id of the competition.
+        raw: the downloaded zip, or the directory with its unpacked content.
+        out: the directory to write to.
+        edition: edition of the benchmark.
         params: overrides of the `params` in competition.yaml.
         folder: the competition's folder, if the registry does not know the id.
 
     Returns:
-        The manifest, one row a file: part, path, bytes, hash, md5, source.
+        The manifest with one row per file: part, path, bytes, hash, md5, source.
     """
     from storage.datasets.job import Job
     from storage.datasets.materialise import materialise

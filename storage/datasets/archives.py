@@ -21,7 +21,7 @@ from storage.writers import BLOCK, Destination, Written
 
 
 def build(name: str, archive: Archive, download: Download, destination: Destination, md5: bool = False) -> Written:
-    """Write the archive to `name` below `destination`, each member read once."""
+    """Write the archive to `name` below `destination`, reading each member once."""
     of_kind = {"zip": _build_zip, "tar": _build_tar, "7z": _build_7z}[archive.kind]
     return of_kind(name, archive, download, destination, md5)
 
@@ -45,7 +45,7 @@ def _build_zip(target: str, archive: Archive, download: Download, destination: D
 
 
 class _Stored:
-    """A member's compressed bytes, which a zip archive can copy as they are."""
+    """A member's compressed bytes, which a zip archive can copy unchanged."""
 
     def __init__(self, container: ZipContainer, member: str) -> None:
         self.entry, self.pieces = container.entry(member), container.checked(member)
@@ -55,7 +55,7 @@ class _Stored:
 
 
 def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterable[Buffer]]]:
-    """(name, its bytes) of each entry.
+    """Yield (name, bytes) of each entry.
 
     Members of containers without random access come in storage order, all others in the declared order.
     """
@@ -82,7 +82,7 @@ def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterab
 
 
 class _Containers(dict[str, Container]):
-    """The containers of a download by the label of members, each looked up once."""
+    """The containers of a download by the `archive` of members, each looked up once."""
 
     def __init__(self, download: Download) -> None:
         super().__init__()
@@ -105,12 +105,12 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _build_tar(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
-    """A reproducible plain tar: members sorted by name, without times and owners.
+    """Build a reproducible uncompressed tar archive: members sorted by name, without times and owners.
 
-    Members are written at computed offsets, so that a sequential source (a .tar.gz) is read once, in its own order.
+    Members are written at computed offsets, so a sequential source such as a .tar.gz is read once in its own order.
     """
     if not archive.portable:
-        raise TypeError(f"{target}: tar archives are built of members")
+        raise TypeError(f"{target}: tar archives can only contain members")
     members = {name: entry for name, entry in sorted(archive.entries) if isinstance(entry, Member)}
     offsets: dict[str, int] = {}
     with tempfile.TemporaryFile(prefix="mlebench-tar-", dir=_scratch(destination)) as scratch:
@@ -151,7 +151,7 @@ def _build_7z(target: str, archive: Archive, download: Download, destination: De
 
 
 def _scratch(destination: Destination) -> str | None:
-    """Folder of large temporary files: beside a local destination, as the system's may be a small memory disk."""
+    """Folder for large temporary files, next to a local destination: the system's may be a small memory disk."""
     if not destination.local:
         return None
     folder = destination.drafts or destination.root

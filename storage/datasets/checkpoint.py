@@ -13,11 +13,11 @@ from storage.writers import Destination
 
 FOLDER = ".progress"
 DRAFTS = f"{FOLDER}/drafts"
-"""Folder of the temporary files of a dataset."""
+"""Folder for the temporary files of a dataset."""
 
 
 class Size(NamedTuple):
-    """Number of files and bytes of a chunk."""
+    """Number of files and of bytes in a chunk."""
 
     files: int
     bytes: int
@@ -34,7 +34,7 @@ class Checkpoint:
         self._write(f"done-{name}", rows)
 
     def save_plan(self, chunks: Iterable[Chunk]) -> None:
-        """Save the plan. A run without one starts from the beginning, so the rows of "declared" are saved before."""
+        """Save the plan. A run without a plan starts from the beginning, so save the rows of "declared" first."""
         sizes = []
         for number, chunk in enumerate(chunks):
             self._write(f"todo-{number}", chunk.task)
@@ -47,7 +47,7 @@ class Checkpoint:
         return task
 
     def load(self) -> tuple[dict[str, Columns], list[Size] | None]:
-        """(rows of finished chunks by name, sizes of all chunks) of an interrupted run; ({}, None) without one."""
+        """(rows of finished chunks by name, sizes of all chunks) of an interrupted run, or ({}, None)."""
         fs, folder = self.destination.fs, self.destination.path(self.folder)
         fs.invalidate_cache()
         if not fs.exists(f"{folder}/sizes.json"):

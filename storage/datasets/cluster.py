@@ -1,4 +1,4 @@
-"""Dask: a local cluster or an existing scheduler, and the executor that runs chunks on it."""
+"""Dask: a local cluster or an existing scheduler, and an executor that runs chunks on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ClusterError(UserError):
 
 @contextlib.contextmanager
 def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
-    """The address of a scheduler: `address`, or that of a local cluster of `workers` processes during the block.
+    """Yield the address of a scheduler: `address`, or that of a local cluster with `workers` processes for the block.
 
     Raises `ClusterError` if no scheduler answers at `address`.
     """
@@ -35,7 +35,7 @@ def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
     import dask
     from distributed import LocalCluster
 
-    # Hide warnings of workers that end while the cluster closes, and of a port that another cluster uses.
+    # Hide warnings about workers that end while the cluster closes, and about a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     _prepare_forkserver()
     with (
@@ -48,15 +48,15 @@ def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
-            silence_logs=logging.CRITICAL,  # the error of a task reaches its caller
-            env=dict(os.environ),  # the fork server may have been started with a different environment
+            silence_logs=logging.CRITICAL,  # errors of tasks are raised in the caller
+            env=dict(os.environ),  # the fork server may have a different environment
         ) as local,
     ):
         yield local.scheduler_address
 
 
 def _prepare_forkserver() -> None:
-    """Have workers forked from a process that has imported their modules, so that they start quickly.
+    """Fork workers from a process that has imported their modules, so that they start quickly.
 
     Without this, distributed would import all of its optional packages in this process first.
     """
@@ -84,25 +84,25 @@ def _call(packed: bytes) -> Any:
     return function(*arguments)
 
 
-@cache  # global: once a worker process, whichever task comes first
+@cache  # global, because it must run once per worker process
 def _set_up_once(set_up: Callable[[], None]) -> None:
     set_up()
 
 
 class DaskExecutor:
-    """Runs functions of this package over values on a Dask scheduler.
+    """Maps functions of this package over values on a Dask scheduler.
 
     Args:
-        address: of the scheduler.
-        set_up: called once in each worker process before its first task. It is sent by name, so it must be a function
-            of a module.
+        address: address of the scheduler.
+        set_up: called once in each worker process before its first task. It is pickled by name, so it must be a
+        module-level function.
     """
 
     def __init__(self, address: str, set_up: Callable[[], None] | None = None) -> None:
         self.address, self.set_up = address, set_up
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
-        """Results in the order of completion. The error of one value cancels the rest and is raised here."""
+        """Yield results in the order of completion. An error cancels the remaining tasks and is raised here."""
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker, as_completed
@@ -111,8 +111,8 @@ class DaskExecutor:
             return
         client = _connect(self.address)
         try:
-            # As bytes: Dask would search every list in a value for futures, which takes longer than the work on small
-            # files. With random keys and pure=False: the tasks write files, so equal calls must not be deduplicated.
+            # Values are sent as bytes, because Dask searches every list in a value for futures, which takes longer than
+            # the work on small files. Tasks write files, so random keys and pure=False prevent their deduplication.
             calls = [pickle.dumps((self.set_up, function, value, *fixed)) for value in values]
             keys = [f"{function.__name__}-{uuid.uuid4()}" for _ in calls]
             futures = [
@@ -124,14 +124,14 @@ class DaskExecutor:
                     yield future.result()
             except KilledWorker as error:
                 raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
-            except CancelledError as error:  # only a scheduler that disappears cancels these futures
+            except CancelledError as error:  # only the loss of the scheduler cancels these futures
                 raise ClusterError(
                     f"the connection to the Dask scheduler at {self.address} was lost; start it, and run the same "
                     "command again to resume"
                 ) from error
             finally:
-                # Cancel unfinished futures only: the scheduler announces every cancellation to all clients, and one
-                # that is just connecting takes the announcement for a broken handshake and fails.
+                # Cancel unfinished futures only. The scheduler announces every cancellation to all clients, and one
+                # that is just connecting mistakes the announcement for a broken handshake and fails.
                 unfinished = [future for future in futures if not future.done()]
                 if unfinished and client.status == "running":
                     client.cancel(unfinished)

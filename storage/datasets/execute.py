@@ -1,4 +1,4 @@
-"""Carry out operations of a declaration: write files and return their manifest rows. Runs on workers."""
+"""Execute operations of a declaration on a worker: write files and return their manifest rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from storage.datasets.manifest import Columns, Done, columns_of, joined
 from storage.writers import Destination, Written
 
 _SMALL = 1 << 20  # files up to this size are read whole and written in one call
-_UPLOADS = 16  # concurrent uploads of small objects by a worker: each is mostly waiting for the server
+_UPLOADS = 16  # concurrent uploads of small objects per worker, which mostly wait for the server
 
 
 class Task(NamedTuple):
-    """A file to write: its part, its path below that, the operation, and whether to compute its MD5."""
+    """A file to write: its part, its path in the part, the operation, and whether to compute its MD5."""
 
     part: str
     path: str
@@ -36,13 +36,13 @@ class Task(NamedTuple):
 
     @property
     def computed(self) -> bool:
-        """Whether it holds content that prepare.py computed: only the process that ran prepare.py can write it."""
+        """Whether it has content computed by prepare.py, which only the process that ran prepare.py can write."""
         how = self.operation
         return isinstance(how, Content) or (isinstance(how, Archive) and not how.portable)
 
     @property
     def source(self) -> str:
-        """The column `source` of the manifest."""
+        """The value for the column `source` of the manifest."""
         match self.operation:
             case Archive():
                 return f"archive of {len(self.operation.entries)}"
@@ -53,9 +53,9 @@ class Task(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Members of one archive to copy, as columns; MD5s are computed of the rows numbered in `checked`.
+    """Members of one archive to copy, as columns. MD5s are computed for the rows numbered in `checked`.
 
-    Columns, because a hundred thousand objects would cost more to create, send and save than copying small files.
+    Columns are used because creating, sending and saving 100,000 objects would take longer than copying small files.
     """
 
     archive: str
@@ -66,7 +66,7 @@ class Copies(NamedTuple):
     checked: list[int]
 
     def at(self, rows: Sequence[int]) -> Copies:
-        """The rows of these numbers, in this order."""
+        """The rows with these numbers, in this order."""
         wanted = set(self.checked)
         return Copies(
             self.archive,
@@ -79,7 +79,7 @@ class Copies(NamedTuple):
 
 
 def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
-    """Tasks, with all copies from one archive as one `Copies`; these come last."""
+    """Tasks, followed by one `Copies` with all copies from each archive."""
     others: list[Task | Copies] = []
     copies: dict[str, Copies] = {}
     for part, path, operation, md5 in tasks:
@@ -102,7 +102,7 @@ def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task
 def execute(
     tasks: Iterable[Task | Copies], competition: Preparable, download: Download, destination: Destination
 ) -> Columns:
-    """Write the files of `tasks` below `destination`; returns their manifest rows.
+    """Write the files of `tasks` below `destination` and return their manifest rows.
 
     Idempotent: repeating a task writes the same bytes under the same name.
     """
@@ -135,7 +135,7 @@ def _copy(copies: Copies, container: Container, destination: Destination) -> lis
 
 
 def _places(copies: Copies) -> Iterator[tuple[str, str, bool]]:
-    """(name below the prepared directory, member, whether to compute its MD5) of each row."""
+    """Yield (name below the prepared directory, member, whether to compute its MD5) of each row."""
     checked = set(copies.checked)
     for row, (part, path, name) in enumerate(zip(copies.parts, copies.paths, copies.names, strict=True)):
         yield f"{part}/{path}", name, row in checked

@@ -1,4 +1,4 @@
-"""Download prepared files from an object store, many at a time, and compare each with its hash."""
+"""Download prepared files from an object store concurrently, and verify their hashes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SMALL = 8 * BLOCK
 
 
 class DamagedFile(StoreError):
-    """A file in the store is missing or differs from the one that was prepared."""
+    """A file in the store is missing or differs from the prepared one."""
 
 
 def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], folder: Path) -> None:
-    """Fetch files (path below `url`, bytes, BLAKE3) to the same paths below `folder`, read-only.
+    """Fetch files (path below `url`, bytes, BLAKE3) to the same paths below `folder`, and make them read-only.
 
-    Files that exist with the right size are skipped: only complete and verified files get their final name. Raises
+    Existing files of the right size are skipped, because only complete and verified files get their final name. Raises
     `DamagedFile`.
     """
     root = store.top.path(store.relative(url))
@@ -55,11 +55,11 @@ def _fetch(fs: Any, source: str, target: Path, size: int, expected: str) -> None
                     while piece := stream.read(_SMALL):
                         writer.write(piece)
         if writer.written().hash != expected:
-            raise DamagedFile(f"{source} is not what was prepared (its hash differs); prepare it again")
+            raise DamagedFile(f"{source} differs from the prepared file (by its hash); prepare it again")
         draft.chmod(0o444)
         draft.replace(target)
     except FileNotFoundError as error:
-        raise DamagedFile(f"{source} is gone from the store; prepare it again") from error
+        raise DamagedFile(f"{source} is missing in the store; prepare it again") from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()

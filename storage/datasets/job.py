@@ -1,4 +1,4 @@
-"""What is prepared: a job as small values that travel to workers, and what the engine needs of a competition."""
+"""Jobs, which specify a dataset to prepare, and the interface of a competition that the engine needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from competitions.preparing.download import Download
 
 
 class Preparable(Protocol):
-    """A competition as the engine sees it; `competitions.competition.Competition` is one."""
+    """The interface of a competition for the engine, implemented by `competitions.competition.Competition`."""
 
     @property
     def id(self) -> str:
@@ -24,7 +24,7 @@ class Preparable(Protocol):
 
     @property
     def facts(self) -> CompetitionFacts:
-        """Its facts, for the checksums of prepared files."""
+        """The competition's facts, for the checksums of prepared files."""
         ...
 
     @property
@@ -33,7 +33,7 @@ class Preparable(Protocol):
         ...
 
     def declare(self, raw: Download, edition: Edition, params: Mapping[str, Any] | None) -> Preparation:
-        """Run prepare.py; nothing is written."""
+        """Run prepare.py and return the declaration. Nothing is written."""
         ...
 
     def function(self, name: str) -> Callable[..., Iterable[bytes]]:
@@ -43,17 +43,17 @@ class Preparable(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One dataset to prepare: all that a worker needs besides the package.
+    """A dataset to prepare, as small values that can be sent to workers.
 
     Args:
-        competition_id: of the competition.
+        competition_id: id of the competition.
         raw: the download, as a local path or fsspec URL.
-        out: the directory to write, as a local path or fsspec URL.
-        edition: of the benchmark.
+        out: the directory to write to, as a local path or fsspec URL.
+        edition: edition of the benchmark.
         params: overrides of the `params` in competition.yaml.
         folder: the competition's folder, if the registry does not know the id.
-        key: the content key. An interrupted job with the same key is resumed; the files of another one are removed.
-            Without a key nothing is resumed.
+        key: the content key. An interrupted job with the same key is resumed, and the files of a different one are
+        removed. Without a key nothing is resumed.
     """
 
     competition_id: str
@@ -65,12 +65,12 @@ class Job:
     key: str = ""
 
     def __post_init__(self) -> None:
-        if self.edition not in EDITIONS:  # before anything is removed
+        if self.edition not in EDITIONS:  # checked before anything is removed
             raise UserError(f"unknown edition {self.edition!r}; editions are {', '.join(EDITIONS)}")
 
 
 def load_competition(job: Job) -> Preparable:
-    """The competition of a job, on whichever worker: from its folder, or from the registry by its id."""
+    """Load the competition of a job from its folder, or from the registry by its id."""
     from competitions import registry
     from competitions.competition import Competition
 

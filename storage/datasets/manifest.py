@@ -1,4 +1,4 @@
-"""The manifest: one row a prepared file."""
+"""The manifest of a dataset, with one row per prepared file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Done(NamedTuple):
 
 
 Columns = list[list[Any]]
-"""Rows of the manifest as columns in the order of `Done`: plain JSON, and few objects for many rows."""
+"""Rows of the manifest as columns in the order of `Done`. They are plain JSON, with few objects for many rows."""
 
 
 def columns_of(rows: Iterable[Done]) -> Columns:

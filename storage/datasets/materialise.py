@@ -1,14 +1,14 @@
-"""From declaration to files: plan, cut into chunks, run on workers, manifest, commit marker.
+"""Write the files of a declaration: plan, run chunks on workers, write manifest and commit marker.
 
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
-1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), cuts the rest
-   (copies, archives of members, derived files) into chunks of bounded bytes, and saves them in the checkpoint.
-2. The executor carries out the chunks, in this process or on Dask. A worker receives the job (competition, edition,
+1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), divides the rest
+(copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint.
+2. The executor runs the chunks, in this process or on Dask. A worker receives the job (competition, edition,
    source URL, destination URL) and the number of a chunk.
-3. The manifest (Parquet) and, last of all, the commit marker are written. A dataset without the marker does not exist.
+3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
 
-The checkpoint (`.progress/<key>/`) holds the manifest rows of every finished chunk, so that a killed run resumes.
+The checkpoint (`.progress/<key>/`) has the manifest rows of every finished chunk, so that a killed run can be resumed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MARKER = "commit.json"
 
 
 class Progress(NamedTuple):
-    """Files and bytes of a dataset that are written, and their totals."""
+    """Number of files and bytes of a dataset that have been written, and the totals."""
 
     files: int
     files_total: int
@@ -50,7 +50,7 @@ class Progress(NamedTuple):
 
 
 class Executor(Protocol):
-    """Runs a function over values, in any order, and yields results as they complete."""
+    """Maps a function over values, in any order, and yields results as they complete."""
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
         """`function(value, *fixed)` for each value."""
@@ -73,13 +73,13 @@ def materialise(
     on_progress: Callable[[Progress], None] | None = None,
     before_commit: Callable[[], None] | None = None,
 ) -> pd.DataFrame:
-    """Prepare a dataset; returns its manifest.
+    """Prepare a dataset and return its manifest.
 
     Args:
-        job: what to prepare, and where.
+        job: the dataset to prepare, and its destination.
         executor: runs the chunks; in this process by default.
         on_progress: called at the start and after each chunk.
-        before_commit: may raise to prevent the commit; see `storage.lease.Lease.check`.
+        before_commit: can raise to prevent the commit; see `storage.lease.Lease.check`.
 
     Raises:
         DownloadError: the download is damaged or incomplete.
@@ -109,7 +109,7 @@ def materialise(
 
 
 def declare(job: Job) -> None:
-    """Run prepare.py, write what it computed, and save the plan of the rest. Runs on a worker."""
+    """Run prepare.py on a worker, write what it computed, and save the plan for the rest."""
     competition = load_competition(job)
     destination = Destination(job.out, DRAFTS)
     download = _download(job)
@@ -124,12 +124,12 @@ def declare(job: Job) -> None:
     checkpoint = Checkpoint(destination, job.key)
     checkpoint.save_rows("declared", execute(here, competition, download, destination))
     checkpoint.save_plan(plan(elsewhere, download))
-    del preparation, tasks, here, elsewhere  # tables, perhaps large ones
+    del preparation, tasks, here, elsewhere  # frees tables, which may be large
     release_memory()
 
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
-    """Carry out a chunk of the plan and save its rows. Runs on a worker."""
+    """Execute a chunk of the plan on a worker and save its rows."""
     destination = Destination(job.out, DRAFTS)
     checkpoint = Checkpoint(destination, job.key)
     task = unpack(checkpoint.load_task(number))
@@ -143,11 +143,13 @@ def _download(job: Job) -> Download:
     identity: tuple[int, ...] = ()
     with contextlib.suppress(OSError):
         stat = Path(job.raw.removeprefix("file://")).stat()
-        identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a file that was replaced is another download
+        identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
     return _open_download(job.raw, job.key, identity)
 
 
-@lru_cache(maxsize=1)  # global: between its chunks a worker keeps nothing else, and reading a zip's directory is slow
+@lru_cache(
+    maxsize=1
+)  # global, because workers keep no other state between chunks, and reading a zip's directory is slow
 def _open_download(raw: str, _key: str, _identity: tuple[int, ...]) -> Download:
     return Download.open(raw)
 
@@ -159,7 +161,9 @@ class _Counter:
         self, done: dict[str, Columns], chunks: list[Size], on_progress: Callable[[Progress], None] | None
     ) -> None:
         self._on_progress = on_progress
-        self._files = len(done["declared"][0])  # its bytes are not known beforehand, so they do not count
+        self._files = len(
+            done["declared"][0]
+        )  # bytes of these files are not counted, because they are not known beforehand
         self._bytes = 0
         self._total = Progress(0, self._files + sum(chunk.files for chunk in chunks), 0, sum(c.bytes for c in chunks))
         for name, rows in done.items():
@@ -167,7 +171,7 @@ class _Counter:
         self._report()
 
     def add(self, rows: Columns) -> None:
-        """A chunk is finished."""
+        """Count a finished chunk."""
         self._count(rows)
         self._report()
 
@@ -199,13 +203,13 @@ def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
 
 
 def clear_destination(destination: Destination) -> None:
-    """Remove the files of an earlier dataset, so that none of them remains in the new one."""
+    """Remove the files of an earlier dataset, so that none of them become part of the new one."""
     for name in (FOLDER, "public", "private"):
         with contextlib.suppress(FileNotFoundError):
             destination.fs.rm(destination.path(name), recursive=True)
 
 
 def remove_commit_marker(destination: Destination) -> None:
-    """Remove the commit marker: from now on the dataset does not exist, until it is committed again."""
+    """Remove the commit marker. The dataset is then treated as missing until it is committed again."""
     with contextlib.suppress(FileNotFoundError):
         destination.fs.rm_file(destination.path(MARKER))

@@ -1,4 +1,4 @@
-"""Memory of workers: freed blocks are retained for the next file, and released to the system after a dataset."""
+"""Memory of workers. Freed blocks are retained for the next file, and released to the system after a dataset."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHO
 
 
 def retain_freed_memory() -> None:
-    """Have the C library retain up to 32 MB of freed memory.
+    """Make the C library retain up to 32 MB of freed memory.
 
-    Dask configures its workers to return memory to the system at once. The system clears every page before it hands it
-    out again, which takes longer than reading and hashing the block that is put there.
+    Dask configures its workers to return memory to the system immediately. The system clears every page before it
+    provides it again, which takes longer than reading and hashing a block of that size.
     """
     with _glibc() as library:
         library.mallopt(_TRIM_THRESHOLD, 32 << 20)
@@ -22,7 +22,7 @@ def retain_freed_memory() -> None:
 
 
 def release_memory() -> None:
-    """Have Arrow and the C library return freed memory to the system."""
+    """Make Arrow and the C library return freed memory to the system."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     with _glibc() as library:
@@ -31,6 +31,6 @@ def release_memory() -> None:
 
 @contextlib.contextmanager
 def _glibc() -> Any:
-    """glibc; with another C library the block is left at its first call."""
+    """Yield glibc. With another C library, the block ends at its first call."""
     with contextlib.suppress(OSError, AttributeError):
         yield ctypes.CDLL("libc.so.6")

@@ -1,4 +1,4 @@
-"""The plan of a dataset: chunks of bounded size as plain JSON values, which can be sent to workers."""
+"""The plan of a dataset: chunks of bounded size, as plain JSON values that can be sent to workers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from storage.datasets.execute import Copies, Task
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000
-_FILE_COST = 16 << 10  # creating a file takes as long as copying so many bytes: keeps chunks of tiny files small
-# Sequential formats: reaching a member means decompressing everything before it.
+_FILE_COST = 16 << 10  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
+# Sequential formats, in which reaching a member requires decompressing everything before it.
 _SEQUENTIAL = (".7z", ".gz", ".tgz")
 
 
 class Chunk(NamedTuple):
-    """A unit of work of one worker: number of files and bytes, and the packed task."""
+    """A unit of work for one worker: number of files and bytes, and the packed task."""
 
     files: int
     bytes: int
@@ -26,9 +26,9 @@ class Chunk(NamedTuple):
 
 
 def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
-    """Chunks of copies, bounded in bytes and files and in storage order; every other task is a chunk of its own.
+    """Divide tasks into chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
-    Raises `TypeError` for content that prepare.py computed: it cannot be sent to a worker.
+    Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
     """
     chunks = []
     for task in tasks:
@@ -41,17 +41,17 @@ def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
 
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:
-    """Copies in the order in which the archive stores them, so that it is read sequentially."""
+    """Sort copies by their position in the archive, so that it is read sequentially."""
     rows = {name: row for row, name in enumerate(copies.names)}
     order = [rows[name] for name in container.sizes if name in rows]
-    if len(order) < len(copies.names):  # a member goes to several places, or (a `KeyError`) is not there
+    if len(order) < len(copies.names):  # a member is copied several times, or is missing (a `KeyError`)
         place = {name: number for number, name in enumerate(container.sizes)}
         order = sorted(range(len(copies.names)), key=lambda row: place[copies.names[row]])
     return copies.at(order)
 
 
 def split_copies(copies: Copies) -> Iterator[Copies]:
-    """Copies in pieces of bounded bytes and number of files; those from a sequential archive stay in one piece."""
+    """Yield copies in pieces of bounded bytes and number of files. Copies from a sequential archive stay together."""
     if copies.archive.endswith(_SEQUENTIAL):
         yield copies
         return
@@ -65,7 +65,7 @@ def split_copies(copies: Copies) -> Iterator[Copies]:
 
 
 def size_of(task: Task) -> int:
-    """Bytes that the task reads; 0 if unknown."""
+    """Number of bytes that the task reads; 0 if unknown."""
     match task.operation:
         case Archive(entries=entries):
             return sum(getattr(entry, "size", 0) for _, entry in entries)
@@ -74,7 +74,7 @@ def size_of(task: Task) -> int:
 
 
 def pack(task: Task | Copies) -> list[Any]:
-    """A task as JSON values. Raises `TypeError` for content that prepare.py computed."""
+    """Convert a task to JSON values. Raises `TypeError` for content computed by prepare.py."""
     if isinstance(task, Copies):
         return ["copies", *task]
     part, path, operation, md5 = task
@@ -90,7 +90,7 @@ def pack(task: Task | Copies) -> list[Any]:
 
 
 def unpack(packed: list[Any]) -> Task | Copies:
-    """The task that `pack` was given."""
+    """The inverse of `pack`."""
     kind, *rest = packed
     if kind == "copies":
         return Copies(*rest)

@@ -20,7 +20,7 @@ for name in (
     "pydantic_settings",  # a worker's `set_up` may read settings
 ):
     import_module(name)
-# These objects live as long as the process: garbage collection need not traverse them again and again.
+# These objects live as long as the process, so exclude them from garbage collection.
 gc.collect()
 gc.freeze()
 gc.set_threshold(50_000, 20, 20)

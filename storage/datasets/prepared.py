@@ -1,4 +1,4 @@
-"""Prepared datasets of a store: which content is committed and verified, and local copies of it."""
+"""Prepared datasets of a store: their committed and verified content, and local copies."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _VERIFIED = "verified.json"
 def prepared_key(
     competition: Competition, download_hash: str, edition: Edition, params: Mapping[str, Any] | None = None
 ) -> str:
-    """Content key of a prepared dataset: its download, the competition's code, the edition and the parameters."""
+    """Content key of a prepared dataset, from its download, the competition's code, the edition and the parameters."""
     return content_key(download_hash, competition.fingerprint("prepare"), edition, competition.params(params))
 
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:
-    """The content key that is committed now, whatever `dataset.key` says; None if there is no complete dataset."""
+    """The committed content key, regardless of `dataset.key`; None if there is no complete dataset."""
     marker: dict[str, Any] | None = store.read_json(f"{store.prepared(dataset)}/{MARKER}")
     return None if marker is None else marker["key"]
 
@@ -47,14 +47,14 @@ def is_verified(store: Store, dataset: Dataset) -> bool:
 def is_prepared(
     store: Store, dataset: Dataset, source: Source, params: Mapping[str, Any] | None = None, verified: bool = True
 ) -> bool:
-    """Whether the store has the dataset that the current code makes of what `source` serves now.
+    """Whether the store has the dataset that the current code would create from the current download of `source`.
 
     Args:
-        store: where the dataset is.
+        store: store of the dataset.
         dataset: edition and competition; the key is computed.
-        source: of the download.
+        source: source of the download.
         params: overrides of the competition's parameters.
-        verified: whether it must have passed `check`.
+        verified: whether the dataset must have passed `check`.
     """
     competition = registry.get(dataset.competition_id)
     record = recorded(store, competition, source)
@@ -67,10 +67,10 @@ def is_prepared(
 
 
 def check(store: Store, dataset: Dataset, competition: Preparable) -> int:
-    """Verify the dataset and record that it passed; returns the number of files compared with published MD5s.
+    """Verify a dataset and record that it passed. Returns the number of files compared with published MD5s.
 
-    Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. A damaged dataset
-    loses its commit marker, so that it is prepared again.
+    Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. The commit marker of
+    a damaged dataset is removed, so that it is prepared again.
     """
     result = verify(store, dataset, competition)
     if result.damaged:
@@ -89,17 +89,16 @@ def check(store: Store, dataset: Dataset, competition: Preparable) -> int:
 
 @contextlib.contextmanager
 def local_copy(store: Store, dataset: Dataset, part: str, cache: Cache, at_least: float = 0) -> Iterator[Path]:
-    """A local directory that has one part of a dataset, during the block; yields the directory above the part.
+    """Provide one part of a dataset locally for the block. Yields the directory that contains the part.
 
-    A local store is used in place. From an object store the files are fetched into the cache and compared with their
-    hashes.
+    A local store is used in place. Files of an object store are downloaded to the cache, and their hashes are verified.
 
     Args:
-        store: where the dataset is.
-        dataset: which one.
+        store: store of the dataset.
+        dataset: the dataset.
         part: "public" or "private".
-        cache: of local copies; unused with a local store.
-        at_least: seconds for which the copy is kept if this process is killed.
+        cache: cache for the copy; not used with a local store.
+        at_least: time in seconds for which the copy is kept if this process is killed.
 
     Raises:
         UserError: the dataset is not prepared, or the store's copy is damaged.
@@ -127,7 +126,7 @@ def local_copy(store: Store, dataset: Dataset, part: str, cache: Cache, at_least
 
 
 def _copy_official_description(store: Store, dataset: Dataset, folder: Path) -> None:
-    """Kaggle's own description, if the store has it: not part of the dataset, so it may come and go."""
+    """Copy Kaggle's own description if the store has it. It is not part of the dataset and may be added later."""
     from storage.sources.kaggle.pages import OFFICIAL
 
     path = store.top.path(store.relative(f"{store.prepared(dataset)}/public/{OFFICIAL}"))

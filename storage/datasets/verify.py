@@ -1,4 +1,4 @@
-"""Verify prepared datasets: MD5s against the published benchmark, sizes in the store against the manifest."""
+"""Verify prepared datasets: compare MD5s with the published benchmark, and sizes in the store with the manifest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ChecksumMismatch(UserError):
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of `verify`: number of files compared with known MD5s, files that differ, files missing or truncated."""
+    """Result of `verify`: number of files compared with known MD5s, different files, missing or truncated files."""
 
     compared: int
     different: list[str]
@@ -32,7 +32,7 @@ class Verification:
 
 
 def read_manifest(store: Store, dataset: Dataset) -> pd.DataFrame:
-    """The manifest of a prepared dataset, one row a file. Raises `UserError` if it is not prepared."""
+    """The manifest of a prepared dataset. Raises `UserError` if the dataset is not prepared."""
     manifest = read_frame(store, f"{store.prepared(dataset)}/{MANIFEST}")
     if manifest is None:
         raise UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")
@@ -40,7 +40,7 @@ def read_manifest(store: Store, dataset: Dataset) -> pd.DataFrame:
 
 
 def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verification:
-    """Compare the manifest with the MD5s in competition.yaml, and sizes in the store with the manifest (by stat)."""
+    """Compare the manifest with the MD5s in competition.yaml, and the sizes of stored files with the manifest."""
     manifest = read_manifest(store, dataset)
     paths = manifest["part"] + "/" + manifest["path"]
     md5s = dict(zip(paths, manifest["md5"], strict=True))
@@ -53,9 +53,9 @@ def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verificat
 
 
 def _sizes(store: Store, root: str) -> Mapping[str, int]:
-    """Bytes of each file below `root`: by stat on a local disk, by listing elsewhere."""
+    """Size of each file below `root`, from `stat` on a local disk and from listings otherwise."""
     folder = store.local(root)
     if folder is not None:
-        # fsspec's listing has a dozen fields a file: a gigabyte for half a million files.
+        # fsspec's listing has a dozen fields per file and would take 1 GB for half a million files.
         return DirectoryContainer(folder).sizes if folder.is_dir() else {}
     return RemoteDirectory(store.top.fs, store.top.path(root)).sizes

@@ -1,7 +1,7 @@
 """Write zip archives sequentially.
 
 One worker writes an archive; several archives are written in parallel. Writing one archive in parallel segments would
-gain little: copying a compressed member costs a read, a CRC check and a write, which are bound by the disk.
+gain little, because copying a compressed member (a read, a CRC check and a write) is limited by the disk.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class ZipWriter:
-    """A zip archive with fixed times, written sequentially; compressed members can be copied as they are."""
+    """A zip archive with fixed times that is written sequentially. Compressed members can be copied unchanged."""
 
     def __init__(self, sink: HashingWriter) -> None:
-        # Collects small members into large writes.
+        # Combines small members into large writes.
         self._buffer = io.BufferedWriter(sink, BLOCK)
         self._zip = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
 
@@ -33,14 +33,14 @@ class ZipWriter:
         return info
 
     def add(self, name: str, pieces: Iterable[Buffer], stored: bool) -> None:
-        """Compress a new member."""
+        """Add a member, compressed unless `stored`."""
         method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
         with self._zip.open(self._info(name, method), "w", force_zip64=True) as member:
             for piece in pieces:
                 member.write(piece)
 
     def add_folder(self, name: str) -> None:
-        """An entry for an empty folder."""
+        """Add an entry for an empty folder."""
         info = zipfile.ZipInfo(name.rstrip("/") + "/", _TIME)
         info.external_attr = (0o40755 << 16) | 0x10
         self._zip.writestr(info, b"")
@@ -61,7 +61,7 @@ class ZipWriter:
         archive._didModify = True
 
     def abandon(self) -> None:
-        """Stop writing; the incomplete file will be discarded."""
+        """Stop writing. The incomplete file must be discarded."""
         archive: Any = self._zip
         archive._didModify, archive.fp = False, None
 

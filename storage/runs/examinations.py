@@ -1,4 +1,4 @@
-"""Notes in tables/examinations that a run group was examined, also if nothing was found."""
+"""Records in tables/examinations that a run group was examined, even if nothing was found."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from storage.tables import write_table
 
 
 def write_examination(store: Store, record: ExaminationRecord) -> None:
-    """Replace what is known of the group's last examination of that stage."""
+    """Replace the record of the group's last examination of that stage."""
     write_table(store, record.table, record.run_group, [record.to_row()], part=record.stage)

@@ -1,4 +1,4 @@
-"""Folders of runs, runs/<run_group>/<competition>/<seed>: where the records lie, their readers and their writers."""
+"""Folders of runs, runs/<run_group>/<competition>/<seed>: paths of their records, readers and writers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REQUESTS = "gateway.jsonl"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a run, whether it exists or not. `run.json` is written last: without it the run does not count."""
+    """The folder of a run, which need not exist. `run.json` is written last; without it the run is not finished."""
 
     store: Store
     run_group: str
@@ -30,7 +30,7 @@ class RunFolder:
 
     @classmethod
     def at(cls, store: Store, url: str) -> RunFolder | None:
-        """The folder with that URL; None if it cannot be a run's."""
+        """The folder with that URL; None if it is not the URL of a run."""
         parts = store.relative(url).split("/")
         if len(parts) != 4 or parts[0] != "runs" or not parts[3].isdecimal():
             return None
@@ -52,7 +52,7 @@ class RunFolder:
         return f"{self.url}/{RUN}"
 
     def grade_url(self, edition: str | None = None) -> str:
-        """URL of a grade: of the run's own edition, or of another one."""
+        """URL of the grade in the run's own edition, or in another one."""
         return f"{self.url}/{GRADE if edition is None else GRADE.replace('.json', f'-{edition}.json')}"
 
     def finished(self) -> bool:
@@ -60,12 +60,12 @@ class RunFolder:
         return self.store.exists(self.run_url)
 
     def read_run(self) -> RunRecord | None:
-        """The run's record; None if the run is not finished. Raises `RecordError` for a file that is no record."""
+        """The run's record; None if the run is not finished. Raises `RecordError` for an invalid file."""
         content = self.store.read_json(self.run_url)
         return None if content is None else RunRecord.from_json(content, self.store.relative(self.run_url))
 
     def write_run(self, record: RunRecord) -> None:
-        """Write the run's record, which makes it a finished run."""
+        """Write the run's record, which marks the run as finished."""
         self.store.write_json(self.run_url, record.to_json())
 
     def read_grade(self, edition: str | None = None) -> GradeRecord | None:
@@ -78,28 +78,28 @@ class RunFolder:
         return [grade for grade in map(self._grade, urls) if grade is not None]
 
     def write_grade(self, record: GradeRecord, edition: str | None = None) -> None:
-        """Write a grade: in the run's own edition, or in another one."""
+        """Write a grade in the run's own edition, or in another one."""
         self.store.write_json(self.grade_url(edition), record.to_json())
 
     def read_snapshots(self) -> list[SnapshotRecord]:
-        """The graded versions of the submission by time; none if none were kept."""
+        """The graded snapshots of the submission, sorted by time."""
         url = f"{self.url}/{SNAPSHOTS}"
         rows: list[Any] = self.store.read_json(url) or []
         return [SnapshotRecord.from_json(row, self.store.relative(url)) for row in rows]
 
     def write_snapshots(self, records: Iterable[SnapshotRecord]) -> None:
-        """Write the graded versions; nothing if there are none."""
+        """Write the graded snapshots. Writes no file if there are none."""
         rows = [record.to_json() for record in records]
         if rows:
             self.store.write_json(f"{self.url}/{SNAPSHOTS}", rows)
 
     def snapshot_files(self) -> list[tuple[float, str]]:
-        """Seconds since the start of the run and URL of each kept version of the submission, by time."""
+        """Seconds since the start of the run and URL of each snapshot of the submission, sorted by time."""
         urls = self.store.glob(f"{self.store.relative(self.url)}/snapshots/*.csv")
         return sorted((float(url.rsplit("/", 1)[1].removesuffix(".csv")), url) for url in urls)
 
     def read_usage(self) -> Iterator[UsageRecord]:
-        """Requests of the run that reached a provider or tried to; refused ones are in the journal only."""
+        """Yield the run's requests that were sent to a provider. Refused requests are in the gateway's log only."""
         run = self.read_run()
         if run is None:
             return
@@ -128,7 +128,7 @@ class StoredRun:
 
     @property
     def source(self) -> str:
-        """URL of the folder with its files: a regraded copy has none of its own."""
+        """URL of the folder with its files, which for a regraded copy is that of the original run."""
         return self.record.submission_from or self.folder.url
 
 
@@ -144,7 +144,7 @@ def stored_runs(store: Store, run_group: str = "*", competition_id: str = "*") -
 
 
 def runs_of(store: Store, run_group: str) -> list[StoredRun]:
-    """As `stored_runs` of one group. Raises `UserError` if there is none."""
+    """Like `stored_runs`, for one group. Raises `UserError` if it has no finished runs."""
     found = stored_runs(store, run_group)
     if not found:
         raise UserError(f"no finished runs of group {run_group!r} in {store.root}; `mlebench ls` names the groups")
@@ -152,7 +152,7 @@ def runs_of(store: Store, run_group: str) -> list[StoredRun]:
 
 
 def graded_folders(store: Store, run_group: str) -> list[RunFolder]:
-    """Folders of a group that hold a grade; those of imported reports hold nothing else."""
+    """Folders of a group that contain a grade. Folders of imported reports contain nothing else."""
     return _folders(store, f"runs/{run_group}/*/*/grade*.json")
 
 

@@ -1,8 +1,8 @@
 """Typed records of runs, grades, snapshots, usage and examinations.
 
-What a field means is in `storage.schemas`: a field of a record that has a column has the column's name. JSON files hold
-the fields that were set, so a condition that does not apply to a run is not in its file. Files without a
-`schema_version` are older (version 0); they have the same names, may lack fields, and are read as current records.
+Fields are documented in `storage.schemas`, where columns have the same names. JSON files contain only the fields that
+were set, so a condition that does not apply to a run is not in its file. Files without a `schema_version` are from
+version 0. They have the same names but may lack fields, and are read as current records.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from storage.schemas import SCHEMA_VERSION, TABLES, Table
 
 
 class RecordError(UserError):
-    """A file of the store is not the record that it should be."""
+    """A file in the store is not a valid record."""
 
 
 class Record(BaseModel):
-    """What all records have in common: a version, a JSON form, and a row of a table."""
+    """Base class of records, which have a version, a JSON form, and a row of a table."""
 
-    # Fields that this version does not know are kept, so that reading and writing a record loses nothing.
+    # Unknown fields are kept, so that reading and writing a record of another version loses nothing.
     model_config = ConfigDict(frozen=True, extra="allow")
     table: ClassVar[Table]
 
@@ -33,9 +33,9 @@ class Record(BaseModel):
 
     @classmethod
     def from_json(cls, content: Any, where: str = "record") -> Self:
-        """A record from its JSON form, upgraded if it is of an older version.
+        """Parse a record from its JSON form, and upgrade it if its version is older.
 
-        Raises `RecordError`, naming `where`, if it is of a newer version or is no such record.
+        Raises `RecordError`, naming `where`, if its version is newer or the record is invalid.
         """
         if not isinstance(content, dict):
             raise RecordError(f"{where} is not a JSON object")
@@ -50,26 +50,26 @@ class Record(BaseModel):
             raise RecordError(f"{where} is not a valid record: {one_line(error)}") from error
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that were set, times as ISO 8601 text. NaN stays a float."""
+        """The fields that were set, with times as ISO 8601 text and NaN as a float."""
         fields = {"schema_version": self.schema_version, **self.model_dump(exclude_unset=True)}
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
 
     def to_row(self) -> dict[str, Any]:
-        """The row of the record's table, with `run_group`."""
+        """The record as a row of its table, with `run_group`."""
         return {name: getattr(self, name) for name in ("run_group", *TABLES[self.table].names)}
 
     def replace(self, **fields: Any) -> Self:
-        """The record with some fields changed."""
+        """A copy of the record with some fields changed."""
         return self.model_copy(update=fields)
 
 
 class RunRecord(Record):
-    """How a run was made and how it ended: `run.json`. A regraded copy names in `submission_from` the run it is of."""
+    """Conditions and outcome of a run, `run.json`. In a regraded copy, `submission_from` names the original run."""
 
     table: ClassVar[Table] = "runs"
 
     key: str = ""
-    """Content key of the run: agent, limits, seed, data and what the agent may reach."""
+    """Content key of the run: agent, limits, seed, data, and network access."""
     run_group: str
     run_id: str
     competition_id: str
@@ -114,19 +114,19 @@ class RunRecord(Record):
 
     @property
     def who(self) -> dict[str, Any]:
-        """The columns that name a run in a table."""
+        """The columns that identify a run in a table."""
         return {name: getattr(self, name) for name in ("run_group", "run_id", "competition_id", "seed", "agent")}
 
 
 class GradeRecord(Record):
-    """A run's grade: `grade.json`, and `grade-<edition>.json` for another edition than the run's own."""
+    """A run's grade: `grade.json`, or `grade-<edition>.json` for an edition other than the run's own."""
 
     table: ClassVar[Table] = "grades"
 
     key: str = ""
     """Content key of the grade: the run, the grader's code, the edition, and a fetched leaderboard."""
     detail: str | None = None
-    """Traceback of a grader that failed."""
+    """Traceback if grading failed."""
     outcome: str
     message: str | None = None
     run_group: str
@@ -156,7 +156,7 @@ class GradeRecord(Record):
 
 
 class SnapshotRecord(Record):
-    """A graded version of a submission; `snapshots.json` is a list of them."""
+    """A graded snapshot of a submission. `snapshots.json` is a list of them."""
 
     table: ClassVar[Table] = "snapshots"
 
@@ -176,7 +176,7 @@ class SnapshotRecord(Record):
 
 
 class UsageRecord(Record):
-    """A request to a language model, from the gateway's journal in the run's folder."""
+    """A request to a language model, from the gateway's log in the run's folder."""
 
     table: ClassVar[Table] = "usage"
 
@@ -195,13 +195,13 @@ class UsageRecord(Record):
 
     @classmethod
     def of(cls, run: RunRecord, call: Mapping[str, Any]) -> UsageRecord:
-        """The record of one line of a run's journal."""
+        """The record of one line of a run's gateway log."""
         columns = {name: call[name] for name in TABLES[cls.table].names if name in call}
         return cls.from_json({**columns, **{n: v for n, v in run.who.items() if n != "agent"}}, f"{run.name}: request")
 
 
 class ExaminationRecord(Record):
-    """An integrity check of a run group, also if nothing was found."""
+    """An integrity check of a run group, even if nothing was found."""
 
     table: ClassVar[Table] = "examinations"
 

@@ -1,4 +1,4 @@
-"""The code and the logs of runs, read from the store as texts."""
+"""Read the code and the logs of runs from the store as texts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from storage.store import Store
 
 FILE_BYTES = 4 * 1024**2
 LOG_BYTES = 16 * 1024**2
-"""Of larger files only the beginning and the end are read."""
+"""Maximum number of bytes of a file. Only the beginning and the end of larger files are read."""
 FILES = 2000
-"""Number of files that are read of a run's code or logs; Python files and notebooks come first."""
+"""Maximum number of files read from a run's code or logs. Python files and notebooks come first."""
 CODE = (".py", ".ipynb", ".sh", ".r", ".R", ".sql", ".yaml", ".json", ".toml", ".txt", ".md")
 _INSTALLED = re.compile(r"(^|/)(site-packages|node_modules|\.git|\.?venv|__pycache__|\.ipynb_checkpoints)(/|$)")
 
 
 def code_of(store: Store, run: StoredRun) -> dict[str, str]:
-    """Files of the agent's code folder by path below it, without installed packages; notebooks as plain code."""
+    """Files of the agent's code folder by path, without installed packages. Notebooks are converted to plain code."""
     return {
         name: plain_code(text) if name.endswith(".ipynb") else text
         for name, text in _texts(store, run, "code", FILE_BYTES)
@@ -28,7 +28,7 @@ def code_of(store: Store, run: StoredRun) -> dict[str, str]:
 
 
 def logs_of(store: Store, run: StoredRun) -> dict[str, str]:
-    """The agent's output and what it wrote to its logs folder, by path below it, without binary files."""
+    """The agent's output and the files of its logs folder by path, without binary files."""
     return {name: text for name, text in _texts(store, run, "logs", LOG_BYTES) if "\0" not in text[:4096]}
 
 

@@ -1,4 +1,4 @@
-"""Sources of downloads: `bundled` (made from installed libraries), `local` (a directory), `kaggle`."""
+"""Sources of downloads: `bundled` (generated from installed libraries), `local` (a directory), `kaggle`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged
 
 
 def source_for(competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT) -> Source:
-    """The source of a competition's download: its own bundle, else `raw_dir` if given, else Kaggle.
+    """The source of a competition's download: its bundle, or `raw_dir` if given, or Kaggle.
 
     `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed.
     """

@@ -1,4 +1,4 @@
-"""Downloads into the store: fetched once, hashed, verified; the record is written last."""
+"""Download archives into the store once, hash and verify them, and finally write a record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DownloadRecord(TypedDict):
 
 
 def recorded(store: Store, competition: Competition, source: Source) -> DownloadRecord | None:
-    """The record of a complete download, None if there is none or the source serves another archive now."""
+    """The record of a complete download; None if there is none, or if the source now serves another archive."""
     record: DownloadRecord | None = store.read_json(_record_url(store, competition.id))
     if record is None or record["source"] != source.name or record["version"] != source.version(competition):
         return None
@@ -40,7 +40,7 @@ def recorded(store: Store, competition: Competition, source: Source) -> Download
 
 
 def has_archive(store: Store, competition: Competition, record: DownloadRecord) -> bool:
-    """Whether the recorded archive is still in the store, judged by its size."""
+    """Whether the store still has the recorded archive, with the right size."""
     path = store.top.path(store.relative(store.raw(competition.id)))
     try:
         return bool(store.top.fs.size(path) == record["bytes"])
@@ -56,14 +56,14 @@ def acquire(
     verify: bool = True,
     on_progress: Report = lambda _: None,
 ) -> DownloadRecord:
-    """Download a competition's archive into the store unless it is there; returns its record.
+    """Download a competition's archive into the store if it is missing. Returns its record.
 
     Args:
-        store: where the archive is written.
-        competition: whose archive.
-        source: where it comes from.
+        store: destination of the archive.
+        competition: the competition.
+        source: source of the archive.
         verify: compare the archive's MD5 with the one in competition.yaml, if that has one.
-        on_progress: receives short texts.
+        on_progress: called with short texts.
 
     Raises:
         DownloadError: the archive is truncated, damaged or not the published one. The store then has no record of it.
@@ -87,7 +87,7 @@ def acquire(
 
 
 def _fetched(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:
-    """By way of a local file. A resumed download that turns out to be wrong is repeated from the start."""
+    """Fetch via a local file. A resumed download with a wrong result is repeated from the start."""
     while True:
         with _folder(store, competition, source) as folder:
             resumed = any(folder.glob("*.zip"))
@@ -106,7 +106,7 @@ def _fetched(store: Store, competition: Competition, source: Source, verify: boo
 
 @contextlib.contextmanager
 def _folder(store: Store, competition: Competition, source: Source) -> Iterator[Path]:
-    """A folder for the source to write. That of a remote source is in the store, and stays when the block fails."""
+    """A folder for the source to write to. For a remote source it is in the store, and is kept if the block fails."""
     kept = store.local("raw", competition.id, "partial") if isinstance(source, RemoteSource) else None
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="mlebench-download-") as folder:
@@ -118,8 +118,8 @@ def _folder(store: Store, competition: Competition, source: Source) -> Iterator[
 
 
 def _placed(store: Store, competition: Competition, path: Path, verify: bool) -> Written:
-    """Put the local archive `path` in the store if it is complete and has the right MD5."""
-    container = open_container(str(path))  # fails for a truncated archive, which lacks the directory at its end
+    """Move the local archive `path` to the store if it is complete and has the right MD5."""
+    container = open_container(str(path))  # fails for a truncated archive, because the directory is at the end
     if not container.sizes:
         raise DownloadError(f"{path.name} is empty; download it again")
     name = store.relative(store.raw(competition.id))
@@ -136,12 +136,14 @@ def _placed(store: Store, competition: Competition, path: Path, verify: bool) ->
 
 
 def _streamed(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:
-    """From the network to a remote store without a local file. The object appears when size and MD5 are right."""
+    """Stream from the network to a remote store. The object becomes visible when size and MD5 have been verified."""
     assert isinstance(source, RemoteSource)
     for _ in range(_RESTARTS):
         report("fetching")
         try:
-            size = 2 * (competition.facts.size_bytes or 0)  # a generous guess, as the facts state an approximate size
+            size = 2 * (
+                competition.facts.size_bytes or 0
+            )  # a generous estimate, because the size in the facts is approximate
             with store.top.open(store.relative(store.raw(competition.id)), md5=True, size=size) as sink:
                 for piece in source.pieces(competition, report):
                     sink.write(piece)
@@ -149,7 +151,7 @@ def _streamed(store: Store, competition: Competition, source: Source, verify: bo
         except SourceChanged:
             continue
         except BaseException:
-            # Object stores show nothing unfinished; on other file systems the incomplete file is removed.
+            # Object stores never show unfinished objects. On other file systems the incomplete file is removed.
             with contextlib.suppress(OSError):
                 store.remove(store.raw(competition.id))
             raise
@@ -161,7 +163,7 @@ def _streamed(store: Store, competition: Competition, source: Source, verify: bo
             store.remove(store.raw(competition.id))
             raise
         return sink.written()
-    raise DownloadError(f"{competition.id}: the archive changed while it was downloaded; try again later")
+    raise DownloadError(f"{competition.id}: the archive changed during the download; try again later")
 
 
 def _require_md5(competition: Competition, written: Written, verify: bool) -> None:
@@ -169,12 +171,12 @@ def _require_md5(competition: Competition, written: Written, verify: bool) -> No
     if verify and expected and written.md5 != expected:
         raise DownloadError(
             f"{competition.id}: the archive's MD5 is {written.md5}, the published one is {expected}; download it "
-            "again, or pass --skip-verification to use it all the same"
+            "again, or pass --skip-verification to use it anyway"
         )
 
 
 def discard_archive(store: Store, competition_id: str) -> None:
-    """Remove the archive of a prepared dataset. Its record stays, so that the dataset is not prepared again."""
+    """Remove the archive of a prepared dataset. Its record is kept, so that the dataset is not prepared again."""
     store.remove(store.raw(competition_id))
 
 

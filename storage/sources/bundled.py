@@ -1,4 +1,4 @@
-"""Downloads made from data in installed libraries, without network or account."""
+"""Downloads generated from data in installed libraries, without network or account."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from storage.sources.source import Report
 
 
 class Bundled:
-    """Makes the archive with the competition's bundle.py."""
+    """Creates the archive with the competition's bundle.py."""
 
     name = "bundled"
 
@@ -18,7 +18,7 @@ class Bundled:
         return competition.fingerprint("prepare")
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
-        """Write the archive into `folder`."""
+        """Write the archive to `folder`."""
         path = folder / f"{competition.id}.zip"
         path.write_bytes(competition.bundle())
         return path

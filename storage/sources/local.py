@@ -1,4 +1,4 @@
-"""Downloads that exist already: a directory of `<id>.zip`."""
+"""Existing downloads: a directory of `<id>.zip` files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from storage.sources.source import Report
 
 
 class Local:
-    """Takes `<id>.zip` from a directory."""
+    """Provides `<id>.zip` from a directory."""
 
     name = "local"
 
@@ -23,7 +23,7 @@ class Local:
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
-        """The path of the file; nothing is copied."""
+        """The path of the file. Nothing is copied."""
         path = self.directory / f"{competition.id}.zip"
         if not self.directory.is_dir():
             raise DownloadError(f"--raw-dir {self.directory} is not a directory")

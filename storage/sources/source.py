@@ -9,13 +9,13 @@ from typing import Protocol, runtime_checkable
 from competitions.competition import Competition
 
 Report = Callable[[str], None]
-"""Receives short texts on the progress of a download."""
+"""Receives short texts about the progress of a download."""
 NETWORK_TIMEOUT = 60.0
 """Seconds without data after which a connection is closed and resumed."""
 
 
 class SourceChanged(Exception):
-    """The source serves another archive than the one that was partly downloaded: start again."""
+    """The source no longer serves the archive that was partly downloaded, so the download must start again."""
 
 
 class Source(Protocol):
@@ -24,20 +24,20 @@ class Source(Protocol):
     name: str
 
     def version(self, competition: Competition) -> str | None:
-        """A cheap identity of what the source serves now (size and time, code); None if only a download can tell."""
+        """A cheap identity of the current download (size and time, or code); None if only a download can provide it."""
         ...
 
     def fetch(self, competition: Competition, folder: Path, report: Report = ...) -> Path:
-        """A complete local archive, in `folder` or elsewhere. Raises `DownloadError` with the remedy."""
+        """The path of a complete local archive, in `folder` or elsewhere. Raises `DownloadError` with the remedy."""
         ...
 
 
 @runtime_checkable
 class RemoteSource(Source, Protocol):
-    """A source behind a network. The next `fetch` into the same folder resumes a failed one."""
+    """A source on the network. A `fetch` to the same folder resumes a failed one."""
 
     def pieces(self, competition: Competition, report: Report = ...) -> Iterator[bytes]:
-        """The archive's bytes in order, for stores that are not on a local file system.
+        """Yield the archive's bytes, for stores that are not on a local file system.
 
         Raises `DownloadError`, or `SourceChanged` if the download has to start again.
         """

@@ -1,4 +1,4 @@
-"""Garbage collection: raw archives, datasets, remains of interrupted work, local copies; never those in use."""
+"""Garbage collection of raw archives, datasets, remains of interrupted work, and local copies that are not in use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from storage.store import Store
 from storage.upkeep.space import DiskUsage, usage_of_machine, usage_of_store
 from storage.writers import Destination
 
-_ABANDONED = timedelta(days=1)  # an older multipart upload was abandoned
+_ABANDONED = timedelta(days=1)  # age at which a multipart upload is considered abandoned
 
 
 def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
-    """Remove archives of prepared competitions. The record of the download stays, so nothing is prepared again."""
+    """Remove archives of prepared competitions. Download records are kept, so nothing is prepared again."""
     found = list(found)
     complete = {each.name.split(" ", 1)[1] for each in found if each.kind == "prepared" and each.state == "complete"}
     for each in found:
@@ -47,7 +47,7 @@ def edition_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition,
 
 
 def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
-    """Remove incomplete datasets and downloads that no process works on, and abandoned uploads."""
+    """Remove incomplete datasets and downloads that no process is working on, and abandoned uploads."""
     for each in found:
         if each.kind == "prepared" and each.state == "incomplete":
             yield from _dataset(store, each, dry)
@@ -69,7 +69,7 @@ def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[DiskUsage]:
 
 
 def everything(store: Store) -> list[DiskUsage]:
-    """Everything in the store, for the functions above."""
+    """All items in the store, as input for the functions above."""
     return list(usage_of_store(store))
 
 
@@ -79,7 +79,7 @@ def _dataset(store: Store, each: DiskUsage, dry: bool) -> Iterator[DiskUsage]:
         if mine is None:
             return
         if not dry:
-            remove_commit_marker(Destination(each.where))  # readers must not see it while files disappear
+            remove_commit_marker(Destination(each.where))  # readers must not see a partly removed dataset
             store.remove(each.where)
         yield each
 
@@ -116,7 +116,7 @@ def _unfinished_uploads(store: Store, dry: bool) -> Iterator[DiskUsage]:
 
 @contextlib.contextmanager
 def _unused(store: Store, competition_id: str) -> Iterator[bool]:
-    """Whether no process downloads a competition or prepares it; if so, none can begin to during the block."""
+    """Yield whether no process downloads or prepares a competition. If so, none can start during the block."""
     names = [download_lease(competition_id), *(prepare_lease(Dataset(each, competition_id)) for each in EDITIONS)]
     with contextlib.ExitStack() as held:
         yield all(held.enter_context(lease(store, name, wait=False)) for name in names)

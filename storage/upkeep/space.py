@@ -18,7 +18,7 @@ State = Literal["", "complete", "incomplete", "in use"]
 
 @dataclass(frozen=True)
 class DiskUsage:
-    """An item that takes space: where it is (a URL or a local path), its bytes and files."""
+    """An item that takes space: its location (a URL or a local path), its bytes and its number of files."""
 
     kind: Kind
     name: str
@@ -29,7 +29,7 @@ class DiskUsage:
 
 
 def usage_of_store(store: Store) -> Iterator[DiskUsage]:
-    """Everything below the root. Complete datasets are counted by their commit marker, not by listing them."""
+    """Yield all items below the root. Sizes of complete datasets come from their commit marker, without a listing."""
     for folder in _folders(store, "raw"):
         yield _listed(store, "raw", folder, f"raw/{folder}")
     for edition in EDITIONS:
@@ -45,7 +45,7 @@ def usage_of_store(store: Store) -> Iterator[DiskUsage]:
 
 
 def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
-    """Local copies of prepared data, and folders of agents' runs on the scratch disk."""
+    """Yield local copies of prepared data, and folders of agents' runs on the scratch disk."""
     for entry in cache.entries():
         state: State = "in use" if entry.in_use else "complete" if entry.complete else "incomplete"
         yield DiskUsage("cache", entry.label, entry.digest, entry.bytes, 0, state)

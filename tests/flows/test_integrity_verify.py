@@ -114,9 +114,9 @@ def _edit(run: Path, **fields: object) -> None:
         (lambda run: (run / "submission.csv").unlink(), "submission.csv: is missing"),
         (lambda run: (run / "code" / "more.py").write_text("y"), "code/more.py: was added"),
         (lambda run: (run / "ledger.jsonl").unlink(), "ledger: is missing"),
-        (lambda run: (run / "run.json").write_text("no"), "run.json: was changed: it is no JSON object"),
+        (lambda run: (run / "run.json").write_text("no"), "run.json: was changed: it is not a JSON object"),
         (lambda run: _edit(run, seed=7), "run.json: seed is 7, the ledger says 0"),
-        (lambda run: _edit(run, duration_seconds=1.5), "run.json: was changed: its content is not what"),
+        (lambda run: _edit(run, duration_seconds=1.5), "run.json: was changed: its content differs from the ledger"),
         (lambda run: _edit(run, ledger_head="0" * 64), "tables/runs: has the head"),
         (lambda run: shutil.rmtree(run), "no runs"),
     ],
@@ -141,7 +141,7 @@ def test_a_regraded_copy_is_verified_by_the_run_it_is_of(
     record.write_bytes(Store.json_bytes({**content, "agent": "somebody else"}))
     code, text = verify("again")
     assert code == 1
-    assert "agent is 'somebody else', the run itself has 'asks'" in text
+    assert "agent is 'somebody else', the original run has 'asks'" in text
     (run / "submission.csv").write_text("id\n")
     assert "runs/g/diabetes/0: submission.csv: was changed" in verify("again")[1]
 

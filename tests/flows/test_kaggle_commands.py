@@ -251,7 +251,7 @@ class TestOfficialDescription:
         for difference in (
             "new split",
             "random 10% of rows",
-            "graded here",
+            "graded on this benchmark",
             "no internet",
             "submission/submission.csv",
         ):
@@ -277,7 +277,7 @@ class TestOfficialDescription:
         assert "description_official.md" in capfd.readouterr().out
         text = (public / "description_official.md").read_text()
         head, body = text.split("## Description", 1)
-        assert "What differs in this benchmark" in head
+        assert "Differences in this benchmark" in head
         assert "half a million species" in body
         assert (public / "description.md").read_text() == ours == registry.get(ID).description
         assert len(described.asked("api", "DownloadDataFiles")) == 1, "what is prepared is not fetched again"

@@ -140,7 +140,7 @@ class TestLocalCopies:
         size = len(prepared_store.read(url))
         prepared_store.write(url, b"x" * size)
         with (
-            pytest.raises(DamagedFile, match=r"sample_submission\.csv is not what was prepared"),
+            pytest.raises(DamagedFile, match=r"sample_submission\.csv differs from the prepared file"),
             local_copy(prepared_store, DIGITS, "public", cache),
         ):
             pass

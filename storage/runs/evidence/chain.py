@@ -1,8 +1,9 @@
-"""A hash chain over what is known of a run, which shows that something was changed afterwards, and where.
+"""A hash chain over the facts about a run, which reveals later changes and where they were made.
 
-Evidence is a file of JSON lines in canonical form, `ledger.jsonl` in a run's folder. Every entry has its number
-(`seq`), the hash of the previous entry (`prev`), and its own hash (`hash`): SHA-256 over the canonical JSON of all its
-other fields. The hash of the last entry, the head, identifies the whole file; the operator's key signs it with HMAC.
+The evidence of a run is the file `ledger.jsonl` in its folder, with JSON lines in canonical form. Every entry has its
+number (`seq`), the hash of the previous entry (`prev`), and its own hash (`hash`), which is the SHA-256 of the
+canonical JSON of all its other fields. The hash of the last entry, the head, identifies the whole file. It is signed
+with the operator's key (HMAC).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ GENESIS = "0" * 64
 
 @dataclass(frozen=True)
 class Problem:
-    """One disagreement: where it is, and what it is."""
+    """One inconsistency: its location and its description."""
 
     where: str
     what: str
@@ -30,10 +31,10 @@ class Problem:
 
 
 def canonical(value: Any) -> bytes:
-    r"""The one way to write a JSON value: sorted keys, no white space, ASCII.
+    r"""The canonical form of a JSON value: sorted keys, no white space, ASCII.
 
     Raises:
-        ValueError: it holds NaN or infinity.
+        ValueError: the value contains NaN or infinity.
 
     >>> canonical({"b": 1, "a": "é"})
     b'{"a":"\\u00e9","b":1}'
@@ -42,12 +43,12 @@ def canonical(value: Any) -> bytes:
 
 
 def fingerprint(value: Any) -> str:
-    """SHA-256 of a JSON value in canonical form, hexadecimal."""
+    """SHA-256 of a JSON value in canonical form, as hexadecimal digits."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def chain(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The records as chained entries, in their order."""
+    """Chain the records to entries, in the given order."""
     entries: list[dict[str, Any]] = []
     previous = GENESIS
     for place, record in enumerate(records):
@@ -58,7 +59,7 @@ def chain(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def to_bytes(entries: Iterable[Mapping[str, Any]]) -> bytes:
-    """The content of the file."""
+    """The content of the evidence file."""
     return b"".join(canonical(entry) + b"\n" for entry in entries)
 
 
@@ -68,7 +69,7 @@ def head_of(entries: list[dict[str, Any]]) -> str:
 
 
 def sign(head: str, key: str) -> str:
-    """HMAC-SHA-256 of a head, hexadecimal."""
+    """HMAC-SHA-256 of a head, as hexadecimal digits."""
     return hmac.new(key.encode(), head.encode(), hashlib.sha256).hexdigest()
 
 
@@ -81,18 +82,18 @@ def check_chain(content: bytes, head: str | None, count: int | None) -> tuple[li
     """Read entries and recompute their hashes.
 
     Args:
-        content: of the file.
+        content: content of the file.
         head: hash of the last entry as recorded elsewhere; None if it is not recorded.
-        count: number of entries as recorded elsewhere, likewise.
+        count: number of entries as recorded elsewhere; None if it is not recorded.
 
     Returns:
-        The entries that can be read, and every disagreement with its line number, from 1.
+        The entries that can be read, and all problems with their line numbers, from 1.
     """
     problems: list[Problem] = []
     entries: list[dict[str, Any]] = []
     lines = content.split(b"\n")
     if content and lines[-1]:
-        problems.append(Problem(f"line {len(lines)}", "is cut off: the line does not end"))
+        problems.append(Problem(f"line {len(lines)}", "is truncated: it has no newline"))
     elif lines[-1] == b"":
         lines.pop()
     previous = GENESIS
@@ -100,7 +101,7 @@ def check_chain(content: bytes, head: str | None, count: int | None) -> tuple[li
         where = f"line {number}"
         entry = _parse(line)
         if entry is None:
-            problems.append(Problem(where, "is no entry of a ledger"))
+            problems.append(Problem(where, "is not an entry of a ledger"))
             previous = ""
             continue
         problems += (Problem(where, what) for what in _wrong(entry, line, number - 1, previous))
@@ -122,12 +123,12 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _wrong(entry: dict[str, Any], line: bytes, place: int, previous: str) -> list[str]:
-    """What does not agree in one entry; `previous` is empty where the line before could not be read."""
+    """The problems of one entry. `previous` is empty if the previous line could not be read."""
     own = {name: value for name, value in entry.items() if name != "hash"}
     try:
         found, written = fingerprint(own), canonical(entry)
     except ValueError:
-        return ["holds a number that JSON has not"]
+        return ["contains a number that is not valid JSON"]
     problems = []
     if found != entry.get("hash"):
         problems.append(f"was changed: its content hashes to {found[:12]}, not {str(entry.get('hash'))[:12]}")
@@ -136,5 +137,5 @@ def _wrong(entry: dict[str, Any], line: bytes, place: int, previous: str) -> lis
     if entry.get("seq") != place:
         problems.append(f"is entry {entry.get('seq')}, expected {place}: lines were removed, added or moved")
     if previous and entry.get("prev") != previous:
-        problems.append("does not follow the line before")
+        problems.append("does not follow the previous line")
     return problems

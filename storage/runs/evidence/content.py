@@ -1,4 +1,4 @@
-"""What the evidence says of a run, and how it is compared with what is in the store."""
+"""The content of a run's evidence, and its comparison with the store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from storage.runs.evidence.chain import Problem, fingerprint
 from storage.runs.folders import RUN
 
 SEAL = ("ledger_head", "ledger_entries", "ledger_signature")
-"""Fields of the run's record that identify its evidence; the evidence covers all others."""
+"""Fields of the run's record that identify its evidence. The evidence covers all other fields."""
 _IDENTITY = ("run_group", "run_id", "competition_id", "seed", "agent", "code_fingerprint", "edition", "key")
 _RESOURCES = ("time_limit_seconds", "cpus", "memory_bytes", "disk_bytes", "gpus")
 _WORLD = ("backend", "network", "runtime", "image", "image_digest", "obfuscated")
@@ -28,8 +28,8 @@ def evidence(
     Args:
         record: JSON form of the run's record.
         files: SHA-256 and bytes by path in the run's folder.
-        validations: the journal of the validation service.
-        calls: the journal of the LLM gateway.
+        validations: log of the validation service.
+        calls: log of the LLM gateway.
     """
     begun = {name: record[name] for name in _IDENTITY if name in record}
     entries = [{"kind": "begin", "at": record.get("started_at"), **begun}]
@@ -60,13 +60,13 @@ def compare(
     found: Mapping[str, str],
     journals: Mapping[str, list[dict[str, Any]]],
 ) -> list[Problem]:
-    """Compare entries, whose chain is intact, with the store.
+    """Compare the entries of an intact chain with the store.
 
     Args:
         entries: the evidence.
-        record: JSON form of the run's record as it is now.
-        found: SHA-256 by path of the files that are in the run's folder now.
-        journals: records of the services by kind of entry (`validation`, `gateway`).
+        record: current JSON form of the run's record.
+        found: SHA-256 by path of the current files in the run's folder.
+        journals: current logs of the services by kind of entry (`validation`, `gateway`).
     """
     problems = []
     known = files_of(entries)
@@ -75,7 +75,7 @@ def compare(
             problems.append(Problem(path, "is missing"))
         elif found[path] != digest:
             problems.append(Problem(path, f"was changed: SHA-256 is {found[path][:12]}, recorded is {digest[:12]}"))
-    problems += (Problem(path, "was added: the ledger does not know it") for path in found if path not in known)
+    problems += (Problem(path, "was added: it is not in the ledger") for path in found if path not in known)
     for kind, calls in journals.items():
         recorded = [entry.get("call") for entry in entries if entry.get("kind") == kind]
         if recorded != calls:
@@ -89,12 +89,12 @@ def compare(
         )
     end = next((entry for entry in entries if entry.get("kind") == "end"), {})
     if end.get("record") != record_hash(record) and not any(each.where == RUN for each in problems):
-        problems.append(Problem(RUN, "was changed: its content is not what the ledger recorded"))
+        problems.append(Problem(RUN, "was changed: its content differs from the ledger"))
     return problems
 
 
 def _calls(recorded: list[Any], calls: list[dict[str, Any]]) -> str:
     if len(recorded) != len(calls):
-        return f"the journal has {len(calls)}, the ledger {len(recorded)}"
+        return f"the log has {len(calls)}, the ledger {len(recorded)}"
     first = next(place for place, (a, b) in enumerate(zip(recorded, calls, strict=True), 1) if a != b)
     return f"number {first} differs from the ledger"

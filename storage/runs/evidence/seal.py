@@ -1,4 +1,4 @@
-"""The evidence of a run, `ledger.jsonl`: written when the run is recorded, checked by `mlebench verify`."""
+"""Seal runs: write the evidence `ledger.jsonl` when a run is recorded, and verify it for `mlebench verify`."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from storage.tables import read_table
 
 _JOURNALS = {"validation": VALIDATIONS, "gateway": REQUESTS}
 _MADE_LATER = (RUN, EVIDENCE, SNAPSHOTS)
-"""In a run's folder, but not covered by the evidence: grading writes them again, or they hold the seal."""
+"""Files in a run's folder that the evidence does not cover: grading rewrites them, or they contain the seal."""
 _CHUNK = 1024**2
 _COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version"}
-"""Fields in which a regraded copy may differ from its run."""
+"""Fields in which a regraded copy may differ from its original run."""
 
 
 def seal(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], key: str | None) -> RunRecord:
-    """Write the evidence of a run that is about to be recorded; returns its record with the seal.
+    """Write the evidence of a run that is about to be recorded. Returns its record with the seal.
 
     Args:
-        folder: of the run.
-        record: everything that the record states, without the seal.
-        files: every file in the folder by path, as it lies on this machine.
-        key: to sign with; None or empty: no signature.
+        folder: folder of the run.
+        record: the complete record, without the seal.
+        files: local path of every file, by its path in the folder.
+        key: signing key; no signature if it is None or empty.
     """
     hashes = {name: _hashed(path) for name, path in files.items()}
     calls = {kind: list(parse(files[name].read_bytes())) if name in files else [] for kind, name in _JOURNALS.items()}
@@ -43,12 +43,12 @@ def seal(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], key: s
 
 
 def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = None) -> list[Problem]:
-    """Recompute a run's evidence and compare it with what the store holds; an empty list if all agrees.
+    """Recompute a run's evidence and compare it with the store. Returns an empty list if everything agrees.
 
     Args:
-        folder: of the run.
-        key: to check signatures with; None or empty: they are not checked.
-        listed_head: the head in `tables/runs`; None where the table does not know the run.
+        folder: folder of the run.
+        key: key for checking signatures; they are not checked if it is None or empty.
+        listed_head: head in `tables/runs`; None if the run is not in the table.
     """
     store, url = folder.store, folder.url
     record, problems = _record(folder)
@@ -75,9 +75,9 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
 
 
 def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, list[Problem]]:
-    """What disagrees, by run (`COMPETITION/SEED`); a run without problems has an empty list.
+    """Verify a run group. Returns the problems of each run (`COMPETITION/SEED`), which may be an empty list.
 
-    A run that the table knows and the store no longer has is a problem too. `key` as in `verify_run`.
+    A run that is in the table but no longer in the store is a problem too. `key` as in `verify_run`.
     """
     table = read_table(store, "runs", [run_group])
     listed = {}
@@ -91,9 +91,9 @@ def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, lis
 
 
 def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
-    """The content of the run's record, empty if it cannot be read, and whether it is as it was written.
+    """The content of the run's record (empty if it cannot be read), and problems with its format.
 
-    Not as a `RunRecord`: the hash is over what the file says, in whatever version.
+    It is not converted to a `RunRecord`, because the hash covers the content of the file in its original version.
     """
     store = folder.store
     if not folder.finished():
@@ -104,34 +104,34 @@ def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     except ValueError:
         record = None
     if not isinstance(record, dict):
-        return {}, [Problem(RUN, "was changed: it is no JSON object")]
+        return {}, [Problem(RUN, "was changed: it is not a JSON object")]
     as_written = store.json_bytes(record) == content
-    return record, [] if as_written else [Problem(RUN, "was changed: it is not laid out as it was written")]
+    return record, [] if as_written else [Problem(RUN, "was changed: it is not formatted as it was written")]
 
 
 def _verify_copy(store: Store, record: dict[str, Any], key: str | None) -> list[Problem]:
-    """A regraded run: its evidence is that of the run itself, from which it must not differ."""
+    """Verify a regraded copy: it must not differ from the original run, whose evidence is verified."""
     source = str(record["submission_from"])
     folder = RunFolder.at(store, source)
     if folder is None:
-        return [Problem(RUN, f"names {source} as the run it is a copy of, which is no run of this store")]
+        return [Problem(RUN, f"is a copy of {source}, which is not a run in this store")]
     original, problems = _record(folder)
     if original and not original.get("submission_from"):
         problems = verify_run(folder, key)
         problems += _differences(record, original)
     elif original:
-        problems.append(Problem(RUN, "is a copy too"))
+        problems.append(Problem(RUN, "is a copy itself"))
     return [Problem(f"{store.relative(source)}: {each.where}", each.what) for each in problems]
 
 
 def _differences(copy: dict[str, Any], original: dict[str, Any]) -> list[Problem]:
-    """Fields in which a copy differs, compared as records: the copy may be of a newer version than its run."""
+    """Fields in which a copy differs. Compared as records, because the copy may have a newer schema version."""
     try:
         new, old = (RunRecord.from_json(each, RUN).model_dump() for each in (copy, original))
     except RecordError as error:
         return [Problem(RUN, str(error))]
     return [
-        Problem(RUN, f"{name} is {new.get(name)!r}, the run itself has {old.get(name)!r}")
+        Problem(RUN, f"{name} is {new.get(name)!r}, the original run has {old.get(name)!r}")
         for name in sorted({*new, *old} - _COPY_DIFFERS)
         if new.get(name) != old.get(name)
     ]

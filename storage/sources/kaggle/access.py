@@ -1,4 +1,4 @@
-"""Whether this account may download competitions, without downloading anything."""
+"""Check whether this account may download competitions, without downloading anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Access:
-    """Kaggle's answer for one competition. `message` explains it in one line, `page` is the page that helps."""
+    """Kaggle's answer for one competition. `message` explains it in one line; `page` is the URL for the remedy."""
 
     competition_id: str
     state: State
@@ -28,11 +28,11 @@ class Access:
 
 
 def access(competition_ids: Iterable[str], timeout: float = NETWORK_TIMEOUT) -> list[Access]:
-    """For each competition, in the order given, whether this account may download it. Never raises for an answer.
+    """Check for each competition, in the given order, whether this account may download it. Never raises.
 
-    The states are "ok"; "rules" if they are not accepted; "refused" for another reason; "unknown" to Kaggle; "no
-    credentials" if they are missing or wrong; "unreachable". Each takes one small request: that of the download, whose
-    redirect to the archive is not followed.
+    The states are "ok", "rules" (not accepted), "refused" (for another reason), "unknown" (to Kaggle), "no credentials"
+    (missing or wrong) and "unreachable". Each check takes one small request: the download request, without following
+    its redirect to the archive.
     """
     ids = list(competition_ids)
     if not ids:
@@ -48,7 +48,7 @@ def _access(competition_id: str, timeout: float) -> Access:
     page = errors.competition_page(competition_id)
     known = registry.folders()
     if competition_id in known and registry.get(competition_id).facts.source != "kaggle":
-        return Access(competition_id, "ok", "made from installed libraries")
+        return Access(competition_id, "ok", "generated from installed libraries")
     try:
         retrying(competition_id, page, partial(_ask, competition_id, timeout), policy=Policy(_ATTEMPTS, longest=60))
     except errors.RulesNotAccepted as error:

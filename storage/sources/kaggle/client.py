@@ -1,4 +1,4 @@
-"""Connections to Kaggle: the official SDK with credentials and timeouts, and without signed URLs in logs."""
+"""Connections to Kaggle: the official SDK with credentials, timeouts, and signed URLs removed from logs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from storage.sources.source import NETWORK_TIMEOUT
 def connect(
     timeout: float = NETWORK_TIMEOUT, headers: Mapping[str, str] | None = None, follow: bool = True
 ) -> Iterator[Any]:
-    """A `kagglesdk.KaggleClient` for the block. KAGGLE_API_ENVIRONMENT selects the server, as for Kaggle's own client.
+    """Yield a `kagglesdk.KaggleClient`. KAGGLE_API_ENVIRONMENT selects the server, as in Kaggle's own client.
 
     Args:
         timeout: seconds without data after which a request fails.
-        headers: sent with every request, and with the redirect of a download.
-        follow: follow redirects; if not, they raise `requests.TooManyRedirects`.
+        headers: sent with every request and redirect.
+        follow: whether to follow redirects; otherwise they raise `requests.TooManyRedirects`.
 
     Raises:
-        NoCredentials: before any request.
+        NoCredentials: there are no credentials. Raised before any request.
     """
     from kagglesdk.kaggle_client import KaggleClient
 
@@ -41,7 +41,7 @@ def connect(
         user_agent="mlebench-pipeline",
     )
     with client:
-        # The SDK sets no timeout: it would wait forever for a connection that died.
+        # The SDK sets no timeout and would wait forever on a dead connection.
         session = client.http_client()._session
         for prefix in ("https://", "http://"):
             session.mount(prefix, _adapter(timeout))
@@ -64,7 +64,7 @@ def _adapter(timeout: float) -> Any:
 
 
 def _without_queries(record: logging.LogRecord) -> bool:
-    """A logging filter that removes the queries of URLs, which are secret in signed ones."""
+    """A logging filter that removes the queries of URLs, because those of signed URLs are secret."""
     if isinstance(record.args, tuple):
         record.args = tuple(arg.split("?", 1)[0] if isinstance(arg, str) else arg for arg in record.args)
     return True

@@ -1,4 +1,4 @@
-"""Kaggle credentials: looked up as the official client does, and redacted from messages."""
+"""Kaggle credentials: found in the same way as by the official client, and redacted from messages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from pydantic import SecretStr
 
-_secrets: set[str] = set()  # global: whatever prints an error must redact every credential that was used
-_QUERY = re.compile(r"\?[^\s'\")>]+")  # signed URLs carry their signature there
+_secrets: set[str] = set()  # global, because every message must redact every credential that was used
+_QUERY = re.compile(r"\?[^\s'\")>]+")  # contains the signature of signed URLs
 _HEADER = re.compile(r"\b(Bearer|Basic)\s+\S+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """A token, or a user's name and key. Their repr is masked."""
+    """A token, or a user name and key. The repr is masked."""
 
     token: SecretStr | None = None
     username: str | None = None
@@ -27,9 +27,9 @@ class Credentials:
 
 
 def find() -> Credentials | None:
-    """The credentials of this environment, None without any.
+    """The credentials of this environment; None if there are none.
 
-    In the official client's order: the token in KAGGLE_API_TOKEN (or in the file that it names, or in
+    In the order of the official client: the token in KAGGLE_API_TOKEN (or in the file that it names, or in
     ~/.kaggle/access_token); KAGGLE_USERNAME and KAGGLE_KEY; kaggle.json; the login of `kaggle auth login`.
     """
     token = _token()
@@ -50,7 +50,7 @@ def find() -> Credentials | None:
 
 
 def redact(text: str) -> str:
-    """`text` without secrets: those in use, authorization headers, and the queries of URLs.
+    """`text` without secrets: credentials in use, authorization headers, and queries of URLs.
 
     >>> redact("GET https://host/a.zip?Signature=abc failed, Authorization: Bearer xyz")
     'GET https://host/a.zip?... failed, Authorization: Bearer ***'
@@ -70,7 +70,7 @@ def _token() -> str | None:
     try:
         token: str | None = get_access_token_from_env()[0]
     except (OSError, ValueError):
-        # The client takes the token for a file name first; the error for a long one would contain the token.
+        # The client first tries the token as a file name, and the error for a long name would contain the token.
         token = os.environ.get("KAGGLE_API_TOKEN")
     return token
 

@@ -19,23 +19,23 @@ class KaggleError(DownloadError):
 
 
 class NoCredentials(KaggleError):
-    """Credentials are missing or not accepted."""
+    """Credentials are missing or invalid."""
 
 
 class RulesNotAccepted(KaggleError):
-    """The account has to accept the competition's rules first."""
+    """The account has not accepted the competition's rules."""
 
 
 class Refused(KaggleError):
-    """Kaggle refused the request for another reason."""
+    """Kaggle rejected the request for another reason."""
 
 
 class NotFound(KaggleError):
-    """Kaggle does not know the name."""
+    """Kaggle has no competition or notebook with that name."""
 
 
 class Unreachable(KaggleError):
-    """All retries failed because of the network or the server; a later attempt may succeed."""
+    """All retries failed because of the network or the server. A later attempt may succeed."""
 
 
 def competition_page(competition_id: str) -> str:
@@ -49,7 +49,7 @@ def rules_page(competition_id: str) -> str:
 
 
 def final_error(what: str, page: str, error: Exception) -> KaggleError | None:
-    """The error to raise, None if a retry may succeed (network, 408, 429, 5xx). Secrets are redacted.
+    """The error to raise; None if a retry may succeed (network, 408, 429, 5xx). Secrets are redacted.
 
     `what` is the competition's id or a notebook's name, `page` its URL.
     """
@@ -91,7 +91,7 @@ def status_of(error: Exception) -> tuple[int | None, str]:
         return None, ""
     try:
         body = response.json()
-    except (ValueError, OSError, RuntimeError):  # not JSON, truncated, or consumed already
+    except (ValueError, OSError, RuntimeError):  # not JSON, truncated, or already consumed
         body = None
     inner: dict[str, Any] = body if isinstance(body, dict) else {}
     if isinstance(inner.get("error"), dict):

@@ -1,4 +1,4 @@
-"""The most voted public notebooks of a competition, pulled into the store as plain code."""
+"""Pull the most voted public notebooks of a competition into the store as plain code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Kernel:
-    """One row of the index: a notebook, its votes when it was pulled, and the file with its code."""
+    """One row of the index: a notebook, its votes at the time of the pull, and the file with its code."""
 
     ref: str
     title: str
@@ -64,10 +64,10 @@ def pull_kernels(
     report: Report = lambda _: None,
     timeout: float = NETWORK_TIMEOUT,
 ) -> list[Kernel]:
-    """Pull the `top` most voted notebooks into ``kernels/<id>/`` and write their index last; returns its rows.
+    """Pull the `top` most voted notebooks into ``kernels/<id>/``, and finally write their index. Returns its rows.
 
-    A notebook that cannot be pulled (withdrawn, private) is reported and skipped. Files of earlier pulls that are not
-    in the new index are removed. Raises `KaggleError` if nothing can be pulled.
+    Notebooks that cannot be pulled, e.g. private ones, are reported and skipped. Files of earlier pulls that are not in
+    the new index are removed. Raises `KaggleError` if no notebook can be pulled.
     """
     chosen = find_kernels(competition_id, top, timeout)
     if not chosen:
@@ -91,7 +91,7 @@ def pull_kernels(
 
 
 def read_index(store: Store, competition_id: str) -> pd.DataFrame | None:
-    """The index of pulled notebooks, one row each, most voted first; None if none were pulled."""
+    """The index of pulled notebooks, most voted first; None if none were pulled."""
     return read_frame(store, store.url("kernels", competition_id, INDEX))
 
 

@@ -1,4 +1,4 @@
-"""Kaggle's current leaderboard of a competition, and its table in the store."""
+"""Fetch Kaggle's current leaderboard of a competition, and store it as a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Team:
 
 
 def fetch_leaderboard(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> list[Team]:
-    """All teams, best first: of the private leaderboard where Kaggle shows it, else of the public one.
+    """All teams, best first, of the private leaderboard if Kaggle shows it, or else of the public one.
 
     Raises `KaggleError`.
     """
@@ -43,7 +43,7 @@ def fetch_leaderboard(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> 
         answer = retrying(competition_id, page, partial(_page, competition_id, token, timeout))
         rows += list(answer.submissions or [])
         token = answer.next_page_token or ""
-        if token in seen:  # the last page, or a circle
+        if token in seen:  # the last page, or a repeated one
             break
         seen.add(token)
     if not rows:
@@ -61,7 +61,7 @@ def fetch_leaderboard(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> 
 
 
 def write_leaderboard(store: Store, competition_id: str, teams: Sequence[Team]) -> str:
-    """Write ``tables/leaderboards/<id>.parquet``, one row a team, best first; returns its URL."""
+    """Write ``tables/leaderboards/<id>.parquet`` with one row per team, best first. Returns its URL."""
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -81,7 +81,7 @@ def write_leaderboard(store: Store, competition_id: str, teams: Sequence[Team]) 
 
 
 def read_leaderboard(store: Store, competition_id: str) -> pd.DataFrame | None:
-    """The table of `write_leaderboard`, None if it was never fetched."""
+    """The table of `write_leaderboard`; None if the leaderboard was never fetched."""
     return read_frame(store, _url(store, competition_id))
 
 

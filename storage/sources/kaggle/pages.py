@@ -14,19 +14,20 @@ from storage.store import Store
 
 OFFICIAL = "description_official.md"
 _FIRST = ("description", "overview", "abstract", "evaluation", "data-description")
-_NEVER = ("rules", "prizes", "timeline", "winners", "how to cite", "citation")  # of a contest that is over
+# Pages that are irrelevant after the end of a competition.
+_NEVER = ("rules", "prizes", "timeline", "winners", "how to cite", "citation")
 
 _HEADER = """\
-> **What differs in this benchmark.** The text below is Kaggle's own, of {page}; `description.md` beside it is the
-> benchmark's, and where the two disagree, `description.md` holds.
+> **Differences in this benchmark.** The text below is Kaggle's own description from {page}. The description of this
+> benchmark is `description.md` in the same folder. Where the two disagree, `description.md` applies.
 >
-> - The data are a new split of the competition's public training data ({holdout}): files, counts and ids differ from
->   what is described below, and the answers of Kaggle's test set are not used.
-> - Submissions are graded here, on this benchmark's test set ({metric}, {direction} is better). Nothing is submitted to
->   Kaggle; limits on submissions, teams, notebooks and dates below do not apply.
+> - The data are a new split of the competition's public training data ({holdout}). Files, counts and ids differ from
+>   the text below, and the answers of Kaggle's test set are not used.
+> - Submissions are graded on this benchmark's test set ({metric}, {direction} is better). Nothing is submitted to
+>   Kaggle, so the limits on submissions, teams, notebooks and dates below do not apply.
 > - There is no internet access.
 > - Write the predictions for the test set in `/home/data` to `/home/submission/submission.csv`, in the format of the
->   sample submission there.
+>   sample submission in `/home/data`.
 """
 
 
@@ -44,7 +45,7 @@ def fetch_pages(competition_id: str, timeout: float = NETWORK_TIMEOUT) -> list[t
 
 
 def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:
-    """The text of description_official.md: what differs in this benchmark, then Kaggle's pages unchanged."""
+    """The text of description_official.md: the differences in this benchmark, then Kaggle's unchanged pages."""
     facts = competition.facts
     header = _HEADER.format(
         page=competition_page(competition.id),
@@ -59,9 +60,9 @@ def compose(competition: Competition, pages: Iterable[tuple[str, str]]) -> str:
 def write_official_description(
     store: Store, dataset: Dataset, competition: Competition, timeout: float = NETWORK_TIMEOUT
 ) -> str:
-    """Fetch the pages and write them beside description.md of the prepared dataset; returns the file's URL.
+    """Fetch the pages and write them next to description.md of the prepared dataset. Returns the file's URL.
 
-    The file is not part of the dataset: manifest, checksums and content keys do not change. Raises `KaggleError`.
+    The file is not part of the dataset, so manifest, checksums and content keys do not change. Raises `KaggleError`.
     """
     url = f"{store.prepared(dataset)}/public/{OFFICIAL}"
     store.write(url, compose(competition, fetch_pages(competition.id, timeout)).encode())

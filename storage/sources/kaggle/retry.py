@@ -1,8 +1,8 @@
 """Retries of requests to Kaggle.
 
-They are here and not in the Prefect task, whose delays are fixed beforehand: Kaggle sets the delay with Retry-After, a
-transfer resumes within the same file, and a transfer that makes progress may be interrupted any number of times. When
-this module gives up it raises a `UserError`, which the task does not retry, so that attempts never multiply.
+They are not left to the Prefect task, because its delays are fixed in advance, whereas Kaggle requests delays with
+Retry-After, a transfer resumes within the same file, and a transfer that makes progress may be interrupted any number
+of times. Finally this module raises a `UserError`, which the task does not retry, so attempts never multiply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Policy:
-    """Number of attempts without progress, delays in seconds, and the longest Retry-After that is waited for."""
+    """Number of attempts without progress, delays in seconds, and the longest accepted Retry-After."""
 
     attempts: int = 8
     first: float = 1.0
@@ -32,12 +32,12 @@ class Policy:
 
 
 def sleep(seconds: float) -> None:
-    """Wait; replaced in tests."""
+    """Wait. Tests replace this function."""
     time.sleep(seconds)
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Exceptions of network and server; `final_error` decides which of them are transient."""
+    """Exceptions of network and server. `final_error` decides which of them are transient."""
     import requests
     import urllib3
 
@@ -52,7 +52,7 @@ class Retries:
         self.failures = 0
 
     def progress(self) -> None:
-        """Data arrived: reset the count."""
+        """Reset the count after data has arrived."""
         self.failures = 0
 
     def failed(self, error: Exception) -> None:
@@ -77,7 +77,7 @@ class Retries:
             return backoff
         if asked > policy.longest:
             raise Unreachable(f"{self.what}: Kaggle asks to wait {asked:.0f} s; run again after that") from None
-        # Never earlier than asked; with jitter, so that rejected clients do not all return at once.
+        # Never earlier than requested, and with jitter, so that rejected clients do not all return at the same time.
         return asked + random.uniform(0, 0.1 * asked + policy.first)
 
 
@@ -88,7 +88,7 @@ def retrying(
     report: Report = lambda _: None,
     policy: Policy | None = None,
 ) -> Result:
-    """The result of `function`, which is retried after transient errors. Raises `KaggleError`."""
+    """Call `function`, retry it after transient errors, and return its result. Raises `KaggleError`."""
     retries, errors = Retries(what, page, report, policy), network_errors()
     while True:
         try:
@@ -98,7 +98,7 @@ def retrying(
 
 
 def retry_after(response: Any) -> float | None:
-    """Seconds that the header Retry-After asks for (a number or a date, RFC 9110 10.2.3), None without one."""
+    """Seconds requested by the header Retry-After (a number or a date, RFC 9110 10.2.3); None without the header."""
     value = None if response is None else response.headers.get("Retry-After")
     if not value:
         return None

@@ -22,9 +22,9 @@ _RESTARTS = 3
 class Kaggle:
     """Downloads a competition's archive.
 
-    With a local store the file is downloaded to a folder of the store and hard-linked to its final name, without a
-    second copy. An object store is written while the bytes arrive (`pieces`), without a local file: an interrupted
-    connection resumes within the same upload, but a new process starts again, as an unfinished upload does not exist.
+    With a local store, the file is downloaded to a folder of the store and hard-linked to its final name, without a
+    second copy. With an object store, the bytes are uploaded as they arrive (`pieces`), without a local file. After an
+    interrupted connection the download resumes within the same upload, but a new process has to start again.
     """
 
     name = "kaggle"
@@ -33,14 +33,14 @@ class Kaggle:
         self.timeout = timeout
 
     def version(self, competition: Competition) -> str | None:
-        """None: it takes a request to know. The archive is identified by the MD5 in competition.yaml."""
+        """None, because it would take a request. The archive is identified by the MD5 in competition.yaml."""
         return None
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
-        """Download into `folder`, resuming a partial file of an earlier attempt.
+        """Download to `folder`, resuming a partial file of an earlier attempt.
 
-        A partial file is used only with a note of the archive that it belongs to, and only if Kaggle still serves that
-        archive. Raises `KaggleError`.
+        A partial file is only used if a note identifies its archive and Kaggle still serves that archive. Raises
+        `KaggleError`.
         """
         from storage.sources.kaggle.transfer import Transfer
 
@@ -68,14 +68,14 @@ class Kaggle:
         raise _keeps_changing(competition.id)
 
     def pieces(self, competition: Competition, report: Report = lambda _: None) -> Iterator[bytes]:
-        """The archive's bytes in order. Raises `KaggleError`, or `SourceChanged` if the download has to start again."""
+        """Yield the archive's bytes. Raises `KaggleError`, or `SourceChanged` if the download has to start again."""
         from storage.sources.kaggle.transfer import Transfer
 
         return Transfer(competition.id, report, timeout=self.timeout).pieces()
 
 
 def _partial(path: Path, note: Path) -> tuple[int, Identity | None]:
-    """Number of bytes in the partial file, and of which archive; (0, None) unless that is certain."""
+    """Number of bytes in the partial file, and identity of its archive; (0, None) if unknown."""
     from storage.sources.kaggle.transfer import Identity
 
     try:
@@ -89,12 +89,12 @@ def _partial(path: Path, note: Path) -> tuple[int, Identity | None]:
 
 @contextlib.contextmanager
 def _exclusively(folder: Path, competition_id: str) -> Iterator[None]:
-    """Exclude other processes: two writers would damage the file."""
+    """Exclude other processes, because two writers would damage the file."""
     from storage.sources.kaggle.errors import KaggleError
 
     with locked(folder / "lock") as mine:
         if mine is None:
-            raise KaggleError(f"{competition_id}: another process is downloading it; wait for that one")
+            raise KaggleError(f"{competition_id}: another process is downloading it; wait until it has finished")
         yield
 
 

@@ -17,7 +17,7 @@ _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)$")
 
 
 class Identity(NamedTuple):
-    """Identity of an archive by response headers: entity tag or date, and size; None if the server does not say."""
+    """Identity of an archive from response headers: entity tag or date, and size; None for missing headers."""
 
     validator: str | None
     size: int | None
@@ -39,11 +39,11 @@ class Transfer:
         self._reported = 0.0
 
     def pieces(self, offset: int = 0) -> Iterator[bytes]:
-        """The archive's bytes from `offset` to the end.
+        """Yield the archive's bytes from `offset` to the end.
 
-        After an interruption the rest is requested again, as long as data arrive; each time through the API, so that
-        the signed URL is fresh. Raises `SourceChanged` if Kaggle serves another archive than the one whose first
-        `offset` bytes were downloaded, and `KaggleError` for lasting errors.
+        After an interruption the rest is requested again, as long as data arrive. Each request goes through the API to
+        get a new signed URL. Raises `SourceChanged` if Kaggle no longer serves the archive whose first `offset` bytes
+        were downloaded, and `KaggleError` for permanent errors.
         """
         errors = network_errors()
         while True:
@@ -60,12 +60,12 @@ class Transfer:
                 return
 
     def _attempt(self, offset: int) -> Iterator[bytes]:
-        """The bytes from `offset` until the connection ends."""
+        """Yield the bytes from `offset` until the connection ends."""
         import requests
         from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
 
         whole = self.identity is not None and offset == self.identity.size
-        resume = offset > 0 and not whole  # with a complete archive only its identity is compared
+        resume = offset > 0 and not whole  # for a complete archive only the identity is compared
         request = ApiDownloadDataFilesRequest()
         request.competition_name = self.competition_id
         with connect(self.timeout, {"Range": f"bytes={offset}-"} if resume else None) as client:
@@ -83,7 +83,7 @@ class Transfer:
                 response.close()
 
     def _check(self, response: Any, offset: int) -> int:
-        """Check the identity of the response; returns how many of its bytes to skip."""
+        """Check the identity of the response. Returns the number of its bytes to skip."""
         headers = response.headers
         validator = headers.get("ETag") or headers.get("Last-Modified")
         if response.status_code == 206:
@@ -91,7 +91,7 @@ class Transfer:
             if match is None or int(match[1]) != offset:
                 raise SourceChanged
             found, skip = Identity(validator, int(match[2])), 0
-        else:  # the whole archive: as requested, or the server does not support ranges
+        else:  # the whole archive, as requested or because the server does not support ranges
             length = headers.get("Content-Length")
             found, skip = Identity(validator, int(length) if length and length.isdigit() else None), offset
         if self.identity is not None and found != self.identity:
@@ -104,7 +104,7 @@ class Transfer:
 
         size = self.identity.size if self.identity else None
         if size is not None and offset != size:
-            raise requests.exceptions.ChunkedEncodingError(f"cut at {offset:,} of {size:,} bytes")
+            raise requests.exceptions.ChunkedEncodingError(f"interrupted at {offset:,} of {size:,} bytes")
 
     def _show(self, offset: int) -> None:
         if time.monotonic() - self._reported >= 1:

@@ -66,8 +66,8 @@ def test_a_ledger_cut_after_whole_lines_is_told(kept: int) -> None:
 
 
 def test_a_ledger_cut_within_a_line_is_told() -> None:
-    assert "line 5: is cut off: the line does not end" in told(CONTENT[:-1])
-    assert "line 5: is no entry of a ledger" in told(CONTENT[:-9])
+    assert "line 5: is truncated: it has no newline" in told(CONTENT[:-1])
+    assert "line 5: is not an entry of a ledger" in told(CONTENT[:-9])
 
 
 def test_exchanged_and_repeated_lines_are_told() -> None:

@@ -41,7 +41,7 @@ def test_the_seal_in_the_record_changes_nothing(entries: list[dict[str, Any]]) -
 
 
 def test_differences_name_the_place(entries: list[dict[str, Any]]) -> None:
-    assert problems(entries, calls=CALLS[:1]) == ["gateway calls: the journal has 1, the ledger 2"]
+    assert problems(entries, calls=CALLS[:1]) == ["gateway calls: the log has 1, the ledger 2"]
     assert problems(entries, calls=[CALLS[0], {}]) == ["gateway calls: number 2 differs from the ledger"]
     assert problems(entries, {**RECORD, "network": "open"}) == [
         "run.json: network is 'open', the ledger says 'gateway'"

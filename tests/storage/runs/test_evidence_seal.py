@@ -50,7 +50,7 @@ def test_a_copy_of_the_current_version_agrees_with_its_run_of_version_0(old_stor
     folder.write_run(copy)
     assert verify_run(folder, None) == []
     folder.write_run(copy.replace(agent="another"))
-    assert [each.what for each in verify_run(folder, None)] == ["agent is 'another', the run itself has 'dummy'"]
+    assert [each.what for each in verify_run(folder, None)] == ["agent is 'another', the original run has 'dummy'"]
 
 
 def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(old_store: Store) -> None:
@@ -58,4 +58,4 @@ def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(old_store: Store) -> N
     copy = folder.read_run()
     assert copy is not None
     folder.write_run(copy.replace(submission_from="file:///elsewhere/runs/a/b/0"))
-    assert "no run of this store" in str(verify_run(folder, None)[0])
+    assert "not a run in this store" in str(verify_run(folder, None)[0])

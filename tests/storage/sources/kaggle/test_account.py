@@ -33,7 +33,7 @@ def test_access_is_told_without_a_download(served: KaggleServer) -> None:
     assert (refused.state, "Phone verification" in refused.message) == ("refused", True)
     assert fine == Access(IDS[2], "ok")
     assert unknown.state == "unknown"
-    assert bundled == Access("digits", "ok", "made from installed libraries")
+    assert bundled == Access("digits", "ok", "generated from installed libraries")
     assert not served.asked("storage")
 
 
