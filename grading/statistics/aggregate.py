@@ -93,7 +93,7 @@ def aggregate(
         grades: the graded submissions.
         runs: the table of runs; it adds seeds and competitions for which nothing was graded.
         expected: competition -> split, for the competitions that count. Default: those that the series ran, according
-        to `grades` and `runs`.
+            to `grades` and `runs`.
         facts: complexity and category of competitions that have no grade.
         incomplete: "exclude" leaves an incomplete seed out of that split, "fail" counts ungraded submissions as
             failures.

@@ -95,7 +95,7 @@ class DaskExecutor:
     Args:
         address: address of the scheduler.
         set_up: called once in each worker process before its first task. It is pickled by name, so it must be a
-        module-level function.
+            module-level function.
     """
 
     def __init__(self, address: str, set_up: Callable[[], None] | None = None) -> None:

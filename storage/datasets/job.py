@@ -53,7 +53,7 @@ class Job:
         params: overrides of the `params` in competition.yaml.
         folder: the competition's folder, if the registry does not know the id.
         key: the content key. An interrupted job with the same key is resumed, and the files of a different one are
-        removed. Without a key nothing is resumed.
+            removed. Without a key nothing is resumed.
     """
 
     competition_id: str

@@ -3,7 +3,7 @@
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
 1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), divides the rest
-(copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint.
+   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint.
 2. The executor runs the chunks, in this process or on Dask. A worker receives the job (competition, edition,
    source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
@@ -147,9 +147,8 @@ def _download(job: Job) -> Download:
     return _open_download(job.raw, job.key, identity)
 
 
-@lru_cache(
-    maxsize=1
-)  # global, because workers keep no other state between chunks, and reading a zip's directory is slow
+# Global, because workers keep no other state between chunks, and reading a zip's directory is slow.
+@lru_cache(maxsize=1)
 def _open_download(raw: str, _key: str, _identity: tuple[int, ...]) -> Download:
     return Download.open(raw)
 
@@ -161,9 +160,8 @@ class _Counter:
         self, done: dict[str, Columns], chunks: list[Size], on_progress: Callable[[Progress], None] | None
     ) -> None:
         self._on_progress = on_progress
-        self._files = len(
-            done["declared"][0]
-        )  # bytes of these files are not counted, because they are not known beforehand
+        # The bytes of these files are not counted, because they are not known beforehand.
+        self._files = len(done["declared"][0])
         self._bytes = 0
         self._total = Progress(0, self._files + sum(chunk.files for chunk in chunks), 0, sum(c.bytes for c in chunks))
         for name, rows in done.items():

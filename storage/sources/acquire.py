@@ -141,9 +141,8 @@ def _streamed(store: Store, competition: Competition, source: Source, verify: bo
     for _ in range(_RESTARTS):
         report("fetching")
         try:
-            size = 2 * (
-                competition.facts.size_bytes or 0
-            )  # a generous estimate, because the size in the facts is approximate
+            # A generous estimate, because the size in the facts is approximate.
+            size = 2 * (competition.facts.size_bytes or 0)
             with store.top.open(store.relative(store.raw(competition.id)), md5=True, size=size) as sink:
                 for piece in source.pieces(competition, report):
                     sink.write(piece)

@@ -14,9 +14,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_columns(submission, *EPOCH, *POSITION)
     require_rows(submission, len(answers))
     require_numeric(submission, *POSITION)
-    lenient = (
-        edition == "v1"
-    )  # v1 pairs the rows of a trip by position; an empty cell or an infinity makes the score NaN
+    # v1 pairs the rows of a trip by position; an empty cell or an infinity makes the score NaN.
+    lenient = edition == "v1"
     if not lenient:
         submission, answers = align(with_epoch(submission), with_epoch(answers), "epoch")
     predicted = numbers(submission, POSITION, missing=lenient, infinite=lenient)
