@@ -21,6 +21,7 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -175,6 +176,8 @@ def get_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         raise UserError(_explanation(error)) from error
+    except SettingsError as error:
+        raise UserError(f"environment: {one_line(error)}; lists and tables are written as JSON") from error
     except ValueError as error:
         raise UserError(f"mlebench.toml: {one_line(error)}") from error
 

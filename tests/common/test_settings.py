@@ -94,6 +94,12 @@ def test_a_file_that_is_no_toml_is_named(toml: Toml) -> None:
         get_settings()
 
 
+def test_a_variable_that_is_no_json_is_not_blamed_on_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEBENCH_ALLOWED_HOSTS", "example.org")
+    with pytest.raises(UserError, match=r"^environment: [^\n]*allowed_hosts[^\n]*JSON$"):
+        get_settings()
+
+
 def test_an_unknown_nested_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_PROVIDERS__A__BASE_URL", "http://x")
     monkeypatch.setenv("MLEBENCH_PROVIDERS__A__MODEL", "[]")
