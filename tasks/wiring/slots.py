@@ -11,7 +11,11 @@ from typing import Literal
 Kind = Literal["downloads", "preparations", "agents"]
 
 
-# Cached, and so global, because the limit is one of the process: all flow runs and threads in it share the slots.
+# Cached, and so global, because the limit is one of the process: all flow runs and threads in it share the slots. Under
+# a lock: threads that make the first call at the same time would get different semaphores.
+_lock = threading.Lock()
+
+
 @cache
 def _semaphore(_kind: Kind, limit: int) -> threading.BoundedSemaphore:
     return threading.BoundedSemaphore(limit)
@@ -20,5 +24,7 @@ def _semaphore(_kind: Kind, limit: int) -> threading.BoundedSemaphore:
 @contextlib.contextmanager
 def slot(kind: Kind, limit: int) -> Iterator[None]:
     """Wait for one of the `limit` slots of that kind, and hold it for the block."""
-    with _semaphore(kind, limit):
+    with _lock:
+        semaphore = _semaphore(kind, limit)
+    with semaphore:
         yield
