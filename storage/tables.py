@@ -142,5 +142,5 @@ def _column(frame: pd.DataFrame, field: pa.Field, table: Table) -> pa.Array:
         if pa.types.is_string(field.type) and found.type not in (pa.string(), pa.large_string(), pa.null()):
             raise TypeError(f"they are {found.type}")
         return found.cast(field.type)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise TableError(f"table {table}: column {field.name} has values that are not {field.type}: {error}") from error

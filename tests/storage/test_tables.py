@@ -101,7 +101,14 @@ class TestWhatDoesNotFitIsRefused:
 
     @pytest.mark.parametrize(
         ("column", "value"),
-        [("seed", 0.5), ("seed", "first"), ("message", 1), ("score", "high"), ("created_at", "yesterday")],
+        [
+            ("seed", 0.5),
+            ("seed", 2**63),
+            ("seed", "first"),
+            ("message", 1),
+            ("score", "high"),
+            ("created_at", "yesterday"),
+        ],
     )
     def test_a_value_of_another_type(self, store: Store, column: str, value: object) -> None:
         with pytest.raises(TableError, match=f"column {column}"):
