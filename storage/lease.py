@@ -6,8 +6,9 @@ holder. The holder rewrites its file every few seconds (a heartbeat) and finally
 generation may be created when the newest one is released or its holder is dead. The death of a process on this machine
 is detected immediately; otherwise a holder is considered dead when the file has not changed for a while. The waiting
 process measures this time, so clocks do not have to agree. A holder that was wrongly considered dead finds a newer
-generation and raises `LeaseLost` before it publishes anything. The file of the newest generation is kept after its
-release, because without it a slow process could create the same generation again.
+generation and raises `LeaseLost` before it publishes anything. The two newest generations are kept after their release:
+a process that was slow between reading and creating may create a generation that was held and removed long ago, finds a
+newer one when it looks again, and withdraws.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +100,13 @@ def lease(
         generation, record = _newest(store, name)
         if record is None or record.get("released") or watch.dead(generation, record):
             mine = {"holder": identity(), "host": socket.gethostname(), "beat": uuid.uuid4().hex}
-            if _create(store, name, generation + 1, mine):
-                _remove_older(store, name, generation)
-                break
-            continue
+            if not _create(store, name, generation + 1, mine):
+                continue
+            if _newest(store, name)[0] != generation + 1:
+                _remove(store, name, {generation + 1})
+                continue
+            _remove(store, name, range(generation))
+            break
         if not wait:
             yield None
             return
@@ -178,8 +182,8 @@ def _create(store: Store, name: str, generation: int, record: dict[str, Any]) ->
     return True
 
 
-def _remove_older(store: Store, name: str, up_to: int) -> None:
+def _remove(store: Store, name: str, generations: Container[int]) -> None:
     for url in store.glob(f"locks/{name}/*.json"):
-        if int(url.rsplit("/", 1)[1].removesuffix(".json")) <= up_to:
+        if int(url.rsplit("/", 1)[1].removesuffix(".json")) in generations:
             with contextlib.suppress(FileNotFoundError):
                 store.remove(url)

@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+import storage.lease as lease_module
 from common.processes import alive, identity
 from storage.lease import LeaseLost, lease
 from storage.store import Store
@@ -49,7 +51,22 @@ class Everywhere:
         for thread in threads:
             thread.join()
         assert sorted(order) == [0, 1, 2, 3]
-        assert len(store.glob("locks/work/*")) == 1, "old generations are removed"
+        assert len(store.glob("locks/work/*")) == 2, "old generations are removed"
+
+    def test_a_slow_process_does_not_enter_by_creating_an_old_generation(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(3):
+            with lease(store, "work"):
+                pass
+        listed = lease_module._newest
+        stale: list[tuple[int, dict[str, object] | None]] = [(1, {"released": True})]
+        monkeypatch.setattr(lease_module, "_newest", lambda *where: stale.pop() if stale else listed(*where))
+        with ExitStack() as held:
+            held.enter_context(lease(store, "work"))
+            stale.append((1, {"released": True}))  # read before generations 2 to 4 came and went
+            assert held.enter_context(lease(store, "work", wait=False)) is None
+        assert not stale
 
     def test_who_need_not_wait_is_told(self, store: Store) -> None:
         with lease(store, "work") as first, lease(store, "work", wait=False) as second:
