@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.measure import Sample, measure, quickest
 from competitions import registry
 from competitions.scoring.reading import read_submission
-from grading.workers import IsolatedGrader
+from grading.workers import GradingPool
 from storage.datasets import prepare
 
 _ID = "diabetes"
@@ -34,13 +34,13 @@ def main() -> None:
         _show("reading only", lambda: [read_submission(path) for path in paths])
         plain = _show("reading and scoring in this process", lambda: [competition.score(p, answers) for p in paths])
         for workers in (1, 2):
-            with IsolatedGrader(competition, work / "prepared", workers=workers) as grader:
+            with GradingPool(competition, work / "prepared", workers=workers) as grader:
                 start = _show(f"start of the grader, {workers} workers", partial(grader.grade, paths[0]), 1)
                 own = _show(f"in worker processes, {workers} workers", partial(_grade_all, grader, paths))
             print(f"{'':40} CPU {own.cpu / plain.cpu:.1f} times that of this process; {start.cpu:.1f} s once to start")
 
 
-def _grade_all(grader: IsolatedGrader, paths: list[Path]) -> None:
+def _grade_all(grader: GradingPool, paths: list[Path]) -> None:
     for _ in grader.grade_all(paths):
         pass
 

@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         store = open_store()
         if make_bucket(store):
             print(f"created the bucket of {store.root}")  # noqa: T201
-        store.check()
+        store.require_usable()
     except (UserError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)  # noqa: T201
         return 1

@@ -18,7 +18,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from deployments.services import ServiceError, Services, free_port
+from deployments.background import BackgroundProcesses, ServiceError, free_port
 
 _HOST = "127.0.0.1"  # nothing here has a password, so nothing may be reachable from other machines
 _POOL = "mlebench"
@@ -29,11 +29,11 @@ class Installation:
 
     def __init__(self, state: Path, port: int = 4200, dask_workers: int = 2) -> None:
         self.state = state.absolute()
-        self.services = Services(self.state)
+        self.processes = BackgroundProcesses(self.state)
         self.dask_workers = dask_workers
         self._ports = self.state / "port"
         # A second `up` must use the running server, whichever port it requests.
-        if "server" in self.services.running() and self._ports.exists():
+        if "server" in self.processes.running() and self._ports.exists():
             self.port = int(self._ports.read_text())
         else:
             self.port = port or free_port()
@@ -67,11 +67,11 @@ class Installation:
     def up(self) -> None:
         """Start the services that are not running, in the order of their dependencies, and register the deployments."""
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        running = self.services.running()
+        running = self.processes.running()
         if "server" not in running:
             self._start_server()
         if "dask-scheduler" not in running:
-            self.services.stop("dask-workers")
+            self.processes.stop("dask-workers")
             running.pop("dask-workers", None)
             self._start_scheduler()
         if "dask-workers" not in running:
@@ -82,7 +82,7 @@ class Installation:
 
     def down(self) -> list[str]:
         """End the services that `up` started; returns their names."""
-        return self.services.stop()
+        return self.processes.stop()
 
     def _start_server(self) -> None:
         self._ports.write_text(str(self.port))
@@ -93,20 +93,20 @@ class Installation:
         env["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
         if database:
             env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
-        self.services.start("server", command, env, lambda: bool(_get(f"{self.url}/api/health")))
+        self.processes.start("server", command, env, lambda: bool(_get(f"{self.url}/api/health")))
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", _HOST, "--port", "0"]
         command += ["--no-dashboard", "--scheduler-file", str(self.scheduler_file)]
-        self.services.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
+        self.processes.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
 
     def _start_dask_workers(self) -> None:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", _HOST]
         command += ["--preload", "storage.datasets.preloaded"]
         command += ["--local-directory", str(self.state / "dask")]
-        self.services.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
+        self.processes.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
 
     def _dask_worker_count(self) -> int:
         from distributed import Client
@@ -133,7 +133,7 @@ class Installation:
         name = f"{os.uname().nodename}-{os.getpid()}"
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
-        self.services.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
+        self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:
         found = _get(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {})

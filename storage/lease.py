@@ -49,14 +49,14 @@ class LeaseLost(UserError):
 
 
 class Lease:
-    """A lease held by this process. Call `check` before publishing a result."""
+    """A lease held by this process. Call `require_held` before publishing a result."""
 
     def __init__(self, store: Store, name: str, generation: int, record: dict[str, Any]) -> None:
         self._store, self._name, self._generation, self._record = store, name, generation, record
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
 
-    def check(self) -> None:
+    def require_held(self) -> None:
         """Raise `LeaseLost` if another process has taken over."""
         if _newest(self._store, self._name)[0] != self._generation:
             raise LeaseLost(f"{self._name}: another process took over; run the same command again to see its result")

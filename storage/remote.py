@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-# Standard mode waits up to 20 s between attempts, so a server can restart before the last one.
+# Standard mode waits up to 20 s between retries, so a server can restart before the last one.
 _PATIENT = {"retries": {"mode": "standard", "max_attempts": 8}, "connect_timeout": 10, "read_timeout": 60}
 _QUICK = {"retries": {"mode": "standard", "max_attempts": 1}, "connect_timeout": 5, "read_timeout": 10}
 # Errors that retries do not fix: no space, no access.

@@ -63,7 +63,7 @@ class Store:
         except (ValueError, ImportError) as error:
             raise StoreError(f"store {self.root}: {error}") from error
 
-    def check(self) -> None:
+    def require_usable(self) -> None:
         """Write, read and remove a small file, with short timeouts. Raises `StoreError` with the cause."""
         try:
             fs, root = self.top.fs, self.top.root

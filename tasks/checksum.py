@@ -10,7 +10,7 @@ from common import progress
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
-from storage.datasets.prepared import check, is_verified
+from storage.datasets.prepared import check_dataset, is_verified
 from storage.lease import lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.store import Store
@@ -40,7 +40,7 @@ def verify_checksums(competition_id: str, store: str, edition: Edition, key: str
     """
     progress.report(competition_id, "checksum")
     place, dataset = open_store(store), Dataset(edition, competition_id, key)
-    compared = check(place, dataset, registry.get(competition_id))
+    compared = check_dataset(place, dataset, registry.get(competition_id))
     if not keep_raw:
         _discard_archive(place, dataset)
     return compared

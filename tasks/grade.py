@@ -30,7 +30,7 @@ from tasks.wiring.stores import local_cache, open_store
 from tasks.wiring.thresholds import chosen_thresholds
 
 if TYPE_CHECKING:
-    from grading.workers import IsolatedGrader
+    from grading.workers import GradingPool
 
 
 def grade_request(attempt: Attempt) -> GradeRequest:
@@ -164,7 +164,7 @@ def grade_submission(
     return GradeRecord(**graded.to_row(), detail=result.detail), snapshots
 
 
-def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: IsolatedGrader) -> list[SnapshotRecord]:
+def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
     """Grade the versions of the submission that were kept while the agent ran, by time."""
     folder = RunFolder.at(place, source)
     records = []

@@ -93,7 +93,7 @@ def split_dataset(
             params=get_settings().params_of(competition_id),
             key=key,
         )
-        materialise(job, executor=executor, on_progress=show, before_commit=mine.check)
+        materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
     return key
 
 

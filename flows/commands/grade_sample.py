@@ -20,7 +20,7 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     The submission is read in a separate process with limits on memory, time and size. Exit code 1 if it is not valid.
     """
     competition = registry.get(competition_id)
-    from grading.workers import IsolatedGrader
+    from grading.workers import GradingPool
     from storage.dataset import Dataset
     from storage.datasets.prepared import local_copy
     from tasks.wiring.stores import local_cache
@@ -30,7 +30,7 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     thresholds = chosen_thresholds(place, competition.facts, grading.leaderboard)
     with (
         local_copy(place, Dataset(grading.edition, competition_id), "private", local_cache()) as prepared,
-        IsolatedGrader(competition, prepared, grading.edition, thresholds=thresholds) as grader,
+        GradingPool(competition, prepared, grading.edition, thresholds=thresholds) as grader,
     ):
         result = grader.grade(submission)
     click.echo(result.report.to_json(), nl=False)

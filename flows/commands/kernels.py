@@ -23,7 +23,7 @@ def command(competition_id: str, top: int, storage: StoreOptions) -> None:
     if competition.facts.source != "kaggle":
         raise UserError(f"{competition_id} is not on Kaggle: it has no public notebooks")
     place = storage.open()
-    place.check()
+    place.require_usable()
     from common.settings import get_settings
     from storage.sources.kaggle.kernels import pull_kernels
 

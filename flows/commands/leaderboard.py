@@ -61,7 +61,7 @@ def _refresh(competition: Competition, storage: StoreOptions) -> None:
     if facts.source != "kaggle":
         raise UserError(f"{facts.id} is not on Kaggle: there is nothing to refresh")
     place = storage.open()
-    place.check()
+    place.require_usable()
     teams = leaderboard.fetch_leaderboard(facts.id, get_settings().network_timeout)
     scores = [team.score for team in teams if team.score is not None]
     found, percentiles = compare(scores, facts), compare_percentiles(scores, facts)

@@ -26,7 +26,7 @@ def command(selection: Selection, preparation: PreparationOptions, storage: Stor
     """
     ids = selection.ids()
     place = storage.open()
-    place.check()
+    place.require_usable()
     edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared

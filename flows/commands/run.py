@@ -155,10 +155,10 @@ def command(
         for name in ids:
             _ = registry.get(name).obfuscated_description  # fails now, not after hours of preparing
     if isolation.backend == "docker":
-        from sandbox.docker.preflight import check
+        from sandbox.docker.preflight import require_runnable
 
-        check(chosen, wanted, get_settings().allowed_hosts)
-    place.check()
+        require_runnable(chosen, wanted, get_settings().allowed_hosts)
+    place.require_usable()
     raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow
 

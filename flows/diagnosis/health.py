@@ -32,7 +32,7 @@ class Finding:
 def check_store(store: Store) -> Finding:
     """The store answers and is writable."""
     try:
-        store.check()
+        store.require_usable()
     except Exception as error:
         return Finding("store", "fail", str(error))
     return Finding("store", "ok", f"{store.root} can be written")

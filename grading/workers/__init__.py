@@ -7,6 +7,6 @@ open between calls.
 
 from grading.workers.cache import GraderCache
 from grading.workers.limits import GradingLimits
-from grading.workers.pool import IsolatedGrader, grade_many
+from grading.workers.pool import GradingPool, grade_many
 
-__all__ = ["GraderCache", "GradingLimits", "IsolatedGrader", "grade_many"]
+__all__ = ["GraderCache", "GradingLimits", "GradingPool", "grade_many"]

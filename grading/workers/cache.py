@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from grading.workers.pool import IsolatedGrader
+from grading.workers.pool import GradingPool
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -22,7 +22,7 @@ IDLE_GRADERS = 2  # number of unused graders kept open; each has the answers of 
 
 @dataclass
 class _Open:
-    grader: IsolatedGrader
+    grader: GradingPool
     users: int = 0
 
 
@@ -43,12 +43,12 @@ class GraderCache:
         edition: Edition,
         version: str = "",
         thresholds: Thresholds | None = None,
-    ) -> Iterator[IsolatedGrader]:
+    ) -> Iterator[GradingPool]:
         """A grader that stays open afterwards; a new one if `version` of the answers or the grader's code changed."""
         key = (str(competition.folder), str(prepared), edition, version, competition.fingerprint("grade"), thresholds)
         with self._lock:
             entry = self._graders.pop(key, None) or _Open(
-                IsolatedGrader(competition, prepared, edition, thresholds=thresholds)
+                GradingPool(competition, prepared, edition, thresholds=thresholds)
             )
             self._graders[key] = entry
             entry.users += 1

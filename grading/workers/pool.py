@@ -42,7 +42,7 @@ class _Entry:
     verdict: Verdict | None
 
 
-class IsolatedGrader:
+class GradingPool:
     """Grades submissions of one competition in worker processes. Close it, or use it in a `with` statement.
 
     The answers are parsed once, in a process that forks up to `workers` workers with the answers in memory. A worker
@@ -132,7 +132,7 @@ class IsolatedGrader:
                 self._errors.close()
                 self._errors = None
 
-    def __enter__(self) -> IsolatedGrader:
+    def __enter__(self) -> GradingPool:
         return self
 
     def __exit__(
@@ -237,7 +237,7 @@ def grade_many(
     workers: int = 1,
     thresholds: Thresholds | None = None,
 ) -> Iterator[Grade]:
-    """The grades of submissions of one competition, in their order; see `IsolatedGrader.grade_all`."""
+    """The grades of submissions of one competition, in their order; see `GradingPool.grade_all`."""
     options: dict[str, Any] = {"limits": limits, "workers": workers, "thresholds": thresholds}
-    with IsolatedGrader(competition, prepared, edition, **options) as grader:
+    with GradingPool(competition, prepared, edition, **options) as grader:
         yield from grader.grade_all(paths)

@@ -13,7 +13,7 @@ from sandbox.errors import BackendError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
 
 
-def check(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
+def require_runnable(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
     """Raise `BackendError` for the first thing that is missing: permission, engine, runtime, image or GPUs."""
     refuse_privileged(agent, allowed=isolation.allow_privileged)
     refused = [host for host in agent.hosts if not is_allowed(host, allowed_hosts)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sandbox.gateway.policy import GatewayPolicy
     from sandbox.gateway.service import GatewayService
     from sandbox.serving import ServerThread
-    from sandbox.validation.check import Check
+    from sandbox.validation.checker import SubmissionChecker
     from sandbox.validation.service import ValidationLimits, ValidationService
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class RunServices:
         workdir: Path,
         addresses: ServiceAddresses | None = None,
         *,
-        check: Check | None = None,
+        checker: SubmissionChecker | None = None,
         validation_limits: ValidationLimits | None = None,
         gateway: GatewayPolicy | None = None,
     ) -> None:
@@ -49,7 +49,7 @@ class RunServices:
         Args:
             workdir: the run's work directory; created if missing.
             addresses: where to listen; by default on 127.0.0.1.
-            check: checks submissions; None for no validation service.
+            checker: checks submissions; None for no validation service.
             validation_limits: how often an agent may have a submission checked.
             gateway: providers and budget of the gateway; None for no gateway.
         """
@@ -58,7 +58,7 @@ class RunServices:
         """Environment variables for the agent."""
         self._folder = workdir / RECORDS
         self._addresses = addresses or ServiceAddresses()
-        self._check, self._limits, self._policy = check, validation_limits, gateway
+        self._checker, self._limits, self._policy = checker, validation_limits, gateway
         self._validation: ValidationService | None = None
         self._gateway: GatewayService | None = None
         self._thread: ServerThread | None = None
@@ -103,7 +103,7 @@ class RunServices:
     @property
     def allowance(self) -> Allowance:
         """The limits as the agent is told them."""
-        limits = self._limits if self._check is not None else None
+        limits = self._limits if self._checker is not None else None
         budget = self._policy.budget if self._policy is not None else None
         return Allowance(
             language_models=self._policy is not None,
@@ -134,11 +134,11 @@ class RunServices:
         for leftover in self._folder.glob("upload-*/*"):  # of a process that was killed
             leftover.unlink()
         self._state = read_state(self._folder)
-        if self._check is not None:
+        if self._checker is not None:
             from sandbox.validation.service import ValidationLimits, ValidationService
 
             limits = self._limits or ValidationLimits()
-            self._validation = ValidationService(self._check, self._folder, limits, self._state.since)
+            self._validation = ValidationService(self._checker, self._folder, limits, self._state.since)
             self.validation_url = self._serve("validation", self._validation.routes, self._addresses.validation_url)
         if self._policy is not None:
             from sandbox.gateway.service import GatewayService

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from common.jsonlines import JsonLinesLog
 from sandbox.limits import GIB, MIB
 from sandbox.serving import in_thread
-from sandbox.validation.check import Check, Verdict
+from sandbox.validation.checker import SubmissionChecker, Verdict
 from sandbox.validation.upload import BadUpload, TooLarge, Upload, receive
 
 logger = logging.getLogger(__name__)
@@ -53,11 +53,11 @@ class ValidationLimits:
 class ValidationService:
     """The service of one run. Calls are counted across restarts."""
 
-    def __init__(self, check: Check, folder: Path, limits: ValidationLimits, since: str = "") -> None:
+    def __init__(self, checker: SubmissionChecker, folder: Path, limits: ValidationLimits, since: str = "") -> None:
         """Continue the log in `folder`, or start it.
 
         Args:
-            check: checks the submissions.
+            checker: checks the submissions.
             folder: folder of the run for `validation.jsonl` and, temporarily, uploads.
             limits: how many submissions, and of what size.
             since: ISO time from which on calls count.
@@ -69,7 +69,7 @@ class ValidationService:
             Route("/validate", self._validate, methods=["POST"]),
             Route("/health", self._health, methods=["GET"]),
         ]
-        self._check = check
+        self._checker = checker
         self._folder = folder
         self._limits = limits
         self._uncounted = sum(time < since for time in asked)
@@ -83,8 +83,8 @@ class ValidationService:
         self._uncounted = self.calls
 
     def close(self) -> None:
-        """Close the check."""
-        self._check.close()
+        """Close the checker."""
+        self._checker.close()
 
     async def _health(self, _request: Request) -> Response:
         return JSONResponse({"status": "running"})
@@ -124,7 +124,7 @@ class ValidationService:
 
     def _run_check(self, file: Path) -> Verdict:
         try:
-            return self._check(file)
+            return self._checker(file)
         except Exception:  # its text is for the log, never for the agent
             logger.exception("a submission could not be validated")
             return Verdict("failed")

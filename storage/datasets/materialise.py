@@ -79,7 +79,7 @@ def materialise(
         job: the dataset to prepare, and its destination.
         executor: runs the chunks; in this process by default.
         on_progress: called at the start and after each chunk.
-        before_commit: can raise to prevent the commit; see `storage.lease.Lease.check`.
+        before_commit: can raise to prevent the commit; see `storage.lease.Lease.require_held`.
 
     Raises:
         DownloadError: the download is damaged or incomplete.

@@ -66,7 +66,7 @@ def is_prepared(
     return not verified or is_verified(store, Dataset(dataset.edition, dataset.competition_id, key))
 
 
-def check(store: Store, dataset: Dataset, competition: Preparable) -> int:
+def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> int:
     """Verify a dataset and record that it passed. Returns the number of files compared with published MD5s.
 
     Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. The commit marker of

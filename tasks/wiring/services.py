@@ -14,12 +14,12 @@ from competitions import registry
 from competitions.editions import Edition
 from sandbox.backend import Backend, RunSpec
 from sandbox.services.run_services import RunServices
-from sandbox.validation.check import OnDemandCheck, Verdict
+from sandbox.validation.checker import OnDemandChecker, Verdict
 from storage.dataset import Dataset
 from storage.store import Store
 
 if TYPE_CHECKING:
-    from grading.workers import IsolatedGrader
+    from grading.workers import GradingPool
     from sandbox.gateway.policy import GatewayPolicy
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition,
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),
-        check=OnDemandCheck(lambda: _check(spec.competition_id, store, edition)) if limits.calls else None,
+        checker=OnDemandChecker(lambda: _check(spec.competition_id, store, edition)) if limits.calls else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
     )
@@ -67,20 +67,20 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 
 @contextmanager
 def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Callable[[Path], Verdict]]:
-    """A check by a grader of this run alone, so that runs do not wait for each other's submissions."""
-    from grading.workers import GradingLimits, IsolatedGrader
+    """A checker by a grader of this run alone, so that runs do not wait for each other's submissions."""
+    from grading.workers import GradingLimits, GradingPool
     from storage.datasets.prepared import local_copy
     from tasks.wiring.stores import local_cache
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
     with (
         local_copy(store, Dataset(edition, competition_id), "private", local_cache()) as prepared,
-        IsolatedGrader(registry.get(competition_id), prepared, edition, limits=limits) as grader,
+        GradingPool(registry.get(competition_id), prepared, edition, limits=limits) as grader,
     ):
         yield partial(grader_verdict, grader)
 
 
-def grader_verdict(grader: IsolatedGrader, submission: Path) -> Verdict:
+def grader_verdict(grader: GradingPool, submission: Path) -> Verdict:
     """Whether the competition's grader accepts a submission; its score is dropped. Failures are logged here only."""
     grade = grader.grade(submission)
     if grade.outcome == "valid":

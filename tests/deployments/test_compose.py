@@ -19,7 +19,7 @@ import yaml
 
 from common.settings import Settings
 from deployments import image
-from deployments.services import free_port
+from deployments.background import free_port
 from tests.conftest import REQUIRED
 from tests.deployments.installation import FINAL, ROOT, until_served
 

@@ -59,7 +59,7 @@ def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> No
     assert len(prepared) == 2
 
     # The machine dies, as far as Prefect can tell: the worker and its flow run's process at one blow.
-    worker = running.installation.services.running()["worker"]
+    worker = running.installation.processes.running()["worker"]
     pid = int(running.flow_run(run)["infrastructure_pid"])
     for process in (worker, psutil.Process(pid)):
         process.kill()
@@ -90,7 +90,7 @@ def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> No
 
 
 def test_doctor_resolves_what_was_left(running: Running) -> None:
-    running.installation.services.stop("worker")
+    running.installation.processes.stop("worker")
     # What a worker does before it starts a process; then its machine is gone.
     run = running.trigger("preparation/prepare", split="demo", competition_ids=["digits"])
     for state in ("PENDING", "RUNNING"):

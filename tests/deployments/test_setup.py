@@ -14,7 +14,7 @@ def test_a_missing_bucket_is_made_and_one_that_exists_is_left(s3: Bucket) -> Non
     assert not make_bucket(Store(s3.url))
     missing = Store(f"s3://{s3.name}-new/prefix")
     assert [make_bucket(missing), make_bucket(missing)] == [True, False]
-    missing.check()
+    missing.require_usable()
 
 
 def test_a_directory_needs_no_bucket(store: Store) -> None:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from distributed import Client, Event
 
-from deployments.services import free_port
+from deployments.background import free_port
 from tests.deployments.installation import Running, installation, until_served
 from tests.grading.page.browser import Browser
 
@@ -142,7 +142,7 @@ def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:
     bystander = subprocess.Popen([sys.executable, "-c", "input()", *like_a_worker], stdin=subprocess.PIPE)
     try:
         with installation(tmp_path / "up") as running:
-            services = running.installation.services.running()
+            services = running.installation.processes.running()
             assert list(services) == ["server", "dask-scheduler", "dask-workers", "worker"]
             family = [each for service in services.values() for each in (service, *service.children(recursive=True))]
             # An id that now belongs to somebody else, as after a restart of the machine.

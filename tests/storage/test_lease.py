@@ -99,17 +99,17 @@ class Everywhere:
         heard: list[str] = []
         with lease(store, "work", on_wait=heard.append, stale_after=0.2) as mine:
             assert mine is not None
-            mine.check()
+            mine.require_held()
         assert heard
         assert "another" in heard[0]
 
     def test_who_was_taken_for_dead_publishes_nothing(self, store: Store) -> None:
         with lease(store, "work") as mine:
             assert mine is not None
-            mine.check()
+            mine.require_held()
             store.write_json(store.url("locks", "work", "00000002.json"), {"holder": None})
             with pytest.raises(LeaseLost, match="took over"):
-                mine.check()
+                mine.require_held()
 
 
 class TestOnADisk(Everywhere):

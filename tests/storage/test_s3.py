@@ -157,16 +157,16 @@ class TestLocalCopies:
 
 class TestAServerThatIsAway:
     def test_it_is_said_at_once_and_in_one_line(self, store: Store, s3: Bucket) -> None:
-        store.check()
+        store.require_usable()
         assert s3.names() == [], "the probe is gone"
         s3.stop()
         try:
             with pytest.raises(StoreError, match="AWS_ENDPOINT_URL") as caught:
-                store.check()
+                store.require_usable()
             assert "\n" not in str(caught.value)
         finally:
             s3.start()
-        store.check()
+        store.require_usable()
 
     def test_a_short_absence_in_the_middle_of_preparing_is_waited_for(self, store: Store, s3: Bucket) -> None:
         import threading
@@ -217,7 +217,7 @@ class TestAServerThatIsAway:
 
 def test_a_bucket_that_is_not_there_is_named(s3: Bucket) -> None:
     with pytest.raises(StoreError, match="bucket"):
-        Store("s3://there-is-no-such-bucket/x").check()
+        Store("s3://there-is-no-such-bucket/x").require_usable()
 
 
 def test_endpoint_and_credentials_may_be_configured(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +231,8 @@ def test_endpoint_and_credentials_may_be_configured(s3: Bucket, monkeypatch: pyt
     )
     configure(S3Options(endpoint))
     with pytest.raises(UserError, match="AWS_ACCESS_KEY_ID"):
-        Store(s3.url).check()
+        Store(s3.url).require_usable()
     options = S3Options(endpoint, key, secret)
     configure(options)
-    Store(s3.url).check()
+    Store(s3.url).require_usable()
     assert secret not in repr(options) or secret == "test"

@@ -19,19 +19,19 @@ def test_plain_paths_and_urls_are_roots(tmp_path: Path) -> None:
 
 
 def test_a_sound_store_is_left_as_it_was(tmp_path: Path) -> None:
-    Store(str(tmp_path / "new")).check()
+    Store(str(tmp_path / "new")).require_usable()
     assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_a_store_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be written"):
-        Store(str(tmp_path / "file" / "store")).check()
+        Store(str(tmp_path / "file" / "store")).require_usable()
 
 
 def test_an_unknown_protocol_is_named() -> None:
     with pytest.raises(StoreError, match="nonsense"):
-        Store("nonsense://x").check()
+        Store("nonsense://x").require_usable()
 
 
 def test_json_round_trip_and_removal(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class NotFound(KaggleError):
 
 
 class Unreachable(KaggleError):
-    """All retries failed because of the network or the server. A later attempt may succeed."""
+    """All retries failed because of the network or the server. A later try may succeed."""
 
 
 def competition_page(competition_id: str) -> str:

@@ -2,7 +2,7 @@
 
 They are not left to the Prefect task, because its delays are fixed in advance, whereas Kaggle requests delays with
 Retry-After, a transfer resumes within the same file, and a transfer that makes progress may be interrupted any number
-of times. Finally this module raises a `UserError`, which the task does not retry, so attempts never multiply.
+of times. Finally this module raises a `UserError`, which the task does not retry, so retries never multiply.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Policy:
-    """Number of attempts without progress, delays in seconds, and the longest accepted Retry-After."""
+    """Number of tries without progress, delays in seconds, and the longest accepted Retry-After."""
 
-    attempts: int = 8
+    tries: int = 8
     first: float = 1.0
     cap: float = 60.0
     longest: float = 900.0
@@ -56,14 +56,14 @@ class Retries:
         self.failures = 0
 
     def failed(self, error: Exception) -> None:
-        """Wait before the next attempt, or raise the `KaggleError` that ends it."""
+        """Wait before the next try, or raise the `KaggleError` that ends it."""
         final = final_error(self.what, self.page, error)
         if final is not None:
             raise final from None
         self.failures += 1
-        if self.failures >= self.policy.attempts:
+        if self.failures >= self.policy.tries:
             raise Unreachable(
-                f"{self.what}: gave up after {self.failures} attempts ({describe(error)}); run again to resume"
+                f"{self.what}: gave up after {self.failures} tries ({describe(error)}); run again to resume"
             ) from None
         delay = self._delay(error)
         self.report(f"waiting {delay:.0f} s: {describe(error)}")

@@ -37,7 +37,7 @@ class Kaggle:
         return None
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
-        """Download to `folder`, resuming a partial file of an earlier attempt.
+        """Download to `folder`, resuming a partial file of an earlier download.
 
         A partial file is only used if a note identifies its archive and Kaggle still serves that archive. Raises
         `KaggleError`.

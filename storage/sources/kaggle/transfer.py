@@ -48,7 +48,7 @@ class Transfer:
         errors = network_errors()
         while True:
             try:
-                for piece in self._attempt(offset):
+                for piece in self._read_from(offset):
                     offset += len(piece)
                     self._retries.progress()
                     self._show(offset)
@@ -59,7 +59,7 @@ class Transfer:
             else:
                 return
 
-    def _attempt(self, offset: int) -> Iterator[bytes]:
+    def _read_from(self, offset: int) -> Iterator[bytes]:
         """Yield the bytes from `offset` until the connection ends."""
         import requests
         from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest

@@ -20,7 +20,7 @@ import pytest
 
 from competitions import registry
 from competitions.competition import Competition
-from grading.workers import GraderCache, GradingLimits, IsolatedGrader, grade_many
+from grading.workers import GraderCache, GradingLimits, GradingPool, grade_many
 from tests.prepared import PreparedCompetitions
 from tests.waiting import until
 
@@ -78,8 +78,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return function
 
 
-def grader(made: tuple[Competition, Path], **limits: Any) -> IsolatedGrader:
-    return IsolatedGrader(*made, limits=GradingLimits(**limits))
+def grader(made: tuple[Competition, Path], **limits: Any) -> GradingPool:
+    return GradingPool(*made, limits=GradingLimits(**limits))
 
 
 class TestHostileFiles:
@@ -286,8 +286,8 @@ def test_when_whoever_asked_is_killed_its_processes_end(
     competition, data = made
     code = (
         "import sys; from pathlib import Path; from competitions.competition import Competition;"
-        "from grading.workers import IsolatedGrader;"
-        "IsolatedGrader(Competition.load(Path(sys.argv[1])), Path(sys.argv[2])).grade(Path(sys.argv[3]))"
+        "from grading.workers import GradingPool;"
+        "GradingPool(Competition.load(Path(sys.argv[1])), Path(sys.argv[2])).grade(Path(sys.argv[3]))"
     )
     arguments = [str(competition.folder), str(data), str(write("sleep\n1\n"))]
     asking = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=Path(__file__).parents[3])

@@ -20,7 +20,7 @@ from sandbox.docker.build import build_agent, build_base
 from sandbox.docker.containers import ContainerConfig, options
 from sandbox.docker.engine import EngineUnreachable, connect
 from sandbox.docker.gpus import Gpus
-from sandbox.docker.preflight import check
+from sandbox.docker.preflight import require_runnable
 from sandbox.errors import BackendError, BuildError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
 from tests.sandbox.docker.conftest import Waiting, remains_of
@@ -80,7 +80,7 @@ def test_a_missing_image(
         docker_backend.start(spec)
     assert remains_of(spec.workdir) == []
     with pytest.raises(BackendError, match="is missing"):
-        check(spec.agent, Isolation("docker"))
+        require_runnable(spec.agent, Isolation("docker"))
 
 
 def test_an_image_that_cannot_run_the_agent(
@@ -151,7 +151,7 @@ def test_privileged_agents_are_refused_unless_the_operator_insists(
     )
     assert made["privileged"] is True
     assert made["device_requests"][0]["DeviceIDs"] == ["a", "b"]
-    check(spec.agent, Isolation("docker", allow_privileged=True))
+    require_runnable(spec.agent, Isolation("docker", allow_privileged=True))
 
 
 @pytest.fixture
@@ -217,6 +217,6 @@ def test_the_engine_goes_away_in_mid_run(
 def test_hosts_an_agent_wants_need_the_operators_word(make_agent: Callable[..., Agent], base_image: str) -> None:
     agent = make_agent("true", hosts=["example.com"], network="allowlist")
     with pytest.raises(BackendError, match=r"wants to reach example\.com: add to MLEBENCH_ALLOWED_HOSTS"):
-        check(agent, Isolation("docker", "allowlist"))
-    check(agent, Isolation("docker", "allowlist"), ["example.com"])
-    check(load_agent("dummy"), Isolation("docker"))
+        require_runnable(agent, Isolation("docker", "allowlist"))
+    require_runnable(agent, Isolation("docker", "allowlist"), ["example.com"])
+    require_runnable(load_agent("dummy"), Isolation("docker"))

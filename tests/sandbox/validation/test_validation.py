@@ -20,7 +20,7 @@ import pytest
 from sandbox.backend import RunSpec, ServiceAddresses
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
-from sandbox.validation.check import Verdict
+from sandbox.validation.checker import Verdict
 from sandbox.validation.service import ValidationLimits
 from tests.waiting import until
 
@@ -69,7 +69,7 @@ def opened(check: ScriptedCheck, tmp_path: Path) -> Iterator[Callable[..., RunSe
 
     def open_(reach: ServiceAddresses | None = None, **limits: Any) -> RunServices:
         limits = {"calls_per_minute": 1000, **limits}
-        made = RunServices(tmp_path / "run", reach, check=check, validation_limits=ValidationLimits(**limits))
+        made = RunServices(tmp_path / "run", reach, checker=check, validation_limits=ValidationLimits(**limits))
         services.append(made.__enter__())
         return made
 

@@ -11,7 +11,7 @@ from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
-from storage.datasets.prepared import check, committed_key, is_prepared, local_copy, prepared_key
+from storage.datasets.prepared import check_dataset, committed_key, is_prepared, local_copy, prepared_key
 from storage.datasets.verify import ChecksumMismatch
 from storage.sources.acquire import acquire, discard_archive
 from storage.sources.bundled import Bundled
@@ -22,7 +22,7 @@ def test_a_dataset_outlives_its_archive(store: Store, digits: Competition) -> No
     record = acquire(store, digits, Bundled())
     key = prepared_key(digits, record["hash"], "v1")
     materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key=key))
-    check(store, Dataset("v1", "digits", key), digits)
+    check_dataset(store, Dataset("v1", "digits", key), digits)
     discard_archive(store, "digits")
     assert committed_key(store, Dataset("v1", "digits")) == key
     assert is_prepared(store, Dataset("v1", "digits"), Bundled())
@@ -34,8 +34,8 @@ def test_a_file_that_differs_is_named(store: Store, digits: Competition) -> None
     changed = digits.model_copy(update={"facts": digits.facts.model_copy(update={"checksums": wrong})})
     materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k"))
     with pytest.raises(ChecksumMismatch, match=r"public/train\.csv differ"):
-        check(store, Dataset("v1", "digits", "k"), changed)
-    assert check(store, Dataset("v1", "digits", "k"), digits) == 3
+        check_dataset(store, Dataset("v1", "digits", "k"), changed)
+    assert check_dataset(store, Dataset("v1", "digits", "k"), digits) == 3
 
 
 def test_a_damaged_dataset_is_no_longer_there(store: Store, digits: Competition) -> None:
@@ -43,7 +43,7 @@ def test_a_damaged_dataset_is_no_longer_there(store: Store, digits: Competition)
     materialise(Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k"))
     store.write(store.url("prepared", "v1", "digits", "public", "train.zip"), b"cut")
     with pytest.raises(ChecksumMismatch, match=r"public/train\.zip missing or of the wrong size"):
-        check(store, Dataset("v1", "digits", "k"), digits)
+        check_dataset(store, Dataset("v1", "digits", "k"), digits)
     assert committed_key(store, Dataset("v1", "digits")) is None
 
 

@@ -121,7 +121,7 @@ def test_a_wrong_length_never_passes(
 ) -> None:
     kaggle.tags[ID] = None
     kaggle.faults[ID].extend([Fault(claim=claim)] * 20)
-    with pytest.raises(DownloadError, match=r"gave up after 8 attempts|MD5|download it again"):
+    with pytest.raises(DownloadError, match=r"gave up after 8 tries|MD5|download it again"):
         acquire(store, leaf, Kaggle())
     assert not store.exists(store.raw(ID))
     assert recorded(store, leaf, Kaggle()) is None
@@ -159,7 +159,7 @@ def test_what_passes_is_tried_again_ever_more_slowly(
 
 def test_attempts_end(kaggle: KaggleServer, leaf: Competition, store: Store, waits: list[float]) -> None:
     kaggle.faults[ID].extend([Fault("api", 500, "sorry")] * 20)
-    with pytest.raises(errors.Unreachable, match=r"gave up after 8 attempts \(HTTP 500 sorry\); run again to resume"):
+    with pytest.raises(errors.Unreachable, match=r"gave up after 8 tries \(HTTP 500 sorry\); run again to resume"):
         acquire(store, leaf, Kaggle())
     assert len(kaggle.asked("api")) == 8
 

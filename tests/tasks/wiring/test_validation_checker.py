@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from grading.workers import IsolatedGrader
-from sandbox.validation.check import OnDemandCheck, Verdict
+from grading.workers import GradingPool
+from sandbox.validation.checker import OnDemandChecker, Verdict
 from tasks.wiring.services import grader_verdict
 from tests.prepared import Prepared, PreparedCompetitions
 from tests.waiting import until
@@ -31,20 +31,20 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 @pytest.fixture
-def check(digits: Prepared, opened: list[str]) -> Iterator[OnDemandCheck]:
+def check(digits: Prepared, opened: list[str]) -> Iterator[OnDemandChecker]:
     @contextmanager
     def grader() -> Iterator[Callable[[Path], Verdict]]:
         opened.append("opened")
-        with IsolatedGrader(digits.competition, digits.path) as grader:
+        with GradingPool(digits.competition, digits.path) as grader:
             yield partial(grader_verdict, grader)
         opened.append("closed")
 
-    check = OnDemandCheck(grader, idle_seconds=0.5)
+    check = OnDemandChecker(grader, idle_seconds=0.5)
     yield check
     check.close()
 
 
-def test_it_starts_when_asked_and_ends_when_idle(check: OnDemandCheck, opened: list[str], digits: Prepared) -> None:
+def test_it_starts_when_asked_and_ends_when_idle(check: OnDemandChecker, opened: list[str], digits: Prepared) -> None:
     assert opened == []
     sample = digits.path / digits.competition.facts.files.sample_submission
     assert [check(sample), check(sample)] == [Verdict("valid")] * 2
@@ -54,7 +54,7 @@ def test_it_starts_when_asked_and_ends_when_idle(check: OnDemandCheck, opened: l
     assert opened == ["opened", "closed", "opened"]
 
 
-def test_what_is_wrong_is_said_in_the_graders_words(check: OnDemandCheck, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_in_the_graders_words(check: OnDemandChecker, tmp_path: Path) -> None:
     file = tmp_path / "submission.csv"
     file.write_text("a,b\n1,2\n")
     verdict = check(file)
@@ -78,7 +78,7 @@ def test_closing_does_not_wait_for_a_long_grading(tmp_path: Path) -> None:
         yield slow
         closed.set()
 
-    check = OnDemandCheck(grader)
+    check = OnDemandChecker(grader)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(check, tmp_path / "submission.csv")
         assert entered.wait(120)
@@ -96,7 +96,7 @@ def test_a_grader_that_cannot_be_had_is_our_fault(tmp_path: Path, caplog: pytest
         raise OSError("the store with the answers is away")
         yield
 
-    check = OnDemandCheck(grader)
+    check = OnDemandChecker(grader)
     with pytest.raises(OSError, match="away"):
         check(tmp_path / "submission.csv")
     check.close()

@@ -1,4 +1,4 @@
-"""The check behind the validation service: created when the first submission arrives, closed when it has been idle."""
+"""Checker of the validation service: created for the first submission, closed after it has been idle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 IDLE_SECONDS = 300.0
-"""Idle time after which a check is closed, as it may hold the answers in memory."""
+"""Idle time after which a checker is closed, as it may hold the answers in memory."""
 CLOSE_SECONDS = 0.5
 
 
@@ -23,7 +23,7 @@ class Verdict:
     """Why it is invalid, in a line for the agent. Never the text of an unexpected exception."""
 
 
-class Check(Protocol):
+class SubmissionChecker(Protocol):
     """Checks submissions, one at a time."""
 
     def __call__(self, submission: Path) -> Verdict:
@@ -35,42 +35,42 @@ class Check(Protocol):
         ...
 
 
-class OnDemandCheck:
-    """A check that is opened for the first submission and closed after some idle time, or by `close`."""
+class OnDemandChecker:
+    """A checker that is opened for the first submission and closed after some idle time, or by `close`."""
 
     def __init__(
         self,
-        open_check: Callable[[], AbstractContextManager[Callable[[Path], Verdict]]],
+        open_checker: Callable[[], AbstractContextManager[Callable[[Path], Verdict]]],
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """Configure the check.
+        """Configure the checker.
 
         Args:
-            open_check: returns the check as a context manager. It may take long, e.g. to download the answers.
-            idle_seconds: how long the check is kept open without a submission.
+            open_checker: returns the checker as a context manager. It may take long, e.g. to download the answers.
+            idle_seconds: how long the checker is kept open without a submission.
         """
-        self._open_check = open_check
+        self._open_checker = open_checker
         self._idle_seconds = idle_seconds
         self._stack = ExitStack()
-        self._check: Callable[[Path], Verdict] | None = None
+        self._checker: Callable[[Path], Verdict] | None = None
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
 
     def __call__(self, submission: Path) -> Verdict:
-        """Check a file, after opening the check if necessary."""
+        """Check a file, after opening the checker if necessary."""
         with self._lock:
             self._cancel_timer()
             try:
-                if self._check is None:
-                    self._check = self._stack.enter_context(self._open_check())
-                return self._check(submission)
+                if self._checker is None:
+                    self._checker = self._stack.enter_context(self._open_checker())
+                return self._checker(submission)
             finally:
                 self._timer = threading.Timer(self._idle_seconds, self.close)
                 self._timer.daemon = True
                 self._timer.start()
 
     def close(self) -> None:
-        """Close the check, in the background if a submission is being checked. The next submission opens it again."""
+        """Close the checker, in the background if a submission is being checked. The next submission opens it again."""
         if self._lock.acquire(timeout=CLOSE_SECONDS):
             try:
                 self._close()
@@ -85,7 +85,7 @@ class OnDemandCheck:
 
     def _close(self) -> None:
         self._cancel_timer()
-        self._check = None
+        self._checker = None
         self._stack.close()
 
     def _cancel_timer(self) -> None:

@@ -24,7 +24,7 @@ class ServiceError(RuntimeError):
     """A service does not start; the message ends with the last lines of its log."""
 
 
-class Services:
+class BackgroundProcesses:
     """The services of one state directory, with their logs <name>.log and their record processes.json."""
 
     def __init__(self, folder: Path) -> None:
