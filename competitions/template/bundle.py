@@ -1,4 +1,4 @@
-"""Create the download: a generated table whose target depends on two columns and on noise.
+"""Create the download: a generated table with a target that depends on two columns and on noise.
 
 Competitions with a real download (source: kaggle, or a directory given with --raw-dir) have no bundle.py.
 """

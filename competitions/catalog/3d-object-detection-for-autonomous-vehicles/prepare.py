@@ -1,4 +1,7 @@
-"""Whole drives ("logs") are held out, with the rows of other tables linked by tokens. The JSON takes about 3 GB."""
+"""Hold out whole drives ("logs") with the rows of other tables that tokens link to them.
+
+The parsed JSON takes about 3 GB of memory.
+"""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -30,10 +33,12 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out = Preparation()
     rows: dict[str, pd.DataFrame] = {}
     for part, own in (("train", train_logs), ("test", test_logs)):
-        own_samples = _where(samples, "scene_token", own)  # a scene has the token of its log
+        # A scene has the token of its log.
+        own_samples = _where(samples, "scene_token", own)
         tokens = set(_column(own_samples, "token"))
         own_files = _where(files, "sample_token", tokens)
-        own_poses = _column(own_files, "ego_pose_token")  # a pose that several files use is listed several times
+        # A pose that several files use is listed several times.
+        own_poses = _column(own_files, "ego_pose_token")
         tables = {
             "log": _where(logs, "token", own),
             "scene": _where(scenes, "log_token", own),
@@ -54,7 +59,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         out.public.copies((f"{part}_{path}", raw.file(f"train_{path}")) for path in paths)
         rows[part] = boxes[boxes["Id"].isin(tokens)]
     if {len(boxes), len(samples)} != {sum(map(len, rows.values()))}:
-        raise DownloadError("train.csv, sample.json and log.json do not belong together; download them again")
+        raise DownloadError("train.csv, sample.json and log.json do not match each other; download them again")
     out.public.table("train.csv", rows["train"])
     out.private.table("test.csv", rows["test"].assign(PredictionString=rows["test"]["PredictionString"].map(_certain)))
     out.public.table("sample_submission.csv", rows["test"].assign(PredictionString=""))
@@ -76,6 +81,6 @@ def _named(records: Records, tokens: Iterable[str]) -> Records:
 
 
 def _certain(boxes: str) -> str:
-    """The boxes with a confidence of 1.0 inserted before each. The numbers are not reformatted."""
+    """Insert a confidence of 1.0 before each box. The numbers are not reformatted."""
     tokens = boxes.split(" ")
     return " ".join(" ".join(["1.0", *tokens[start : start + 8]]) for start in range(0, len(tokens), 8))

@@ -12,6 +12,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", test.assign(has_cactus=0.5))
     images = raw.archive("train.zip")
     for name, rows in (("train.zip", train), ("test.zip", test)):
-        # Kaggle's archives contain a folder train/ or test/, the benchmark's do not.
+        # Kaggle's archives contain a folder train/ or test/, those of the benchmark do not.
         out.public.archive(name, images.each("train/{}", rows["id"], to="{}"))
     return out

@@ -7,6 +7,6 @@ from competitions.scoring.metrics.ranking import weighted_roc_auc
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Area under the ROC curve, true positive rates up to 0.4 counted twice."""
+    """Area under the ROC curve, in which true positive rates up to 0.4 count twice."""
     submission, answers = align(submission, answers, on="Id", columns=["Label"])
     return weighted_roc_auc(answers["Label"], numbers(submission, "Label"))

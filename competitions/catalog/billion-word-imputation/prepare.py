@@ -19,7 +19,7 @@ HEADER = '"id","sentence"\n'
 
 
 class Held(NamedTuple):
-    """A test sentence and the number of its line."""
+    """A test sentence, the number of its line, and the sentence with one word removed."""
 
     line: int
     sentence: str

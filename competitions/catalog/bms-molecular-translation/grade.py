@@ -7,7 +7,7 @@ from competitions.scoring.metrics.text import levenshtein
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Mean Levenshtein distance; in v1 an empty cell is the text `nan`."""
+    """Mean Levenshtein distance. In v1 an empty cell is compared as the text `nan`."""
     submission, answers = align(submission, answers, on="image_id", columns=["InChI"])
     if edition == "v2":
         submission = submission.fillna({"InChI": ""})

@@ -16,7 +16,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", test.assign(label=4))
     out.public.copy("label_num_to_disease_map.json", raw.file("label_num_to_disease_map.json"))
     out.public.copies(shards(raw, train_records, to="train_tfrecords/ld_train{:02}-{}.tfrec"))
-    if edition == "v1":  # the records hold the labels
+    if edition == "v1":  # the records contain the labels
         out.public.copies(shards(raw, test_records, to="test_tfrecords/ld_test{:02}-{}.tfrec"))
     out.public.copies(raw.each("train_images/{}", train["image_id"]))
     out.public.copies(raw.each("train_images/{}", test["image_id"], to="test_images/{}"))

@@ -1,8 +1,8 @@
 """Split BSON files into documents without decoding them.
 
-A BSON file is a plain concatenation of documents. A document is its length (int32, little-endian, itself included),
-elements (type, name, value) and a zero byte (https://bsonspec.org/spec.html). Splitting a file only takes the lengths,
-and reading or dropping an element only takes the types and names of the top level. Images are never decoded.
+A BSON file is a plain concatenation of documents. A document consists of its length (int32, little-endian, including
+these four bytes), elements (type, name, value) and a zero byte (https://bsonspec.org/spec.html). To split a file, only
+the lengths are read; to read or drop an element, only the types and names at the top level. Images are never decoded.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def without(document: bytes, name: str) -> bytes:
 
 
 def _element(document: bytes, name: str) -> tuple[int, int, int, int]:
-    """(type, where the element starts, where its value starts, where it stops)."""
+    """Return the type of the element `name`, and the offsets of its start, of its value and of its end."""
     wanted = name.encode()
     start = 4
     while kind := document[start]:
@@ -64,7 +64,7 @@ def _element(document: bytes, name: str) -> tuple[int, int, int, int]:
         elif kind in _EXTRA:
             stop = value + _EXTRA[kind] + int.from_bytes(document[value : value + 4], "little")
         else:
-            raise DownloadError(f"a BSON document holds an element of the unexpected type {kind:#04x}")
+            raise DownloadError(f"a BSON document contains an element of the unexpected type {kind:#04x}")
         if document[start + 1 : end] == wanted:
             return kind, start, value, stop
         start = stop

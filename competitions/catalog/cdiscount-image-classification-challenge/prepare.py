@@ -28,7 +28,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         values = np.fromiter(chain.from_iterable(pairs), dtype=np.int64)
     products = pd.DataFrame(values.reshape(-1, 2), columns=["_id", "category_id"])
     if not products["_id"].is_unique:
-        raise DownloadError("train.bson holds a product twice; download it again")
+        raise DownloadError("train.bson contains a product twice; download it again")
     answers = products[drawn(len(products))].sort_values("_id")
     out = Preparation()
     out.public.derived("train.bson", train_products, len(products))
@@ -41,7 +41,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def drawn(count: int) -> NDArray[np.bool_]:
-    """Which of `count` products are in the test set: a boolean for each."""
+    """Return a boolean for each of `count` products: whether it is in the test set."""
     _, test = hold_out(np.arange(count), 0.1)
     return np.isin(np.arange(count), test)
 

@@ -14,7 +14,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         submission, answers = align(submission, answers, on="qa_id")
         numbers(submission, targets)
         targets = [name for name in targets if answers[name].nunique() > 1]
-    else:  # ids are compared by rank only
+    else:  # rows are paired by the rank of their ids
         require_rows(submission, len(answers))
         submission, answers = sort_by(submission, "qa_id"), sort_by(answers, "qa_id")
     correlations = [spearman(answers[name], submission[name]) for name in targets]

@@ -37,7 +37,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 def answer(raw: Download, record_id: str) -> dict[str, Any]:
     with raw.open_file(f"train/{record_id}/human_pixel_masks.npy") as file:
         mask = np.lib.format.read_array(file) == 1
-    with raw.open_file(f"train/{record_id}/{BANDS[0]}") as file:  # only the header of two megabytes is read
+    # Only the header of this file of 2 MB is read.
+    with raw.open_file(f"train/{record_id}/{BANDS[0]}") as file:
         np.lib.format.read_magic(file)
         (height, width, _), _, _ = np.lib.format.read_array_header_1_0(file)
     encoded = encode_rle(mask.ravel(order="F")) or EMPTY

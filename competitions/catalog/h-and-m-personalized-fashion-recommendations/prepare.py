@@ -1,4 +1,4 @@
-"""The 32 million transactions are processed by `BigTable`, so they are never in memory as a whole."""
+"""The 32 million transactions are processed by `BigTable`, so they are never all in memory."""
 
 import numpy as np
 import pandas as pd

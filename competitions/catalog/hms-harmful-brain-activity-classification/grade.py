@@ -25,7 +25,10 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     predicted = values[:, : len(VOTES)]
     require_row_sums(predicted, decimals=5)
     if not np.allclose(np.nansum(values, axis=1), 1, rtol=1e-5, atol=1e-8):
-        raise InvalidSubmission(f"Further columns must be 0 or left out, as `{others[0]}`: they count in the row sums.")
+        raise InvalidSubmission(
+            f"Additional columns such as `{others[0]}` must be 0 or removed: they count in the row sums."
+        )
     votes = answers[VOTES].div(answers[VOTES].sum(axis=1), axis=0)
-    clip = [edition == "v2" or submission[name].dtype.kind == "f" for name in VOTES]  # v1 leaves integers as they are
+    # v1 does not clip columns of integers.
+    clip = [edition == "v2" or submission[name].dtype.kind == "f" for name in VOTES]
     return kl_divergence(votes, np.where(clip, np.clip(predicted, EPS, 1 - EPS), predicted), eps=None)

@@ -1,7 +1,7 @@
-"""Whole batches of events are held out. The table of events (131 million rows) is read in frames of a million rows.
+"""Hold out whole batches of events.
 
-It is read once for the numbers of the batches and once for each derived table, with only the columns needed. This takes
-a few hundred MB of memory.
+The table of events (131 million rows) is read in frames of a million rows: once for the numbers of the batches, and
+once for each derived table, with only the columns that it needs. This takes a few hundred MB of memory.
 """
 
 from collections.abc import Collection, Iterator

@@ -14,6 +14,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.archive("sample_submission.csv.zip", {"sample_submission.csv": table(sample)})
     for part, rows in (("train", train), ("test", test)):
         pictures = dict(raw.archive("train.7z").each("train/{}.jpg", rows["name"], to=part + "/{}.jpg"))
-        # The published archives hold an empty folder each.
+        # Each of the published archives contains only an empty folder.
         out.public.archive(f"{part}.7z", pictures if edition == "v2" else {}, folders=[part])
     return out

@@ -9,7 +9,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     images = raw.archive("train_images.zip")
     if (found := len(images.glob("*.jpg"))) != (wanted := table["id"].nunique()):
-        raise DownloadError(f"train_images.zip holds {found} images, train.csv names {wanted}; download it again")
+        raise DownloadError(f"train_images.zip contains {found} images, train.csv lists {wanted}; download it again")
     train, test = hold_out_by(table, "location", 0.1, seed=8)
     answers = test[["id", "category_id"]].rename(columns={"id": "Id", "category_id": "Category"})
     out = Preparation()

@@ -55,6 +55,6 @@ def draw_locations(locations: pd.Series, edition: Edition) -> list[Any]:
 
 
 def document(original: dict[str, Any], **lists: pd.DataFrame) -> dict[str, Any]:
-    """As published, records are converted to a frame: missing values become NaN, integers in their column floats."""
+    """Make a JSON document of frames. As published, missing values become NaN, and integers in their column floats."""
     lists["categories"] = pd.DataFrame(original["categories"])
     return {**{name: rows.to_dict(orient="records") for name, rows in lists.items()}, "info": original["info"]}

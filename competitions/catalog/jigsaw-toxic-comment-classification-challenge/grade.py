@@ -15,9 +15,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_exact_columns(submission, answers.columns)
     require_rows(submission, len(answers))
     if not submission["id"].isin(answers["id"]).all():
-        raise InvalidSubmission("`id` has values that are not test comments; copy the ids of the sample submission.")
+        raise InvalidSubmission(
+            "`id` has values that are not ids of test comments; copy the ids of the sample submission."
+        )
     submission, answers = (table.set_index("id").sort_index() for table in (submission, answers))
-    scored = answers[answers.sum(axis=1) >= 0]  # rows that are not scored have -1 in all six columns
+    # Rows that are not scored have -1 in all six columns.
+    scored = answers[answers.sum(axis=1) >= 0]
     submission = submission[submission.index.isin(scored.index)]
     if len(submission) != len(scored):
         raise InvalidSubmission("`id` has repeated values; every test comment needs exactly one row.")

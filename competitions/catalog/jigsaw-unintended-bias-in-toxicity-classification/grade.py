@@ -22,8 +22,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     scores: NDArray[np.float64 | np.bool_]
     if edition == "v2":
         scores = numbers(submission, column)
-    elif any(isinstance(cell, str) for cell in submission[column]):  # also digits, if a number exceeds 64 bits
-        raise InvalidSubmission(f"`{column}` must hold numbers in every row.")
-    else:  # this loses the ranking of the predictions, and an empty cell counts as not toxic
+    # pandas also reads numbers as text if one of them exceeds 64 bits.
+    elif any(isinstance(cell, str) for cell in submission[column]):
+        raise InvalidSubmission(f"`{column}` must be a number in every row.")
+    else:  # the threshold loses the ranking of the predictions, and an empty cell counts as not toxic
         scores = numbers(submission, column, missing=True, infinite=True) >= 0.5
     return bias_auc(answers["toxicity"] >= 0.5, scores, answers[IDENTITIES] >= 0.5)

@@ -22,14 +22,14 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def corners(labels: str) -> str:
-    """A point just inside the upper left corner of every box."""
+    """Return a point just inside the upper left corner of every box."""
     parts = labels.split()
     points = zip(parts[0::5], parts[1::5], parts[2::5], strict=True)
     return " ".join(f"{character} {int(x) + 1} {int(y) + 1}" for character, x, y in points)
 
 
 def hold_out_books(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A page's id starts with its book, up to the first `_` or `-`."""
+    """Hold out whole books. The id of a page starts with its book, up to the first `_` or `-`."""
     book = table["image_id"].str.extract(r"^([^_-]+)", expand=False)
     train, test = hold_out_by(table.assign(book=book), "book", 0.1)
     return train.drop(columns="book"), test.drop(columns="book")

@@ -1,4 +1,4 @@
-"""NumPy's .npy files: read them from a download, and write selected rows without copying them in memory."""
+"""Read NumPy's .npy files from a download, and write selected rows of an array without copying them all in memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ROWS = 10_000  # rows written at a time
 
 
 def read_array(download: Download, name: str) -> NDArray[Any]:
-    """The array in `name`."""
+    """Return the array in the file `name`."""
     with download.open_file(name) as file:
         array: NDArray[Any] = np.lib.format.read_array(file)
     return array
 
 
 def array_length(download: Download, name: str) -> int:
-    """The number of rows of the array in `name`; only its header is read."""
+    """Return the number of rows of the array in the file `name`. Only the header is read."""
     with download.open_file(name) as file:
         old = np.lib.format.read_magic(file) == (1, 0)
         shape = (np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0)(file)[0]
@@ -31,7 +31,7 @@ def array_length(download: Download, name: str) -> int:
 
 
 def array_content(array: NDArray[Any], rows: NDArray[np.int64]) -> Content:
-    """The bytes that ``numpy.save`` writes for ``array[rows]``."""
+    """Return the bytes that ``numpy.save`` writes for ``array[rows]``."""
     return Content(lambda: _pieces(array, rows))
 
 

@@ -1,4 +1,4 @@
-"""The features (2.1 GB) are in memory once. The derived arrays are written in blocks of rows."""
+"""One copy of the features (2.1 GB) is in memory. The arrays made from it are written in blocks of rows."""
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     unlabelled = array_length(raw, f"{FOLDER}/test_11.npy")
     share = unlabelled / (len(features) + unlabelled)
     frames = np.arange(len(features))
-    if (
-        edition == "v2"
-    ):  # neighbouring frames overlap, so individually drawn test frames would also be in the training set
+    # Neighbouring frames overlap, so most of an individually drawn test frame would also be in the training set.
+    if edition == "v2":
         segments = np.array_split(frames, max(2, len(frames) // SEGMENT))
         train, test = (np.concatenate(part) for part in hold_out(segments, share))
     else:

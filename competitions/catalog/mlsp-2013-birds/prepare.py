@@ -1,4 +1,4 @@
-"""The labelled half of the recordings is renumbered from 0, in labels and derived features as well."""
+"""Renumber the labelled half of the recordings from 0, also in the labels and the derived features."""
 
 from collections.abc import Iterator
 

@@ -22,5 +22,5 @@ def _gestures(cell: str) -> list[int]:
         return [int(item) for item in cell.split()]
     except ValueError as error:
         raise InvalidSubmission(
-            f"`Sequence` must hold one or more whole numbers separated by blanks, not {cell[:40]!r}."
+            f"`Sequence` must be one or more whole numbers separated by spaces, not {cell[:40]!r}."
         ) from error

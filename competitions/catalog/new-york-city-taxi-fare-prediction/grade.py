@@ -11,6 +11,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_rows(submission, len(answers))
     if edition == "v2":
         submission, answers = align(submission, answers, "key")
-    # v1 pairs rows by the rank of their keys and never compares the keys.
+    # v1 pairs rows by the rank of their keys and does not compare the keys.
     fares = numbers(sort_by(submission, "key"), "fare_amount")
     return rmse(sort_by(answers, "key")["fare_amount"], fares)

@@ -1,4 +1,4 @@
-"""The table has 55 million rows and is never in memory as a whole, see `competitions.preparing.tables.bigtable`."""
+"""The table has 55 million rows and is never completely in memory, see `competitions.preparing.tables.bigtable`."""
 
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation

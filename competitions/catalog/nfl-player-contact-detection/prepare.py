@@ -1,4 +1,4 @@
-"""Whole plays are held out with their labels, tracking, helmets and videos.
+"""Hold out whole plays with their labels, tracking, helmets and videos.
 
 Tables are read with pandas' defaults, because its fast float parser (`float_precision=None`) and its type inference in
 chunks decide how numbers are written. All tables together (10 million rows) take less than 5 GB of memory.

@@ -22,7 +22,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     visits = visits.groupby("Patient").tail(3)
     scored = submission[submission[ID].isin(visits[ID])].sort_values(ID)
     visits = visits[visits[ID].isin(scored[ID])].sort_values(ID)  # v1 ignores missing visits
-    if len(scored) != len(visits) and len(visits) != 1:  # a single visit is compared with each of its repetitions
+    # A single visit is compared with each of its repetitions.
+    if len(scored) != len(visits) and len(visits) != 1:
         raise InvalidSubmission(f"Some visits are given more than once; write one row for each `{ID}`.")
     if edition == "v2":
         numbers(scored, PREDICTED)
@@ -35,4 +36,4 @@ def require_known_and_numeric(submission: pd.DataFrame, answers: pd.DataFrame) -
         raise InvalidSubmission(f"{len(unknown)} rows have an unknown `{ID}`, such as {unknown.iloc[0]}.")
     for name in PREDICTED:
         if not is_numeric_dtype(submission[name]):
-            raise InvalidSubmission(f"`{name}` must hold numbers only.")
+            raise InvalidSubmission(f"`{name}` must contain numbers only.")

@@ -24,6 +24,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if edition == "v2":
         choices(submission, "label", CLASSES)
     if submission["label"].notna().all():
-        # Rejects fractions, as the published grader does unless there are empty cells.
+        # This rejects fractions, as the published grader does unless there are empty cells.
         labels(submission, "label", answers["label"])
     return accuracy(answers["label"], as_text(submission, "label"))

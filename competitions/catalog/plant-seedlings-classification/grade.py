@@ -25,7 +25,7 @@ SPECIES = (
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="file", columns=["species"])
     if submission["species"].isna().all():
-        raise InvalidSubmission("`species` is empty throughout; name the species of every image.")
+        raise InvalidSubmission("`species` is empty in every row; give the species of every image.")
     if edition == "v2":
         choices(submission, "species", SPECIES)
     # Every image has one true and one predicted class: the micro-averaged F1 is the accuracy.

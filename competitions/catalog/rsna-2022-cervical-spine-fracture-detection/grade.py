@@ -10,7 +10,7 @@ EPS = 1e-15
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """Log loss, weighted within each study: fractures count twice, the patient as a whole seven times."""
+    """Log loss, weighted within each study. Fractures have twice the weight, and `patient_overall` has seven times."""
     submission, answers = align(submission, answers, on="row_id", columns=["fractured"])
     predicted = np.clip(probabilities(submission, "fractured"), EPS, 1 - EPS)
     truth = answers["fractured"].to_numpy()

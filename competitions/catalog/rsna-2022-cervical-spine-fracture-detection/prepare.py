@@ -23,7 +23,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     segmented = sorted(PurePosixPath(name).stem for name in raw.glob("segmentations/*.nii"))
     both = [uid for uid in boxed if uid in set(segmented)]
 
-    # One tenth each of all studies, of those with boxes, of those with segmentations, and of those with both.
+    # Draw one tenth each of all studies, of those with boxes, of those with segmentations, and of those with both.
     rng = random.Random(0)
     drawn_both = rng.sample(both, _tenth(both))
     drawn_segmented = rng.sample([uid for uid in segmented if uid not in both], _tenth(segmented) - len(drawn_both))

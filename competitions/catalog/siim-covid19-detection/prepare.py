@@ -15,7 +15,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     images = raw.read_csv("train_image_level.csv").sort_values("id")
     study = images["StudyInstanceUID"] + "_study"
     if not study.isin([*train["id"], *test["id"]]).all():
-        raise DownloadError("train_image_level.csv has images of studies that train_study_level.csv lacks")
+        raise DownloadError("train_image_level.csv has images of studies that are not in train_study_level.csv")
     test_images = images[study.isin(test["id"])]
     appearance = APPEARANCES[test.iloc[:, 1:5].to_numpy().argmax(axis=1)]
     ids = [*test["id"], *test_images["id"]]

@@ -22,6 +22,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         out.public.copies(raw.each(images, test["image_name"], to=images.replace("train", "test")))
     train_records = [file for file in records if file not in TEST_RECORDS]
     out.public.copies(shards(raw, train_records, to="tfrecords/train{:02}-{}.tfrec"))
-    if edition == "v1":  # the records hold the labels
+    if edition == "v1":  # the records contain the labels
         out.public.copies(shards(raw, TEST_RECORDS, to="tfrecords/test{:02}-{}.tfrec"))
     return out

@@ -44,7 +44,7 @@ def positions(raw: Download, name: str) -> pd.DataFrame:
 
 
 def date(drive: str) -> str:
-    """The day of a drive such as 2020-05-15-US-MTV-1."""
+    """Return the date of a drive such as 2020-05-15-US-MTV-1, with two digits for month and day."""
     parts = drive.split("-")[:3]
     if len(parts) < 3 or not all(part.isdigit() for part in parts):
         raise DownloadError(f"the folder train/{drive} does not begin with a date; download it again")

@@ -1,4 +1,4 @@
-"""Only the first of the unlabelled records (1.5 GB of JSON) is parsed, because only their fields are needed."""
+"""Only the first of the unlabelled records (1.5 GB of JSON) is parsed, because only their field names are needed."""
 
 import pandas as pd
 
@@ -13,7 +13,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labelled = read_records(raw.archive("train.json.7z"), "data/processed/train.json")
     fields = list(first_record(raw.archive("test.json.7z"), "data/processed/test.json"))
     drawn, kept = labelled, []
-    if edition == "v2":  # a missing angle may reveal the class; as in the original, those records are for training
+    # A missing angle may reveal the class. As in the original, records without it stay in the training set.
+    if edition == "v2":
         kept = [record for record in labelled if record["inc_angle"] == "na"]
         drawn = [record for record in labelled if record["inc_angle"] != "na"]
     train, test = hold_out(drawn, 0.2)

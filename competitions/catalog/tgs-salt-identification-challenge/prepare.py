@@ -9,7 +9,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     data = raw.archive("competition_data.zip")
     table = data.read_csv("competition_data/train.csv").fillna("")
     if (found := len(data.glob("competition_data/train/images/*.png"))) != len(table):
-        raise DownloadError(f"competition_data.zip holds {found} training images, its train.csv {len(table)} rows")
+        raise DownloadError(f"competition_data.zip contains {found} training images, its train.csv {len(table)} rows")
     train, test = (part.sort_values("id") for part in hold_out(table, 0.25))
     depths = raw.read_csv("depths.csv")
     shown = table if edition == "v2" else train

@@ -13,7 +13,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     clips = [name.removeprefix("train2/") for name in archive.names("train2")]
     days = sorted({clip.split("_")[0] for clip in clips})
     if len(days) != 4:
-        raise DownloadError(f"train2.zip holds clips of {len(days)} days instead of 4; download it again")
+        raise DownloadError(f"train2.zip contains clips of {len(days)} days instead of 4; download it again")
     train = [clip for clip in clips if clip.split("_")[0] in days[:2]]
     test = [clip for clip in clips if clip.split("_")[0] in days[2:]]
     train_names = [re.sub(r"TRAIN\d+", f"TRAIN{i}", clip) for i, clip in enumerate(train)]

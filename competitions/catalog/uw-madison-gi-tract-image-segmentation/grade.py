@@ -20,9 +20,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_columns(submission, "id", "class", "predicted")
     if edition == "v2":
         submission, answers = align(keyed(submission), keyed(answers), on=KEY)
-    submission = submission.iloc[
-        : len(answers)
-    ]  # as published, rows are matched by position, and surplus rows are ignored
+    # As published, rows are matched by position, and surplus rows are ignored.
+    submission = submission.iloc[: len(answers)]
     shapes = list(zip(answers["image_width"].astype(int), answers["image_height"].astype(int), strict=True))
     pixels = [width * height for width, height in shapes]
     truth = rle_masks(answers, "predicted", pixels, missing="")
@@ -34,7 +33,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 
 def keyed(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with a column `KEY` that combines id and class."""
+    """Add a column `KEY` that combines id and class."""
     return table.assign(**{KEY: table["id"].astype(str) + " " + table["class"].astype(str)})
 
 
@@ -61,6 +60,6 @@ def volumes(table: pd.DataFrame, masks: list[RleMask], shapes: list[tuple[int, i
 
 
 def mean(values: list[float]) -> float:
-    """The mean without NaN; NaN if there are no other values."""
+    """Return the mean of the values that are not NaN, or NaN if there are none."""
     known = np.array(values)[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")

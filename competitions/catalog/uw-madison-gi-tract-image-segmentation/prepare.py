@@ -11,7 +11,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     case, day = (table["id"].str.split("_").str[part] for part in (0, 1))
     _, test_cases = hold_out(case.unique(), 0.1, seed=42)
-    # The fifth and later days of a case.
+    # `late` marks the fifth and later days of a case.
     late = day.str.removeprefix("day").astype(int).groupby(case).rank("dense") > 4
     in_test = case.isin(test_cases) | late
     train, test = table[~in_test], table[in_test].rename(columns={"segmentation": "predicted"})
@@ -30,7 +30,10 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 
 def slice_sizes(raw: Download, ids: pd.Series) -> pd.DataFrame:
-    """Width and height of slices by id, as floats, from names <case>_<day>/scans/slice_<number>_<width>_<height>_..."""
+    """Return width and height by slice id, as floats.
+
+    They are in the names: <case>_<day>/scans/slice_<number>_<width>_<height>_...
+    """
     files = pd.Series(raw.glob("train/*/*/scans/slice_*.png"))
     parts = files.str.extract(r"([^/]+)/scans/(slice_[^_]+)_([^_]+)_([^_]+)_")
     sizes = parts[[2, 3]].astype(float).set_axis(["image_width", "image_height"], axis=1)
