@@ -29,7 +29,7 @@ COMMANDS = {
     "make-submission": ("make_submission", "Write the JSONL file of submissions of a run group."),
     "regrade": ("regrade", "Grade a run group again, without running agents."),
     "doctor": ("doctor", "Check that the installation is ready for a long run."),
-    "du": ("du", "Show what takes space in the store and the cache."),
+    "du": ("du", "Show the disk usage of the store and the cache."),
     "gc": ("gc", "Remove data that is no longer needed."),
     "report": ("report", "Write the report of one or several run groups."),
     "ls": ("ls", "List the run groups in the store, or the runs of one."),

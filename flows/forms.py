@@ -1,4 +1,4 @@
-"""Parameters of the deployed flows, as the Prefect UI draws them: common ones as fields, rarer ones in sections."""
+"""Parameters of the deployed flows as the Prefect UI shows them: common ones as fields, others in sections."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Execution(BaseModel):
 
     @property
     def isolation(self) -> Isolation:
-        """Backend and network as the sandbox takes them."""
+        """The isolation with the chosen backend and network."""
         return Isolation(self.backend, self.network)
 
 
@@ -94,7 +94,7 @@ def group_part(agent: str) -> str:
 
 
 def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: Execution | None = None) -> RunRequest:
-    """What the flows behind the deployments take."""
+    """The request for the flows behind the deployments."""
     how = execution or Execution()
     return RunRequest(
         agent=agent,

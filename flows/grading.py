@@ -16,11 +16,11 @@ from tasks.grade import Ungradable, finished_grade, grade
 from tasks.wiring.requests import GradeRequest
 
 Work = Outcome | Sequence[PrefectFuture[Any]]
-"""What became of a run, or the task runs that it is waiting for."""
+"""The outcome of a run, or the task runs whose end decides it."""
 
 
 def submit_grade(request: GradeRequest | Ungradable, after: Sequence[PrefectFuture[Any]] = ()) -> Work:
-    """Submit the grading of a run to be done after some task runs, unless the run is already graded."""
+    """Submit the grading of a run, which waits for the task runs in `after`, unless the run is already graded."""
     if isinstance(request, Ungradable):
         return Outcome(request.name, "failed", request.reason)
     if not after and finished_grade(request) is not None:
@@ -30,12 +30,12 @@ def submit_grade(request: GradeRequest | Ungradable, after: Sequence[PrefectFutu
 
 
 def outcomes_of(work: Mapping[str, Work]) -> dict[str, Outcome]:
-    """Wait for all the work, and say what became of it."""
+    """Wait for all the work; returns its outcomes."""
     outcomes = {}
     for name, each in work.items():
         outcome = each if isinstance(each, Outcome) else _outcome(name, each)
         outcomes[name] = outcome
-        if outcome.result == "failed":  # the others are reported as soon as it is known
+        if outcome.result == "failed":  # other outcomes are reported as soon as they are known
             progress.report(name, outcome.result, outcome.message)
     return outcomes
 

@@ -1,4 +1,4 @@
-"""Integrity checks of the evaluate flow. Their findings become tables, and sections of the report."""
+"""Integrity checks of the evaluate flow. Their findings are written to tables and shown in the report."""
 
 from __future__ import annotations
 

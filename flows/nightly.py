@@ -25,7 +25,7 @@ LONGEST = 20 * 3600.0
 
 
 class ScoresMoved(UserError):
-    """Scores differ from those of the last nightly."""
+    """Scores differ from those of the last nightly run."""
 
 
 def _prefix(split: str, agent: str, edition: str) -> str:
@@ -56,9 +56,9 @@ def nightly(
     competition_ids: list[str] | None = None,
     data: Data = Data(),  # noqa: B008  # frozen
 ) -> str:
-    """Run a deterministic agent, and fail if a score differs from the last nightly with the same parameters.
+    """Run a deterministic agent, and fail if a score differs from the last nightly run with the same parameters.
 
-    The run group is named after split, agent and the time of the flow run. The first nightly has nothing to compare
+    The run group is named after split, agent and the time of the flow run. The first run has nothing to compare
     with and passes. Raises `ScoresMoved`, and `PartlyFailed` if something could not be run.
 
     Args:
@@ -97,9 +97,9 @@ def last_group(store: Store, prefix: str, group: str) -> str | None:
 
 
 def moves(before: pd.DataFrame, now: pd.DataFrame, tolerance: float = 0.0) -> list[str]:
-    """The differences between two tables of grades, one line a run: scores, outcomes, and missing runs.
+    """The differences between two tables of grades, one line per run: scores, outcomes, and missing runs.
 
-    New runs are no difference.
+    New runs do not count as differences.
     """
     keys = ["competition_id", "seed"]
     old, new = (

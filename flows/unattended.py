@@ -1,7 +1,7 @@
 """The flows as they are deployed: parameters for a form, with defaults from the worker's settings.
 
 They add conveniences to the flows behind them: a split instead of a list of ids, the store of the settings instead of a
-URL. The Prefect UI shows the descriptions below beside each field.
+URL. The Prefect UI shows the descriptions below next to each field.
 """
 
 from __future__ import annotations

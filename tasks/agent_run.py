@@ -33,18 +33,19 @@ from tasks.wiring.services import run_services
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import local_cache, open_store
 
-_SLACK = 3600.0  # seconds from fetching the data to the start of the agent, and from its end to the last file kept
+# Seconds between fetching the data and starting the agent, and between its end and storing its last file, together.
+_SLACK = 3600.0
 
 
 def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
-    """The attempts that a request makes at a competition, one a seed."""
+    """The attempts of a request at a competition, one per seed."""
     prepared_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
     return [
         Attempt(
             request=request,
             competition_id=competition_id,
             seed=seed,
-            # Empty if the competition is not prepared; the run will then say so.
+            # Without a prepared dataset the key does not matter: the run then fails because of that.
             key=run_key(request, seed, prepared_key or ""),
         )
         for seed in range(request.seeds)
@@ -71,13 +72,13 @@ def run_key(request: RunRequest, seed: int, prepared_key: str) -> str:
 
 
 def finished_run(attempt: Attempt) -> RunRecord | None:
-    """The record of an attempt that was made already, under the same key; None if it has still to be made."""
+    """The record of the attempt if it is finished under the same key, otherwise None."""
     record = run_folder(attempt).read_run()
     return record if record is not None and record.key == attempt.key else None
 
 
 def run_folder(attempt: Attempt) -> RunFolder:
-    """Where the files of an attempt are stored."""
+    """The folder in the store with the files of an attempt."""
     request = attempt.request
     return RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)
 
@@ -87,7 +88,7 @@ def _stored_key(attempt: Attempt) -> str | None:
 
 
 def _name(parameters: dict[str, Any]) -> str:
-    """The agent by its name, even if it was given as a folder."""
+    """The name of the task run, with the agent's name even if the agent was given as a folder."""
     attempt: Attempt = parameters["attempt"]
     agent = load_agent(attempt.request.agent, get_settings().agent_dirs).full_name
     return f"run {agent} on {attempt.name}"
@@ -117,7 +118,7 @@ def run_agent(attempt: Attempt) -> str:
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    # An agent survives a killed orchestrator; the data of its run must as well.
+    # An agent survives a killed orchestrator, so the local copy of its data must stay for the longest possible run.
     longest = limits.time_limit_seconds + _SLACK
     dataset = Dataset(request.edition, competition_id)
     with (
@@ -170,10 +171,10 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
     try:
         result = runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost:
-        progress.report(row, "running", "supervisor lost; starting anew")
+        progress.report(row, "running", "supervisor lost; starting again")
         handle = _start(runner, spec, services)
         result = runner.wait(handle)
-    services.close()  # its logs are complete now
+    services.close()  # completes the logs of the services, which are stored below
     if result.status == "cancelled":
         raise KeyboardInterrupt
     folder = run_folder(attempt)

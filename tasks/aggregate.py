@@ -20,7 +20,7 @@ def aggregate(run_group: str, store: str) -> str | None:
 def aggregate_group(place: Store, run_group: str) -> str | None:
     """Write the tables of a group from its records, and its reports; returns the URL of the HTML report.
 
-    None if no run of the group was graded: there is nothing to report on.
+    Returns None, and writes no report, if no run of the group is graded.
     """
     write_tables(place, run_group)
     return write_report(place, [run_group]) if graded_folders(place, run_group) else None
@@ -31,7 +31,7 @@ def write_tables(store: Store, run_group: str) -> None:
     graded, finished = graded_folders(store, run_group), finished_folders(store, run_group)
     runs = (run.record for run in stored_runs(store, run_group))
     grades = (grade for folder in graded for grade in folder.read_grades())
-    # Graded snapshots lie beside a grade, requests to language models beside a run.
+    # Graded snapshots are stored with the grade, requests to language models with the run.
     snapshots = (snapshot for folder in graded for snapshot in folder.read_snapshots())
     usage = (request for folder in finished for request in folder.read_usage())
     write_table(store, "runs", run_group, (record.to_row() for record in runs))

@@ -1,7 +1,7 @@
 """Step 1: download a competition's archive into the store.
 
-The retries here are for the store. The Kaggle source has its own (`storage.sources.kaggle.retry`); its final errors are
-not retried.
+The retries of this task are for errors of the store. The Kaggle source has its own retries
+(`storage.sources.kaggle.retry`), and the task does not retry errors that remain after them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def download_archive(
 ) -> str:
     """Fetch the archive if the store has no complete one; returns its hash.
 
-    If another process downloads it already, that is waited for; it may even have prepared the dataset and removed the
-    archive.
+    Waits if another process is downloading the archive. That process may even have prepared the dataset and removed
+    the archive by then.
     """
     place = open_store(store)
 

@@ -27,7 +27,7 @@ from tasks.wiring.services import gateway_policy
 from tasks.wiring.stores import open_store
 
 CHARACTERS = 8000
-"""Characters of a text that are measured: they fit into the context of most models."""
+"""Number of characters that are measured of each text. They fit into the context of most models."""
 KINDS = ("description", "discussion", "all")
 
 
@@ -37,29 +37,30 @@ def familiarity(run_group: str, store: str) -> int:
     place, model = open_store(store), get_settings().familiarity_model
     if model is None:
         raise UserError("no model to measure: set MLEBENCH_FAMILIARITY_MODEL")
-    write_tables(place, run_group)  # it is correlated with the scores of all that is graded by now
+    # Familiarity is correlated with the scores of all runs that are graded by now.
+    write_tables(place, run_group)
     rows, _ = find_familiarity(place, run_group, model)
     return sum(row["kind"] == "all" for row in rows)
 
 
 def find_familiarity(
-    store: Store, run_group: str, model_name: str, kernels: int = 5, tell: Callable[[str], None] = lambda _: None
+    store: Store, run_group: str, model_name: str, kernels: int = 5, on_next: Callable[[str], None] = lambda _: None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure the competitions of a graded group; writes tables/familiarity and familiarity_correlation.
 
     Args:
-        store: with the group's tables.
-        run_group: whose competitions and scores are meant.
+        store: the store with the group's tables.
+        run_group: the group with the competitions and the scores.
         model_name: usually the model that the group's agent used.
-        kernels: how many of a competition's pulled notebooks are read besides its description and discussions.
-        tell: called with the name of what is measured next.
+        kernels: number of pulled notebooks to read per competition, besides its description and discussions.
+        on_next: called with the id of each competition before it is measured.
 
     Returns:
-        Rows of both tables: one a competition and kind of text, and one a kind of text.
+        The rows of both tables: one per competition and kind of text, and one per kind of text.
 
     Raises:
         UserError: the group has no graded runs.
-        ModelError: the model cannot be asked, or does not tell probabilities.
+        ModelError: a request to the model failed, or the model returns no probabilities.
     """
     scores = read_table(store, "aggregates/competitions", [run_group])
     if scores.empty:
@@ -69,7 +70,7 @@ def find_familiarity(
     rows: list[dict[str, Any]] = []
     with language_model(model_name, gateway_policy(get_settings()), "openai") as model:
         for name in sorted(map(str, beaten)):
-            tell(name)
+            on_next(name)
             measured = [
                 (kind, *_measure(store, model, text)) for kind, text in texts_of(store, name, editions[name], kernels)
             ]
@@ -93,10 +94,10 @@ def find_familiarity(
 
 
 def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> Iterator[tuple[str, str]]:
-    """(kind, text) of a competition: its description, and notebooks and discussions that lie in the store.
+    """(kind, text) of a competition: its description, and the notebooks and discussions in the store.
 
-    Kaggle's own description is taken where it has been fetched (`mlebench prepare --official-description`): ours is
-    written anew, so that no model can have seen it.
+    Kaggle's own description is used if it was fetched (`mlebench prepare --official-description`). Ours is newly
+    written, so models cannot have seen it.
     """
     official = f"{store.prepared(Dataset(edition, competition_id))}/public/{OFFICIAL}"
     if store.exists(official):
@@ -118,7 +119,7 @@ def _columns(rows: list[dict[str, Any]], kind: str) -> tuple[list[float], list[f
 
 
 def _measure(store: Store, model: LanguageModel, text: str) -> tuple[float, int]:
-    """Mean probability of a text's tokens, and how many they are; kept in the store, for texts do not change."""
+    """Mean probability and number of a text's tokens; kept in the store, so that each text is measured once."""
     text = text[:CHARACTERS]
     if not text.strip():
         return math.nan, 0
@@ -132,19 +133,22 @@ def _measure(store: Store, model: LanguageModel, text: str) -> tuple[float, int]
 
 
 def prompt_logprobs(model: LanguageModel, text: str) -> list[float]:
-    """Log-probabilities of a text's tokens but the first. Raises `ModelError` if the endpoint does not tell them."""
+    """Log-probabilities of a text's tokens except the first. Raises `ModelError` if the endpoint returns none."""
     body = {"model": model.name, "prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
     choices = model.post("/v1/completions", body).get("choices")
     found = (choices or [{}])[0].get("logprobs") or {}
     values, offsets = found.get("token_logprobs"), found.get("text_offset")
     if not isinstance(values, list) or not isinstance(offsets, list) or len(values) != len(offsets):
         raise ModelError(
-            f"model {model.name} tells no log-probabilities of its prompt: an endpoint is needed whose completions "
-            "take `echo` with `logprobs`, such as vLLM's"
+            f"model {model.name} returns no log-probabilities of its prompt; use a provider whose completions "
+            "support `echo` with `logprobs`, such as vLLM"
         )
     own = [v for v, offset in zip(values, offsets, strict=True) if v is not None and offset < len(text)]
     if not own:
-        raise ModelError(f"model {model.name} tells probabilities of its answer only: its completions ignore `echo`")
+        raise ModelError(
+            f"model {model.name} returns log-probabilities of its answer only, because its completions ignore `echo`; "
+            "use a provider that supports it, such as vLLM"
+        )
     return [float(value) for value in own]
 
 

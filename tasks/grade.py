@@ -1,4 +1,4 @@
-"""Step 5: a run's submission against the answers."""
+"""Step 5: grade a run's submission against the answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def grade_request(attempt: Attempt) -> GradeRequest:
-    """The grading of an attempt with the stored leaderboard, in the edition of its request."""
+    """The request to grade an attempt with the stored leaderboard, in the edition of its run."""
     request = attempt.request
     return GradeRequest(
         store=request.store,
@@ -47,7 +47,7 @@ def grade_request(attempt: Attempt) -> GradeRequest:
 
 
 def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
-    """The grading of each finished run of a group, in the edition that the run was made for."""
+    """The requests to grade each finished run of a group, in the edition of the run."""
     for stored in stored_runs(store, run_group):
         run = stored.record
         name, seed, edition = run.competition_id, run.seed, run.edition
@@ -82,9 +82,9 @@ def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: 
 
 
 def finished_grade(request: GradeRequest) -> GradeRecord | None:
-    """The record of a grading that was done already, under the same key; None if the run has still to be graded."""
+    """The grade record if the run is graded under the same key, otherwise None."""
     record = _run_folder(request).read_grade()
-    # A grading that failed is our bug, so it is tried again.
+    # A failed grading is a bug of the grader, so the run is graded again.
     return record if record is not None and record.key == request.key and record.outcome != "failed" else None
 
 
@@ -103,7 +103,7 @@ def _stored_key(request: GradeRequest) -> str | None:
     cache_key_fn=while_stored(_stored_key),
 )
 def grade(request: GradeRequest) -> str:
-    """Grade a run; see `grade_run`. Logs what a grader's own failure was."""
+    """Grade a run; see `grade_run`. Logs the details if the grader itself failed."""
     record = grade_run(request)
     if record.detail:
         get_run_logger().error("%s", record.detail)
@@ -111,9 +111,9 @@ def grade(request: GradeRequest) -> str:
 
 
 def grade_run(request: GradeRequest) -> GradeRecord:
-    """Grade the submission that a run left, and write the grade record beside the run's; returns the record.
+    """Grade the submission of a run and its snapshots, and write them to the run's folder; returns the grade record.
 
-    Raises `UserError` as `grade_submission`, and if the run is not finished.
+    Raises `UserError` if the run is not finished, and in the cases of `grade_submission`.
     """
     folder = _run_folder(request)
     run = folder.read_run()
@@ -130,9 +130,9 @@ def grade_run(request: GradeRequest) -> GradeRecord:
 def grade_submission(
     place: Store, run: RunRecord, source: str, edition: Edition, leaderboard: Leaderboard = STORED
 ) -> tuple[GradeRecord, list[SnapshotRecord]]:
-    """Grade the submission of `run`, whose files are below the URL `source`, and the versions kept while it was made.
+    """Grade the submission of `run`, whose files are below the URL `source`, and its snapshots.
 
-    Raises `UserError` if the competition is not prepared, or if the leaderboard to grade with was not fetched.
+    Raises `UserError` if the competition is not prepared, or if the chosen leaderboard was not fetched.
     """
     competition = registry.get(run.competition_id)
     thresholds = chosen_thresholds(place, competition.facts, leaderboard)
@@ -165,7 +165,7 @@ def grade_submission(
 
 
 def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
-    """Grade the versions of the submission that were kept while the agent ran, by time."""
+    """Grade the snapshots of the submission, in the order of time."""
     folder = RunFolder.at(place, source)
     records = []
     for seconds, url in folder.snapshot_files() if folder else []:

@@ -25,9 +25,9 @@ from storage.tables import write_table
 from tasks.wiring.stores import open_store
 
 LEAST_SHOWN = 0.05
-"""Pairs below this similarity are left out of the table."""
+"""Pairs of files below this similarity are left out of the table."""
 FRAGMENTS, LINES = 12, 60
-"""Fragments of a pair kept for the report, the longest first, and lines kept of each."""
+"""Number of fragments of a pair that are kept for the report, the longest first, and of lines kept of each."""
 
 
 @task(name="plagiarism", task_run_name="plagiarism {run_group}")
@@ -40,10 +40,10 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
     """Compare every run of a group; writes tables/plagiarism and returns its rows, the most similar first.
 
     Args:
-        store: with the runs and the pulled notebooks.
-        run_group: whose runs are compared.
-        against: groups whose runs they are compared with besides the notebooks; none: all others. Runs of the same
-            agent are no plagiarism and left out.
+        store: the store with the runs and the pulled notebooks.
+        run_group: the group whose runs are compared.
+        against: the groups to compare with, besides the notebooks; if empty, all other groups. Runs of the same agent
+            are left out, because similar code of one agent is not plagiarism.
     """
     by_competition: dict[str, list[StoredRun]] = {}
     for run in runs_of(store, run_group):
@@ -80,7 +80,7 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
 
 
 def kernel_documents(store: Store, competition_id: str) -> tuple[list[Document], dict[str, str]]:
-    """The pulled notebooks of a competition, and their addresses by name; none if none were pulled."""
+    """The pulled notebooks of a competition, and their URLs by name; both are empty if none were pulled."""
     index = read_index(store, competition_id)
     documents, urls = [], {}
     for row in index.to_dict("records") if index is not None else []:
@@ -94,7 +94,7 @@ def template(agent: str, agent_dirs: Sequence[Path]) -> list[Document]:
     """Python files of an agent's own folder: code that a run shares with them is not copied from elsewhere."""
     try:
         found = load_agent(agent, agent_dirs)
-    except UserError:  # no longer there
+    except UserError:  # the agent no longer exists
         return []
     paths = [found.folder / name for name in found.files() if str(name).endswith(".py")]
     return [tokenize(path.name, path.read_text("utf-8", "replace")) for path in paths]

@@ -1,4 +1,4 @@
-"""From tables to aggregates and reports. No Prefect here: `mlebench report` is to answer at once."""
+"""Make aggregates and reports from tables. This does not import Prefect, so that `mlebench report` starts quickly."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def write_aggregates(
     tables["aggregates/usage_by_run"] = usage_by_run(usage)
     tables["aggregates/usage"] = usage_by_series(grades, usage) if len(usage) else usage
     for name, table in tables.items():
-        if name in _PARTS and "seed" in table:  # a run without a seed goes by its name
+        if name in _PARTS and "seed" in table:  # a run without a seed is identified by its name
             seeds = table["seed"].astype(object)
             named = seeds.map(lambda seed: isinstance(seed, str)).astype(bool)
             table = table.assign(seed=seeds.mask(named), run_id=seeds.where(named))
@@ -78,10 +78,10 @@ def write_report(
     interval: Uncertainty = "t",
     split: str | None = None,
 ) -> str:
-    """summary.json, report.html and report.md of some run groups, from the tables; returns the HTML's URL.
+    """Write summary.json, report.html and report.md of run groups from their tables; returns the URL of report.html.
 
-    `split` names the competitions that count, also those of which there is no run; by default they are those that a
-    group ran. `incomplete` and `interval` as in `grading.statistics.aggregate.aggregate`.
+    With `split`, all its competitions count, also those without a run; by default, those that each group ran.
+    `incomplete` and `interval` have the same meaning as in `grading.statistics.aggregate.aggregate`.
     """
     from grading.page import Results, render_markdown, render_page
     from grading.page.integrity import TABLES
@@ -112,7 +112,7 @@ def write_report(
 
 
 def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
-    """Arguments `expected` and `facts` of `aggregate`. Raises `UserError` for an unknown split."""
+    """The arguments `expected` and `facts` of `aggregate`. Raises `UserError` for an unknown split."""
     known = _facts(grades, runs)
     expected = None
     if split is not None:
@@ -123,13 +123,13 @@ def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | 
 
 
 def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
-    """The published reports of rows of tables/grades, in their order."""
+    """Rows of tables/grades as reports in the published format, in the same order."""
     import pandas as pd
 
     names = [name for name in CompetitionReport.model_fields if name in grades]
     records = grades[names].to_dict("records") if len(grades) else []
     reports = [{k: None if pd.isna(v) else v for k, v in record.items()} for record in records]
-    # Older tables have no column that says which leaderboard; then it was the stored one.
+    # Older tables have no column `leaderboard`; their grades used the stored one.
     return [
         CompetitionReport.model_validate({**each, "leaderboard": each.get("leaderboard") or STORED}) for each in reports
     ]
@@ -141,7 +141,7 @@ def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
 
 
 def _facts(*tables: pd.DataFrame) -> dict[str, CompetitionFacts]:
-    """What is known of the competitions in the tables; imported reports may name others."""
+    """The facts of the competitions in the tables. Unknown ones, which imported reports may contain, are left out."""
     found = {}
     for name in sorted({name for table in tables if len(table) for name in table["competition_id"]}):
         try:
@@ -152,7 +152,7 @@ def _facts(*tables: pd.DataFrame) -> dict[str, CompetitionFacts]:
 
 
 def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:
-    """What the report draws: the stored thresholds, or those of a fetched leaderboard where all was graded with it."""
+    """The thresholds to draw: those of a fetched leaderboard if all grades used it, otherwise the stored ones."""
     import pandas as pd
 
     stored = Thresholds.of(facts)
@@ -160,10 +160,10 @@ def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:
     if "leaderboard" not in own or own["leaderboard"].nunique(dropna=False) != 1:
         return stored
     row = own.iloc[0]
-    if pd.isna(row["leaderboard"]) or row["leaderboard"] == STORED:  # older tables do not say
+    if pd.isna(row["leaderboard"]) or row["leaderboard"] == STORED:  # null in older tables
         return stored
     gold, silver, bronze, median = (float(row[f"{name}_threshold"]) for name in ("gold", "silver", "bronze", "median"))
-    # How many teams there were is not kept with a grade.
+    # Grades do not record the number of teams.
     return replace(
         stored, gold=gold, silver=silver, bronze=bronze, median=median, teams=0, leaderboard=row["leaderboard"]
     )

@@ -1,4 +1,4 @@
-"""Step 2: split the data anew and write the prepared dataset, on Dask."""
+"""Step 2: split the data into a new train and test set, and write the prepared dataset, on Dask."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from tasks.wiring.stores import open_store
 
 
 def split_key(competition_id: str, download_hash: str, edition: Edition) -> str:
-    """The content key of the dataset that `split` makes of a download."""
+    """The content key of the dataset that `split` makes from a download."""
     params = get_settings().params_of(competition_id)
     return prepared_key(registry.get(competition_id), download_hash, edition, params)
 
 
 def _stored_key(competition_id: str, store: str, edition: Edition, download_hash: str, **_: str) -> str | None:
-    place = open_store(store)  # first: it applies the settings, which name further competitions
+    # The store is opened first, because that applies the settings, which can add competitions.
+    place = open_store(store)
     key = split_key(competition_id, download_hash, edition)
     return key if committed_key(place, Dataset(edition, competition_id)) == key else None
 
@@ -48,7 +49,7 @@ def _stored_key(competition_id: str, store: str, edition: Edition, download_hash
     retry_condition_fn=can_pass,
 )
 def split(competition_id: str, store: str, edition: Edition, dask_address: str, download_hash: str) -> str:
-    """Prepare the dataset of a download on Dask, with its progress in the Prefect UI; see `split_dataset`."""
+    """Prepare the dataset of a download on Dask and show progress in the Prefect UI; see `split_dataset`."""
     artifact = _ProgressArtifact(f"prepare {competition_id} {edition}")
     executor = DaskExecutor(dask_address, set_up=apply_settings)
     return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show)
@@ -62,9 +63,9 @@ def split_dataset(
     executor: Executor | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> str:
-    """Prepare the dataset of a download unless the store has it; returns its content key.
+    """Prepare the dataset of a download unless it is already in the store; returns its content key.
 
-    Without an executor, in this process.
+    Without an executor, the work is done in this process.
     """
     place, dataset = open_store(store), Dataset(edition, competition_id)
     key = split_key(competition_id, download_hash, edition)
@@ -105,7 +106,7 @@ class _ProgressArtifact:
         self._id: Any = None  # a UUID once the bar exists
 
     def show(self, made: Progress) -> None:
-        """Create the bar, or update it if it has moved by 5 %: each update is a request to the server."""
+        """Create the bar, or update it after every 5 %, because each update is a request to the server."""
         share = 100.0 * made.files / max(made.files_total, 1)
         if self._id is None:
             self._id = create_progress_artifact(share, description=self._description)

@@ -1,4 +1,4 @@
-"""Searching code and logs of runs for broken rules: with static detectors, and a language model if configured."""
+"""Searching code and logs of runs for broken rules with static detectors, and with a language model if configured."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from tasks.wiring.services import gateway_policy
 from tasks.wiring.stores import open_store
 
 IDS = 200_000
+"""Number of ids that are read from a submission."""
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
 
 
 @dataclass(frozen=True)
 class Examined:
-    """The result for a group: rows of tables/violations, and counts of what the model answered."""
+    """The result for a group: rows of tables/violations, and statistics of the model's answers."""
 
     rows: list[dict[str, Any]]
     runs: int
@@ -55,11 +56,12 @@ def violations(run_group: str, store: str) -> int:
     return find_violations(open_store(store), run_group).flagged
 
 
-def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = lambda _: None) -> Examined:
+def find_violations(store: Store, run_group: str, on_next: Callable[[str], None] = lambda _: None) -> Examined:
     """Examine every run of a group; writes tables/violations.
 
-    What a model said of a run is kept beside the tables and not asked again while texts, model and questions are the
-    same. Raises `ModelError` if the configured model cannot be asked.
+    The model's answers about a run are stored below integrity/. The model is asked again only if the texts, the model
+    or the questions have changed. `on_next` is called with the name of each run before it is examined.
+    Raises `ModelError` if a request to the configured model fails.
     """
     settings = get_settings()
     runs, model_name = runs_of(store, run_group), settings.integrity_model
@@ -68,7 +70,7 @@ def find_violations(store: Store, run_group: str, tell: Callable[[str], None] = 
     with contextlib.ExitStack() as stack:
         model = stack.enter_context(language_model(model_name, gateway_policy(settings))) if model_name else None
         for run in runs:
-            tell(run.name)
+            on_next(run.name)
             code, logs = code_of(store, run), logs_of(store, run)
             found = detect(_texts(store, run, code, logs))
             if model is not None:
@@ -97,7 +99,7 @@ def _texts(store: Store, run: StoredRun, code: dict[str, str], logs: dict[str, s
 
 
 def _ids(store: Store, run: StoredRun) -> frozenset[str]:
-    """The first column of the submission: what its rows are about."""
+    """The first column of the submission, which contains the ids of its rows."""
     url = f"{run.source}/submission.csv"
     if not store.exists(url):
         return frozenset()
@@ -108,7 +110,7 @@ def _ids(store: Store, run: StoredRun) -> frozenset[str]:
                 if number > IDS:
                     break
                 ids.update(row[:1] if number else [])
-        except csv.Error:  # whatever it is, it has no ids
+        except csv.Error:  # not a CSV, so it has no ids
             return frozenset()
     return frozenset(ids)
 

@@ -48,14 +48,14 @@ def command(
 ) -> int:
     """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
 
-    Checks facts and description, the sample and the perfect submission, shuffled rows, that public files hold nothing
-    private, and about 200 submissions as careless or malicious agents write them. Exit code 1 if a check fails.
+    Checks facts and description, the sample submission, the perfect submission, shuffled rows, that public files
+    contain no private data, and about 200 careless or malicious submissions. Exit code 1 if a check fails.
     """
     if not ids and not split:
         raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")
     chosen = Selection(competitions=ids, split=split).ids()
     if (raw or prepared or params) and len(chosen) != 1:
-        raise UserError("--raw, --prepared and --params go with one competition")
+        raise UserError("--raw, --prepared and --params require exactly one competition")
     overrides = _parameters(params)
     downloads = {name: raw or (None if prepared else _download(registry.get(name), raw_dir)) for name in chosen}
     from grading.selfcheck.run import check_download, check_prepared

@@ -100,7 +100,7 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """An empty table, narrow, so that no number is cut in a terminal of 80 columns; names wrap instead."""
+    """An empty narrow table: in a terminal of 80 columns, names wrap and numbers are not cut."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

@@ -37,8 +37,8 @@ def command(run_group: str, model: str | None, kernels: int, storage: StoreOptio
     if model is None:
         raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
     place = storage.open()
-    tell = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
-    rows, found = find_familiarity(place, run_group, model, kernels, tell)
+    show = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
+    rows, found = find_familiarity(place, run_group, model, kernels, on_next=show)
     for row in rows:
         if row["kind"] == "all":
             beats = row["human_percentile"]

@@ -36,7 +36,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 def command(
     selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
-    """Check before a long run that store, disk, access, memory, Docker, Dask, Prefect and versions are as needed.
+    """Check the requirements of a long run: store, disk, access, memory, Docker, Dask, Prefect and versions.
 
     Checks the 22 competitions of the low split unless others are selected. Also reports what dead processes have left
     behind. Exit code 1 if a check fails.
@@ -64,7 +64,7 @@ def command(
         )
         for each in health.guarded(about, check)
     ]
-    # Without a server there is nothing to ask, and the finding above says so.
+    # Leftovers are looked up on the Prefect server; if it does not answer, the finding above says so.
     if not any((each.about, each.verdict) == ("prefect", "fail") for each in findings):
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))

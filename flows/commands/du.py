@@ -12,7 +12,7 @@ from flows.commands.options import StoreOptions, takes
 @click.command("du")
 @takes(storage=StoreOptions)
 def command(storage: StoreOptions) -> int:
-    """Show what takes space in the store, in the cache of local copies, and on the scratch disk."""
+    """Show the disk usage of the store, of the cache of local copies, and of the scratch disk."""
     from rich.console import Console
     from rich.table import Table
 
@@ -34,7 +34,7 @@ def command(storage: StoreOptions) -> int:
             table.add_row(kind, "all", size(sum(each.bytes for each in rows)), "", "", style="bold", end_section=True)
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"{size(sum(each.bytes for each in found))} in all; mlebench gc removes what is not needed")
+    console.print(f"{size(sum(each.bytes for each in found))} in total; mlebench gc removes data that is not needed")
     return 0
 
 

@@ -15,7 +15,7 @@ from flows.commands.options import StoreOptions, takes
 @click.option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")
 @click.option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition.")
 @click.option(
-    "--orphans", is_flag=True, help="Remove incomplete datasets, downloads and uploads that no process works on."
+    "--orphans", is_flag=True, help="Remove incomplete datasets, downloads and uploads that no process is working on."
 )
 @click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProcessOptions:
-    """The processes that grade, and their limits."""
+    """Options of the grading processes: their number and their limits."""
 
     workers: Annotated[
         int, option("--workers", type=click.IntRange(1), show_default=True, help="Number of grading processes.")
@@ -49,7 +49,7 @@ class ProcessOptions:
     ] = None
 
     def limits(self) -> GradingLimits:
-        """The limits as the grading processes take them."""
+        """The limits of a grading process."""
         from grading.workers import GradingLimits
 
         seconds = self.time_limit or 300.0

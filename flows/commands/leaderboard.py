@@ -46,7 +46,7 @@ def command(competition_id: str, refresh: bool, as_json: bool, storage: StoreOpt
         click.echo("  top of the teams")
         for share, score in zip(range(0, 101, 5), board.percentiles, strict=True):
             click.echo(f"    {share:3} %  {score:.5f}")
-    for note in filter(None, (None if board.human else "the leaderboard is not one of human teams", board.note)):
+    for note in filter(None, (None if board.human else "the leaderboard does not consist of human teams", board.note)):
         click.echo(f"  note: {note}")
     if refresh:
         _refresh(competition, storage)
@@ -78,7 +78,7 @@ def _refresh(competition: Competition, storage: StoreOptions) -> None:
     if scoreless:
         click.echo(f"    {scoreless} teams have no score and do not count")
     if not in_order(scores, facts):
-        click.echo(f"    warning: Kaggle's order is not that of '{facts.metric.direction} is better'", err=True)
+        click.echo(f"    warning: Kaggle's ranking contradicts '{facts.metric.direction} is better'", err=True)
     click.echo(f"  {len(teams)} teams written to {place.shown(url)}")
 
 

@@ -45,7 +45,7 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
 
 
 def live_run(scratch: Path, run_id: str) -> control.Layout | None:
-    """The run on this machine that has not ended yet, the one started last if there are several (of other stores)."""
+    """The run on this machine that has not ended yet: the latest one if runs of several stores have the same id."""
     found = []
     for path in (scratch / "runs").glob("*/control/task.json"):
         layout = control.Layout(path.parents[1])
@@ -67,11 +67,12 @@ def _print_live(layout: control.Layout, follow: bool) -> None:
     follower = Follower(layout.log, 0, click.echo)
     try:
         while True:
-            over = not follow or _ended(layout)  # looked at first: what was logged before the end is read after it
+            # Checked before reading, so that everything that was logged before the end is read.
+            over = not follow or _ended(layout)
             follower.forward(last=over)
             if over:
                 return
-            time.sleep(_LOOK_SECONDS)  # a file that another process writes tells of no event that all systems know
+            time.sleep(_LOOK_SECONDS)  # polling, because there is no portable event for writes by another process
     finally:
         follower.close()
 

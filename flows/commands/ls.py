@@ -17,7 +17,7 @@ from storage.store import Store
 def command(run_group: str | None, storage: StoreOptions) -> None:
     """List the run groups in the store, or the runs of RUN_GROUP.
 
-    Read from the records of the runs, so that a group in progress shows its finished runs.
+    The list is made from the records of runs, so a group in progress is listed with its finished runs.
     """
     place = readable(storage.open())
     lines = _runs(place, run_group) if run_group else _groups(place)
@@ -27,7 +27,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
 
 
 def readable(store: Store) -> Store:
-    """The store, once it has answered. Raises `StoreError` if it does not."""
+    """The store, after a check that it can be read. Raises `StoreError` if it cannot."""
     from storage.remote import describe_error
     from storage.store import fsspec_at
     from storage.writers import StoreError
@@ -36,13 +36,13 @@ def readable(store: Store) -> Store:
         try:
             fs, root = fsspec_at(store.root)
             fs.exists(root)
-        except Exception as error:  # every file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise StoreError(f"store {store.root} cannot be read: {describe_error(error)}") from error
     return store
 
 
 def _groups(store: Store) -> list[tuple[str, ...]]:
-    """One line a run group, by name."""
+    """Print one line per run group, sorted by name."""
     found: dict[str, list[RunFolder]] = {}
     for folder in finished_folders(store):
         found.setdefault(folder.run_group, []).append(folder)
@@ -58,7 +58,7 @@ def _groups(store: Store) -> list[tuple[str, ...]]:
 
 
 def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
-    """One line a finished run of the group."""
+    """Print one line per finished run of the group."""
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL")]
     for run in runs_of(store, run_group):
         grade, seconds = run.folder.read_grade(), run.record.duration_seconds

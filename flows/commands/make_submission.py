@@ -70,7 +70,7 @@ def command(
 
 
 def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
-    """Runs of a folder as the published tool lays it out: `<competition>_<something>/submission/submission.csv`."""
+    """The runs in a folder with the published layout, `<competition>_<something>/submission/submission.csv`."""
     try:
         runs = list(json.loads(metadata.read_text("utf-8"))["runs"])
     except (ValueError, KeyError, TypeError) as error:

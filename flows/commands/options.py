@@ -91,7 +91,7 @@ RAW_DIR = option(
 
 @dataclass(frozen=True)
 class Selection:
-    """Which competitions."""
+    """Options that select competitions."""
 
     competitions: Annotated[
         tuple[str, ...],
@@ -109,7 +109,7 @@ class Selection:
     ] = False
     listed: Annotated[
         Path | None,
-        option("-l", "--list", type=click.Path(path_type=Path), help="A text file with one competition id a line."),
+        option("-l", "--list", type=click.Path(path_type=Path), help="A text file with one competition id per line."),
     ] = None
 
     def __bool__(self) -> bool:
@@ -122,7 +122,7 @@ class Selection:
         if self.listed is not None:
             if not self.listed.is_file():
                 raise UserError(
-                    f"--list {self.listed} does not exist; it is a text file with one competition id a line"
+                    f"--list {self.listed} does not exist; it must be a text file with one competition id per line"
                 )
             ids += self.listed.read_text("utf-8").split()
         for name in filter(None, (self.split, "lite" if self.lite else None, "all" if self.everything else None)):
@@ -132,7 +132,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Which store."""
+    """Options that select the store."""
 
     store: Annotated[
         str | None,
@@ -150,7 +150,7 @@ class StoreOptions:
     ] = None
 
     def open(self) -> Store:
-        """The store that the options or the settings name."""
+        """Open the store that the options name, or by default that of the settings."""
         from tasks.wiring.stores import open_store
 
         if self.store and self.data_dir:
@@ -160,7 +160,7 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class PreparationOptions:
-    """How competitions are prepared."""
+    """Options of preparing competitions."""
 
     edition: Annotated[Edition, EDITION] = "v1"
     raw_dir: Annotated[Path | None, RAW_DIR] = None
@@ -175,14 +175,14 @@ class PreparationOptions:
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """How submissions are graded."""
+    """Options of grading submissions."""
 
     edition: Annotated[Edition, EDITION] = "v1"
     leaderboard: Annotated[Leaderboard, LEADERBOARD] = "stored"
 
 
 def raw_directory(raw_dir: Path | None) -> str | None:
-    """The directory of downloads that the option or the settings name, as text for a flow's parameters."""
+    """The directory of downloads from the option or the settings, as text for the parameters of a flow."""
     from common.settings import get_settings
 
     chosen = raw_dir or get_settings().raw_dir

@@ -17,7 +17,7 @@ from storage.store import Store
     "--official-description",
     "official",
     is_flag=True,
-    help="Also fetch Kaggle's own description, and store it beside ours for agents.",
+    help="Also fetch Kaggle's own description, and store it next to ours for agents.",
 )
 def command(selection: Selection, preparation: PreparationOptions, storage: StoreOptions, official: bool) -> int:
     """Download, split and verify competitions.
@@ -58,7 +58,7 @@ def _require_room(store: Store, ids: list[str]) -> None:
 
 
 def _official(ids: list[str], store: Store, edition: Any) -> int:
-    """Store Kaggle's description beside ours in all prepared datasets; returns the exit code."""
+    """Store Kaggle's description next to ours in all prepared datasets; returns the exit code."""
     from common.settings import get_settings
     from competitions import registry
     from storage.dataset import Dataset

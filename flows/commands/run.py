@@ -23,7 +23,7 @@ from sandbox.isolation import BackendName, Network
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Which agent runs, how often and how."""
+    """Options of the runs: agent, number, limits and conditions."""
 
     agent: Annotated[str, option("--agent", show_default=True, help="Name of an agent, or the path of its folder.")] = (
         "baseline"
@@ -62,7 +62,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class IsolationOptions:
-    """Where agents run and what they can reach."""
+    """Options of isolation: where agents run and what they can reach."""
 
     allow_untrusted: Annotated[
         bool,

@@ -56,7 +56,7 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 
 def end_orphaned_servers() -> None:
-    """End temporary Prefect servers whose parent was killed: they would run forever, and share one database."""
+    """End temporary Prefect servers whose parent was killed. Otherwise they run forever and share one database."""
     import psutil
 
     for process in psutil.process_iter(["ppid", "cmdline"]):

@@ -43,13 +43,13 @@ def parse_line(text: str) -> Line:
 
 @contextmanager
 def local_copies() -> Iterator[Fetch]:
-    """A function that makes submissions local, for the block."""
+    """A function that makes submissions local. The copies are removed at the end of the `with` block."""
     with tempfile.TemporaryDirectory(prefix="mlebench-submissions-") as folder:
         yield Fetch(Path(folder))
 
 
 class Fetch:
-    """Makes submissions local: those at URLs are copied into a folder."""
+    """Makes submissions local by copying those at URLs into a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
@@ -70,6 +70,6 @@ class Fetch:
             system.get_file(place, str(target))
         except FileNotFoundError:
             return None
-        except Exception as error:  # every file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise UserError(f"{path} cannot be read: {one_line(error)}") from error
         return target

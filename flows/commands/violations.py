@@ -23,7 +23,7 @@ def command(run_group: str, storage: StoreOptions) -> None:
     from tasks.violations import find_violations
 
     place = storage.open()
-    found = find_violations(place, run_group, tell=lambda name: click.echo(f"reading {name} ...", err=True))
+    found = find_violations(place, run_group, on_next=lambda name: click.echo(f"reading {name} ...", err=True))
     for row in found.rows:
         if row["severity"] == "violation":
             line = f":{row['line']}" if row["line"] else ""

@@ -13,9 +13,10 @@ from competitions import registry
 from storage.store import Store
 
 Verdict = Literal["ok", "warn", "fail"]
-_PREPARED = 1.3  # a prepared dataset in bytes of its download: measured on images (1.0) and tables (1.5 to 3)
-_UNKNOWN = 2 * 10**9  # bytes taken for a download whose size the facts do not state
-_MEMORY = 4 * 10**9  # what preparing needs at most, with some to spare
+# Size of a prepared dataset relative to its download, measured on images (1.0) and tables (1.5 to 3).
+_PREPARED = 1.3
+_UNKNOWN = 2 * 10**9  # assumed bytes of a download whose size the facts do not state
+_MEMORY = 4 * 10**9  # bytes of memory that preparing needs at most, with a margin
 _MEMORY_AGENT = 16 * 10**9
 
 
@@ -35,14 +36,15 @@ def check_store(store: Store) -> Finding:
         store.require_usable()
     except Exception as error:
         return Finding("store", "fail", str(error))
-    return Finding("store", "ok", f"{store.root} can be written")
+    return Finding("store", "ok", f"{store.root} is writable")
 
 
 def space_needed(competition_ids: Iterable[str]) -> int:
     """Approximate peak of disk use in bytes: an archive is removed once its dataset is verified."""
     facts = [registry.get(name).facts for name in competition_ids]
     sizes = sorted((each.size_bytes or (_UNKNOWN if each.source == "kaggle" else 0) for each in facts), reverse=True)
-    return int(sum(sizes) * _PREPARED + sum(sizes[:2]))  # two archives at one time, by the setting's default
+    # By default, two archives are downloaded at the same time.
+    return int(sum(sizes) * _PREPARED + sum(sizes[:2]))
 
 
 def check_disk(store: Store, competition_ids: list[str]) -> Finding:

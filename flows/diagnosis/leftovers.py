@@ -26,15 +26,15 @@ def check_flow_runs(fix: bool = False, silence: timedelta | None = None) -> Iter
     found = zombies.find(silence)
     done = zombies.resolve(found) if fix else {}
     for zombie in found:
-        text = f"{zombie.name!r} has no process, last sign of life {zombie.last_sign:%Y-%m-%d %H:%M:%S} UTC"
+        text = f"{zombie.name!r} has no process, last seen {zombie.last_sign:%Y-%m-%d %H:%M:%S} UTC"
         if zombie.id in done:
             yield Finding("flow runs", "ok", f"{text}: marked as crashed{_again(done[zombie.id])}")
         elif fix:
-            yield Finding("flow runs", "ok", f"{zombie.name!r} lives after all")
+            yield Finding("flow runs", "ok", f"{zombie.name!r} is still running")
         else:
             yield Finding("flow runs", "warn", text, _REMEDY)
     if not found:
-        yield Finding("flow runs", "ok", "all that run have a process")
+        yield Finding("flow runs", "ok", "all running flow runs have a process")
 
 
 def check_slots(fix: bool = False) -> Iterator[Finding]:
@@ -52,7 +52,7 @@ def check_slots(fix: bool = False) -> Iterator[Finding]:
         text = f"{leak.deployment}: {leak.taken} taken, {leak.used} in use"
         yield Finding("slots", "ok", f"{text}: freed") if fix else Finding("slots", "warn", text, _REMEDY)
     if not found:
-        yield Finding("slots", "ok", "none is taken by what has ended")
+        yield Finding("slots", "ok", "all taken slots are in use")
 
 
 def check_containers(fix: bool = False) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def check_containers(fix: bool = False) -> Iterator[Finding]:
     try:
         found = docker.end_orphans() if fix else docker.orphans()
     except BackendError:
-        return  # no engine, no containers; `check_docker` says so
+        return  # without an engine there are no containers; `check_docker` reports that
     for orphan in found:
         if fix:
             yield Finding("containers", "ok", f"{orphan}; ended")

@@ -1,1 +1,1 @@
-"""What people see of a flow: the board in a terminal, and names, artifacts and outcomes in the Prefect UI."""
+"""Showing flows to people: the board in a terminal; names, artifacts and outcomes in the Prefect UI."""

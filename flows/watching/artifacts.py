@@ -12,7 +12,7 @@ from storage.store import Store
 
 
 def show_group(store: Store, run_group: str, report: str | None) -> None:
-    """Make the artifacts `results`, `store`, and where there is a report `report` and `summary`."""
+    """Create the artifacts `results` and `store` and, if the group has a report, `report` and `summary`."""
     create_table_artifact(table=result_rows(store, run_group), key="results", description=f"Runs of {run_group}")
     folder = store.url("runs", run_group)
     create_link_artifact(key="store", link=folder, link_text=f"Files of {run_group}", description=folder)
@@ -23,7 +23,7 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
 
 
 def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:
-    """One row a finished run of the group: how it ended, its score and medal, and what the grader says."""
+    """One row per finished run of the group: status, score, medal, and the grader's message."""
     rows = []
     for run in stored_runs(store, run_group):
         record, grade = run.record, run.folder.read_grade()

@@ -27,7 +27,8 @@ class Board:
         self.title = title
         self.rows: dict[str, Event] = {}
         self.since: dict[str, float] = {}
-        self.first: dict[str, Event] = {}  # of the current state: bytes before it do not count for the rate
+        # The first event with bytes in the current state of each row. Earlier bytes do not count for the rate.
+        self.first: dict[str, Event] = {}
         self._lock = threading.Lock()
 
     def take(self, event: Event) -> bool:
@@ -44,7 +45,7 @@ class Board:
         return changed
 
     def hear(self, event: Event) -> None:
-        """As `take`, as a listener."""
+        """Record an event; a listener of `common.progress`."""
         self.take(event)
 
     def __rich__(self) -> Table:
@@ -93,7 +94,7 @@ def _clock(seconds: float) -> str:
 
 @contextlib.contextmanager
 def board(title: str) -> Iterator[None]:
-    """Show the events of the block: live if stderr is a terminal, otherwise one line for each change of state."""
+    """Show the events of the `with` block: live in a terminal, otherwise as one line per change of state on stderr."""
     console = Console(stderr=True, highlight=False)
     state = Board(title)
     if console.is_terminal:

@@ -1,4 +1,4 @@
-"""Names of flow runs as the Prefect UI lists them: agent, split and group, however they were given."""
+"""Names of flow runs in the Prefect UI: agent, split and group, in whichever form they were given."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def parameters() -> dict[str, Any]:
 def request_name() -> str:
     """The name of a flow run with the parameters `competition_ids` and `request`."""
     given = parameters()
-    request = RunRequest.model_validate(given["request"])  # given, but not yet validated, when a flow run is named
+    # Prefect names a flow run before it validates the parameters.
+    request = RunRequest.model_validate(given["request"])
     return f"{agent_name(request.agent)} on {selection_name(given['competition_ids'])}, group {request.run_group}"
 
 
 def agent_name(agent: str) -> str:
-    """The agent's name; if it cannot be loaded, which the flow run will report, the last part of what was given.
+    """The agent's name, or the last part of its path if it cannot be loaded, which the flow run reports itself.
 
     >>> agent_name("no/such/folder")
     'folder'

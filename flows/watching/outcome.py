@@ -47,7 +47,7 @@ def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
 
 
 def cause(state: Any) -> str:
-    """Why a state is not completed, in one line; bugs are named by the type of their exception."""
+    """Why a state is not completed, in one line. For bugs, the line starts with the type of the exception."""
     try:
         state.result()
     except UserError as error:

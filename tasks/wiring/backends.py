@@ -1,4 +1,4 @@
-"""The backends of this process, one for each isolation, so that an interrupt can stop everything they started."""
+"""The backends of this process, one per isolation, so that an interrupt can stop everything that they started."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sandbox.docker.backend import DockerBackend
 from sandbox.isolation import Isolation
 from sandbox.process.backend import ProcessBackend
 
-# Global, because Ctrl-C reaches the process, not a task: it has to stop what the tasks of all threads started.
+# Global, because Ctrl-C goes to the process and not to a task: it has to stop the agents of all threads.
 _backends: dict[Isolation, ProcessBackend | DockerBackend] = {}
 _lock = threading.Lock()
 
 
 def backend(isolation: Isolation, allowed_hosts: Sequence[str]) -> ProcessBackend | DockerBackend:
-    """The backend for the operator's choice. Raises `BackendError` if there is no container engine."""
+    """The backend for the chosen isolation. Raises `BackendError` if there is no container engine."""
     with _lock:
         if isolation not in _backends:
             _backends[isolation] = _make(isolation, allowed_hosts)

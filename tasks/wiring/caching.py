@@ -1,4 +1,4 @@
-"""Cached results of tasks: they count only while the store has what they stand for."""
+"""Cache keys of tasks: a cached result is reused only while the store contains the files that it stands for."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def while_stored(content_key: Callable[..., str | None]) -> CacheKey:
     """The cache key of a task.
 
     Args:
-        content_key: called with the parameters of the task by name; returns the content key of what the store already
-            has, or None if the task has to run.
+        content_key: called with the parameters of the task by name; returns the content key of the task's result if the
+            store already contains that, or None if the task has to run.
     """
 
     def cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:

@@ -8,16 +8,18 @@ from functools import cache
 
 from grading.workers import GraderCache
 
-_lock = threading.Lock()  # threads that make the first call at the same time would get different caches
+# Without the lock, threads that make the first call at the same time would get different caches.
+_lock = threading.Lock()
 
 
 def process_graders() -> GraderCache:
-    """Graders that tasks of this process share; closed when it ends."""
+    """The graders that the tasks of this process share. They are closed when the process ends."""
     with _lock:
         return _graders()
 
 
-@cache  # global, because Prefect hands tasks only small values: tasks of one process share graders through this
+# Global, because Prefect passes only small values to tasks: this is how the tasks of a process share graders.
+@cache
 def _graders() -> GraderCache:
     graders = GraderCache()
     atexit.register(graders.close)

@@ -1,4 +1,4 @@
-"""Language models for integrity checks, used through the same gateway as agents, with its budget and its log."""
+"""Language models for integrity checks, called through the same gateway as agents use, with its budget and its log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECONDS = 600.0
 
 
 class ModelError(UserError):
-    """The model did not answer; the message says why."""
+    """A request to a language model failed; the message says why."""
 
 
 class LanguageModel:
@@ -35,7 +35,7 @@ class LanguageModel:
         self._http = httpx.Client(base_url=base, headers=headers, timeout=_SECONDS, trust_env=False)
 
     def ask(self, prompt: str) -> str:
-        """The answer to a prompt. Raises `ModelError`."""
+        """The model's answer to a prompt. Raises `ModelError` if the request fails."""
         body: dict[str, Any] = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
         if self._api == "anthropic":
             answer = self.post("/v1/messages", body | {"max_tokens": ANSWER_TOKENS})
@@ -46,7 +46,7 @@ class LanguageModel:
         return str((choices[0].get("message") or {}).get("content") or "")
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object that an endpoint answers. Raises `ModelError`."""
+        """Send a POST request; returns the JSON object of the response. Raises `ModelError` if the request fails."""
         import httpx
 
         try:
@@ -57,11 +57,11 @@ class LanguageModel:
         if response.status_code != 200 or not isinstance(answer, dict):
             problem = answer.get("error") if isinstance(answer, dict) else None
             message = problem.get("message") if isinstance(problem, dict) else problem
-            raise ModelError(f"model {self.name} cannot be asked: {message or f'HTTP {response.status_code}'}")
+            raise ModelError(f"the request to model {self.name} failed: {message or f'HTTP {response.status_code}'}")
         return answer
 
     def calls(self) -> list[dict[str, Any]]:
-        """The log of calls so far."""
+        """The calls so far, as the gateway logged them."""
         return list(parse(self._journal.read_bytes())) if self._journal.exists() else []
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class LanguageModel:
 
 @contextmanager
 def language_model(name: str, policy: GatewayPolicy, api: str | None = None) -> Iterator[LanguageModel]:
-    """A model of one of the policy's providers, for the block.
+    """Start a gateway for the `with` block and connect to a model of one of the policy's providers.
 
     The budget of the policy covers all calls in the block. Raises `ModelError` if no provider serves the model.
     """

@@ -1,4 +1,4 @@
-"""What is global in a process, set as the settings say."""
+"""Applying the settings that are global in a process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 def apply_settings() -> None:
     """Apply the settings to this process: the command line, every flow and every Dask worker call this first.
 
-    Idempotent and cheap. It sets what cannot be handed down as a value:
+    Idempotent and cheap. It sets what cannot be passed as a value:
 
-    - the options of S3, because fsspec has one set of defaults a process, which also `pandas.read_parquet(url)` uses;
-    - the directories of further competitions, because competitions are looked up by id wherever an id arrives.
+    - the options of S3, because fsspec has one set of defaults per process, which `pandas.read_parquet(url)` also uses;
+    - the directories of further competitions, because competitions are looked up by id in many places.
 
     Raises `UserError` for settings that are not valid.
     """

@@ -1,7 +1,7 @@
-"""What is asked of the pipeline, as values: they travel from the command line and deployments down to the tasks.
+"""Requests to the pipeline, which the command line and deployments pass down to the tasks.
 
-Frozen pydantic models, so that Prefect validates them as flow and task parameters, shows them in its UI, and restores
-them when a flow run is submitted again.
+They are frozen pydantic models, so that Prefect validates them as flow and task parameters, shows them in its UI, and
+restores them when a flow run is submitted again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Attempt(_Request):
 
     @property
     def name(self) -> str:
-        """How the run is named on boards and in tables of outcomes."""
+        """The name of the run on boards and in tables of outcomes."""
         return run_name(self.competition_id, self.seed)
 
 
@@ -69,7 +69,7 @@ class GradeRequest(_Request):
 
 
 def run_name(competition_id: str, seed: int) -> str:
-    """How a run is named on boards, in logs and in tables of outcomes.
+    """The name of a run on boards, in logs and in tables of outcomes.
 
     >>> run_name("digits", 2)
     'digits seed 2'

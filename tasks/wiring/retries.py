@@ -11,7 +11,7 @@ from storage.remote import is_transient
 
 
 def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
-    """Whether a retry may help: it may after errors of network and disk, not after user errors and bugs."""
+    """Whether a retry may help, as after errors of network and disk, but not after user errors and bugs."""
     try:
         state.result()
     except UserError:

@@ -1,4 +1,4 @@
-"""The services beside a run, validation and the LLM gateway, configured from the settings."""
+"""The services of a run (validation service and LLM gateway), configured from the settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
 
 
 def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition, settings: Settings) -> RunServices:
-    """The services of a run that is about to start or continues; open them before the run."""
+    """The services of a run that is about to start or to continue. Open them before the run."""
     from sandbox.validation.service import ValidationLimits
 
     limits = ValidationLimits(
@@ -67,7 +67,7 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 
 @contextmanager
 def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Callable[[Path], Verdict]]:
-    """A checker by a grader of this run alone, so that runs do not wait for each other's submissions."""
+    """A checker with a separate grader for this run, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, GradingPool
     from storage.datasets.prepared import local_copy
     from tasks.wiring.stores import local_cache
@@ -81,7 +81,10 @@ def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Call
 
 
 def grader_verdict(grader: GradingPool, submission: Path) -> Verdict:
-    """Whether the competition's grader accepts a submission; its score is dropped. Failures are logged here only."""
+    """Whether the competition's grader accepts a submission; the score is discarded.
+
+    If the grader fails, the reason is logged here and not part of the verdict, so that agents do not see it.
+    """
     grade = grader.grade(submission)
     if grade.outcome == "valid":
         return Verdict("valid")

@@ -11,8 +11,8 @@ from typing import Literal
 Kind = Literal["downloads", "preparations", "agents"]
 
 
-# Cached, and so global, because the limit is one of the process: all flow runs and threads in it share the slots. Under
-# a lock: threads that make the first call at the same time would get different semaphores.
+# The semaphores are cached and so global, because the limits are per process: all its flow runs and threads share them.
+# Without the lock, threads that make the first call at the same time would get different semaphores.
 _lock = threading.Lock()
 
 
@@ -23,7 +23,7 @@ def _semaphore(_kind: Kind, limit: int) -> threading.BoundedSemaphore:
 
 @contextlib.contextmanager
 def slot(kind: Kind, limit: int) -> Iterator[None]:
-    """Wait for one of the `limit` slots of that kind, and hold it for the block."""
+    """Wait for one of the `limit` slots of this kind and hold it for the `with` block."""
     with _lock:
         semaphore = _semaphore(kind, limit)
     with semaphore:

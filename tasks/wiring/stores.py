@@ -1,4 +1,4 @@
-"""The store, its local cache and the sources of downloads, as the settings say."""
+"""The store, its local cache and the sources of downloads, as configured in the settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.wiring.process import apply_settings
 
 
 def open_store(url: str | None = None) -> Store:
-    """The store at `url`, or the one in the settings, in a process that has applied the settings."""
+    """Apply the settings to this process and open the store at `url`, or by default the one in the settings."""
     apply_settings()
     return Store(url or get_settings().store)
 
@@ -27,7 +27,7 @@ def local_cache() -> Cache:
 
 
 def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
-    """The source of a competition's download; `raw_dir` comes before Kaggle."""
+    """The source of a competition's download; `raw_dir` takes precedence over Kaggle."""
     folder = Path(raw_dir) if raw_dir else None
     return source_for(registry.get(competition_id), folder, get_settings().network_timeout)
 

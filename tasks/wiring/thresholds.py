@@ -1,4 +1,4 @@
-"""The medal thresholds that a user chose to grade with: those of competition.yaml, or of a fetched leaderboard."""
+"""The medal thresholds that a user has chosen: those of competition.yaml, or of a fetched leaderboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def chosen_thresholds(store: Store, facts: CompetitionFacts, leaderboard: Leader
     if leaderboard == STORED:
         return Thresholds.of(facts)
     if facts.source != "kaggle":
-        raise UserError(f"{facts.id} is not on Kaggle: it has its stored leaderboard only; grade with that")
+        raise UserError(f"{facts.id} is not on Kaggle and only has its stored leaderboard; use --leaderboard stored")
     table = read_leaderboard(store, facts.id)
     if table is None:
         raise UserError(

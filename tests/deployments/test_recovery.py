@@ -65,7 +65,7 @@ def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> No
         process.kill()
     psutil.wait_procs([worker], timeout=30)
     assert running.flow_run(run)["state_type"] == "RUNNING", "nobody told the server"
-    assert doctor(running)["flow runs"] == ["ok flow runs all that run have a process"], "too early to tell"
+    assert doctor(running)["flow runs"] == ["ok flow runs all running flow runs have a process"], "too early to tell"
     (line,) = doctor(running, "--silent-for", "0")["flow runs"]
     assert line.startswith("warn flow runs 'slow on 2 competitions, group killed' has no process"), line
     assert line.endswith("-> mlebench doctor --fix")
@@ -106,8 +106,8 @@ def test_doctor_resolves_what_was_left(running: Running) -> None:
     assert fixed["flow runs"][0].endswith("marked as crashed, submitted again")
     assert fixed["slots"][0].endswith("freed")
     assert doctor(running, "--silent-for", "0") == {
-        "flow runs": ["ok flow runs all that run have a process"],
-        "slots": ["ok slots none is taken by what has ended"],
+        "flow runs": ["ok flow runs all running flow runs have a process"],
+        "slots": ["ok slots all taken slots are in use"],
     }
     assert running.api(f"/v2/concurrency_limits/{limit}")["active_slots"] == 0
 

@@ -1,4 +1,4 @@
-"""`mlebench contamination` with a scripted model that tells probabilities as vLLM does."""
+"""`mlebench contamination` with a scripted model that returns log-probabilities as vLLM does."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_endpoint_that_tells_no_probabilities_is_one_line(
     _, err = contamination(graded, capfd, code=1)
     assert "its completions ignore `echo`" in err.splitlines()[-1]
     llm._whole = lambda path, body: {"choices": [{"text": "hello"}]}  # type: ignore[method-assign]
-    assert "an endpoint is needed whose completions take `echo`" in contamination(graded, capfd, code=1)[1]
+    assert "use a provider whose completions support `echo`" in contamination(graded, capfd, code=1)[1]
 
 
 def test_a_group_without_grades_and_no_provider_are_one_line_each(

@@ -100,7 +100,7 @@ def test_a_model_that_cannot_be_asked_is_one_line(
     add_run(store, "g", "a", {}, {"agent.log": LOG})
     llm.fail = (429, {"error": {"message": "slow down", "type": "rate_limit"}})
     _, err = examine(store, capfd, code=1)
-    assert "mlebench: model gpt-4o cannot be asked: slow down" in err
+    assert "mlebench: the request to model gpt-4o failed: slow down" in err
     assert KEY not in err
     monkeypatch.setenv("MLEBENCH_PROVIDERS__JUDGE__MODELS", json.dumps(["llama-*"]))
     get_settings.cache_clear()

@@ -124,7 +124,7 @@ class TestGradingWithAFetchedLeaderboard:
         assert main(["grade", "--submission", str(items), "--output-dir", str(tmp_path), *refreshed]) == 1
         told = capsys.readouterr().err
         assert f"line 1: {ID}: {advice}" in told
-        assert "line 2: digits is not on Kaggle: it has its stored leaderboard only" in told
+        assert "line 2: digits is not on Kaggle and only has its stored leaderboard" in told
 
     @pytest.mark.usefixtures("fetched")
     def test_grade_and_grade_sample_say_which_was_used(

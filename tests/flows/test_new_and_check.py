@@ -69,7 +69,7 @@ def test_a_failed_check_is_told_and_exits_with_1(own: Path, capfd: pytest.Captur
     [
         ([], "name competitions"),
         (["leaf-classification"], "needs its download"),
-        (["digits", "diabetes", "--params", "{}"], "go with one competition"),
+        (["digits", "diabetes", "--params", "{}"], "require exactly one competition"),
         (["digits", "--params", "{"], "not JSON"),
         (["digits", "--params", "[]"], "JSON object"),
         (["digits", "--prepared", "."], "is not a prepared dataset"),
