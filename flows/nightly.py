@@ -20,7 +20,7 @@ from tasks.wiring.stores import open_store
 if TYPE_CHECKING:
     import pandas as pd
 
-# A nightly must have ended before the next one starts.
+# A nightly run must end before the next one starts.
 LONGEST = 20 * 3600.0
 
 

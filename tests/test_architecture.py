@@ -116,7 +116,7 @@ def test_the_readme_has_the_same_table() -> None:
 
 def test_the_readme_has_the_same_table_of_folders() -> None:
     table: dict[str, dict[str, set[str]]] = {}
-    for folder, _, known in table_of_the_readme("imports from its room"):
+    for folder, _, known in table_of_the_readme("imports from its package"):
         room, _, name = folder.replace(" (top)", "").strip("`/").partition("/")
         names = set(re.findall(r"`(\w+)`", known)) | ({"."} if known.startswith("top") else set())
         table.setdefault(room, {})[name or "."] = names

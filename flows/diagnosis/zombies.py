@@ -76,7 +76,7 @@ def resolve(zombies: Sequence[Zombie]) -> dict[UUID, Resolution]:
             run = client.read_flow_run(zombie.id)
             if run.state is None or run.state.is_final() or _last_sign(client, run)[0] > zombie.last_sign:
                 continue
-            message = f"No heartbeat or change of state since {zombie.last_sign:%Y-%m-%d %H:%M:%S} UTC: its process or machine died."
+            message = f"Not seen since {zombie.last_sign:%Y-%m-%d %H:%M:%S} UTC: its process or machine died."
             for child in reversed(list(_descendants(client, run))):
                 _crash_tasks(client, child, message)
                 client.set_flow_run_state(child.id, Crashed(message=message))
