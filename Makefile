@@ -1,4 +1,4 @@
-# Two commands do all their own set-up: `make demo` and `make test`. The virtual environment is reused once it is there.
+# `make demo` and `make test` install everything that they need. An existing virtual environment is reused.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -14,9 +14,9 @@ help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
 	@echo "make test    the whole test suite"
 	@echo "make check   ruff, ruff format and mypy"
-	@echo "make bench   performance measurements, one line a case (SCALE=full for the long form)"
-	@echo "make up      Prefect server with UI, a worker, Dask, the deployments; in the background (PORT=4200)"
-	@echo "make down    end what make up started"
+	@echo "make bench   performance measurements, one line per case (SCALE=full for the long form)"
+	@echo "make up      start a Prefect server with UI, a worker, Dask and the deployments in the background (PORT=4200)"
+	@echo "make down    stop what make up started"
 	@echo "make clean   remove the virtual environment and the demo's store"
 
 $(VENV)/installed: pyproject.toml constraints.txt

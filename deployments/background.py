@@ -1,4 +1,4 @@
-"""Background processes that are recorded on disk, so that a later command ends exactly these.
+"""Background processes that are recorded on disk, so that a later command can end exactly these.
 
 A process is identified by its id and its start time, because ids are reused.
 """
@@ -21,7 +21,7 @@ _GRACE = 30.0  # seconds between SIGTERM and SIGKILL, in which a worker stops it
 
 
 class ServiceError(RuntimeError):
-    """A service does not start; the message ends with the last lines of its log."""
+    """A service did not start; the message ends with the last lines of its log."""
 
 
 class BackgroundProcesses:
@@ -62,7 +62,7 @@ class BackgroundProcesses:
         while True:
             if started.poll() is not None:
                 raise ServiceError(f"{name} ended with {started.returncode}: {_last_words(log)}")
-            with contextlib.suppress(Exception):  # any answer of a service that is not ready yet
+            with contextlib.suppress(Exception):  # a service that is not ready yet can fail in any way
                 if ready():
                     return process
             if time.monotonic() > give_up:

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# A stand-in for python:3.12-slim where no image registry can be reached: Debian with its own Python, from debootstrap.
+# Build a replacement for python:3.12-slim on a machine without access to an image registry: Debian with its own Python,
+# made by debootstrap.
 #
 #     deployments/base_image.sh [TAG]      then: mlebench build base --base TAG
 #
-# Needs root, debootstrap and a Docker engine. Does nothing if the image is there.
+# Needs root, debootstrap and a Docker engine. Does nothing if the image already exists.
 set -euo pipefail
 tag=${1:-mlebench-debian:bookworm}
 suite=${tag##*:}

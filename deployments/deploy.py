@@ -26,7 +26,7 @@ WATCH = "mlebench: a flow run has fallen silent"
 def deployments() -> list[RunnerDeployment]:
     """All deployments.
 
-    None of them retries as a whole: tasks retry transient errors, and other errors would occur again.
+    They have no retries of their own: tasks retry transient errors, and other errors would occur again.
     """
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 
@@ -34,12 +34,12 @@ def deployments() -> list[RunnerDeployment]:
     from flows.recovery import recovery
     from flows.unattended import benchmark, grading, preparation
 
-    # Agents and downloads are limited for each process (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS). Two flow runs at the same
-    # time would double both, so long ones queue.
+    # Agents and downloads are limited per process (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS). Two flow runs at the same time
+    # would double both, so long flow runs queue.
     queue = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
-    # A nightly that is still running when the next one is due would only be slowed down by it.
+    # A nightly run that is still running when the next one is due would only be slowed down by it.
     skip = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
-    # Leases in the store make concurrent preparations safe; more than two gain nothing on one network.
+    # Leases in the store make concurrent preparations safe. More than two are not faster, because they share a network.
     pair = ConcurrencyLimitConfig(limit=2, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     return [
         _deployment(benchmark, "full-benchmark", ["agents", "long"], queue),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Make sure that a Docker engine answers: install it from Debian and start dockerd where there is none. For CI and trials,
-# as root; elsewhere install Docker as its makers say. Does nothing if an engine answers already.
+# Make sure that a Docker engine is running: install it from Debian if it is missing, and start dockerd. Does nothing if an
+# engine answers already. Needs root. Meant for CI and trials; for other machines, follow Docker's installation guide.
 #
 #     deployments/docker_engine.sh [LOG]
 set -euo pipefail

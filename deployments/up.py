@@ -20,7 +20,7 @@ from typing import Any
 
 from deployments.background import BackgroundProcesses, ServiceError, free_port
 
-_HOST = "127.0.0.1"  # nothing here has a password, so nothing may be reachable from other machines
+_HOST = "127.0.0.1"  # the services have no passwords, so other machines must not reach them
 _POOL = "mlebench"
 
 
