@@ -1,4 +1,4 @@
-"""Performance measurements, each compared with a baseline in the same run. SCALE=full measures larger data."""
+"""Performance measurements, each compared with a baseline in the same run. SCALE=full uses larger data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The straightforward way: unpack everything, copy file by file, zip again, MD5 in small blocks, sequentially."""
+"""The baseline of cases a to d: unpack everything, copy file by file, zip again, MD5 in small blocks, sequentially."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def table(download: Path, out: Path) -> dict[str, str]:
 
 
 def tables(out: Path, train: pd.DataFrame, test: pd.DataFrame) -> None:
-    """The tables of the competitions of pictures and folders."""
+    """The tables of the cases with pictures and with folders."""
     for part in ("public", "private"):
         (out / part).mkdir(parents=True)
     train.to_csv(out / "public" / "train.csv", index=False)

@@ -1,4 +1,4 @@
-"""Competition folders made for a measurement, in the form in which users add their own."""
+"""Competition folders made for a measurement, in the same form as those that users add."""
 
 from __future__ import annotations
 

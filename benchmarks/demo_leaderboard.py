@@ -45,7 +45,7 @@ Model = Callable[[int], Any]
 
 
 def _with(setting: Any, build: Callable[[int, Any], Any]) -> Model:
-    """A model of one setting; a function, because a loop's variable must be bound now."""
+    """A model with one setting. A function of its own, so that it binds the current value of a loop variable."""
     return lambda seed: build(seed, setting)
 
 
@@ -69,7 +69,7 @@ def classifiers() -> Iterator[Model]:
 
 
 def regressors() -> Iterator[Model]:
-    """Regressors, as above."""
+    """Regressors, each a function of the seed."""
     for depth in (1, 2, 4, None):
         yield _with(depth, lambda seed, d: DecisionTreeRegressor(max_depth=d, random_state=seed))
     for strength in (0.1, 10.0, 1000.0):
@@ -87,7 +87,7 @@ def regressors() -> Iterator[Model]:
 
 
 def features(public: Path, target: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(train features, train target, test features) of a demo competition; pictures become rows of pixels."""
+    """(train features, train target, test features) of a demo competition. Pictures are converted to rows of pixels."""
     train = pd.read_csv(public / "train.csv")
     if (public / "train.zip").exists():
         sample = pd.read_csv(public / "sample_submission.csv")
@@ -102,13 +102,13 @@ def features(public: Path, target: str) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def pixels(archive: Path, ids: pd.Series) -> np.ndarray:
-    """One row of grey values a picture."""
+    """One row of grey values per picture."""
     with zipfile.ZipFile(archive) as file:
         return np.stack([np.asarray(Image.open(io.BytesIO(file.read(f"{name}.png")))).ravel() for name in ids])
 
 
 def leaderboard(competition_id: str) -> list[float]:
-    """Scores of all teams, in no order."""
+    """Scores of all teams, unsorted."""
     competition = registry.get(competition_id)
     scores = []
     with tempfile.TemporaryDirectory() as scratch:

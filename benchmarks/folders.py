@@ -1,8 +1,8 @@
-"""Folders to measure in whose speed does not depend on what was written and removed before.
+"""Folders for measurements, with a speed that does not depend on files that were written and removed before.
 
-ext4 does not reuse a removed inode for minutes, and checks all of those near the parent folder whenever it creates a
-file: right after 20,000 files were removed, creating as many takes ten times as long. Therefore nothing is removed
-before all measurements are done, and each folder is placed in its own part of the disk (`chattr +T`).
+ext4 does not reuse a removed inode for minutes, and checks all removed inodes near the parent folder whenever it
+creates a file: right after 20,000 files were removed, creating as many takes ten times as long. Therefore nothing is
+removed before all measurements are done, and each folder is placed in its own part of the disk (`chattr +T`).
 """
 
 from __future__ import annotations

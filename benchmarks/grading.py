@@ -21,11 +21,11 @@ _QUICK = 8  # of them are graded by the baseline in the quick form; its time gro
 
 
 class DifferentScore(Exception):
-    """The two ways gave different scores."""
+    """Our implementation and the baseline computed different scores."""
 
 
 def case(work: Path, full: bool) -> Case:
-    """`mlebench grade` of all, and `mlebench grade-sample` one by one."""
+    """`mlebench grade` with all submissions, compared with `mlebench grade-sample` for one after the other."""
     store, submissions = work / "grading-store", _submissions(work / "submissions")
     _prepared(store)
     items = work / "items.jsonl"

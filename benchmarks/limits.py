@@ -1,4 +1,4 @@
-"""Limits of this machine, against which the measurements can be judged."""
+"""Limits of this machine, for comparison with the measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILES = 5_000
 
 
 def limits(work: Path) -> dict[str, float]:
-    """MB/s of copying memory, writing to the disk, reading its cache, hashing; files/s of creating and linking."""
+    """MB/s of copying memory, writing to disk, reading from the page cache and hashing; files/s created and linked."""
     block = os.urandom(1 << 20)
     path = work / "limit"
     folder = fresh("limits-", work)

@@ -13,7 +13,7 @@ from competitions.scoring.metrics.boxes3d import THRESHOLDS, Box3D
 
 
 def levenshtein(truth: list[str], predicted: list[str]) -> list[int]:
-    """Edit distances by the textbook's table."""
+    """Edit distances, computed with the textbook's table of prefixes."""
     distances = []
     for a, b in zip(truth, predicted, strict=True):
         row = list(range(len(b) + 1))
@@ -26,7 +26,7 @@ def levenshtein(truth: list[str], predicted: list[str]) -> list[int]:
 
 
 def dice_of_masks(truth: list[str], predicted: list[str], pixels: int) -> list[float]:
-    """Dice of painted masks."""
+    """Dice coefficients of run-length masks, which are decoded to pixels."""
     found = []
     for a, b in zip(truth, predicted, strict=True):
         x, y = _painted(a, pixels), _painted(b, pixels)
@@ -43,7 +43,7 @@ def _painted(cell: str, pixels: int) -> NDArray[np.uint8]:
 
 
 def hausdorff(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
-    """For each voxel the nearest of the other volume."""
+    """Hausdorff distance: the largest of all voxels' distances to the nearest voxel of the other volume."""
     scale = np.array(truth.shape, dtype=np.float64)
     a, b = np.argwhere(truth) / scale, np.argwhere(predicted) / scale
     there = max(float(((b - voxel) ** 2).sum(axis=1).min()) for voxel in a)

@@ -1,4 +1,4 @@
-"""Measuring: wall and CPU time, and the peak memory of a whole process tree."""
+"""Measuring wall time, CPU time, and the peak memory of a whole process tree."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Case:
 
     @property
     def details(self) -> str:
-        """Seconds of both ways, as text."""
+        """The seconds of our implementation and of the baseline, as text."""
         text = f"      {self.about}: {self.ours.seconds:.2f} s (CPU {self.ours.cpu:.2f} s)"
         if self.baseline:
             text += f", baseline {self.baseline.seconds:.2f} s (CPU {self.baseline.cpu:.2f} s)"
@@ -55,7 +55,7 @@ class Case:
 
 def measure(work: Callable[[], Any]) -> Sample:
     """Run `work` once. Peak memory is not measured, because counting pages takes time; see `peak`."""
-    os.sync()  # do not measure the writing of what an earlier run left in the page cache
+    os.sync()  # otherwise the run would also pay for writing the page cache of an earlier run to disk
     before, start = _cpu(), time.perf_counter()
     value = work()
     seconds, cpu = time.perf_counter() - start, _cpu() - before
@@ -67,7 +67,7 @@ def peak(work: Callable[[], Any]) -> float:
     command = [sys.executable, __file__, str(os.getpid())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sampler:
         assert sampler.stdout is not None
-        sampler.stdout.readline()  # it is ready
+        sampler.stdout.readline()  # wait until it is ready
         work()
         found, _ = sampler.communicate()
     return float(found) / 1e6
@@ -79,7 +79,7 @@ def quickest(samples: list[Sample]) -> Sample:
 
 
 def best(work: Callable[[], Any], times: int) -> Sample:
-    """The quickest of several runs, after an untimed one in which memory is sampled and everything is imported."""
+    """The quickest of several runs, after an untimed run that samples memory and imports all modules."""
     peak_mb = peak(work)
     return replace(quickest([measure(work) for _ in range(times)]), peak_mb=peak_mb)
 
@@ -87,7 +87,7 @@ def best(work: Callable[[], Any], times: int) -> Sample:
 def compare(ours: Callable[[], Any], baseline: Callable[[], Any], times: int) -> tuple[Sample, Sample]:
     """The quickest of `times` runs of each, in turns, so that other load on the machine affects both.
 
-    They follow an untimed run of `ours`, in which memory is sampled and everything is imported.
+    They follow an untimed run of `ours` that samples memory and imports all modules.
     """
     peak_mb = peak(ours)
     pairs = [(measure(baseline), measure(ours)) for _ in range(times)]

@@ -20,11 +20,11 @@ Pair = tuple[str, Callable[[], Any], Callable[[], Any]]
 
 
 class DifferentScore(Exception):
-    """The two ways gave different scores."""
+    """Our implementation and the baseline computed different scores."""
 
 
 def case(full: bool) -> tuple[Case, list[str]]:
-    """The case, whose ratio is the lowest of all metrics, and a line for each metric."""
+    """The result of the case, with the lowest ratio of all metrics, and a line for each metric."""
     lines, worst = [], []
     peak = cpu = seconds = baseline_cpu = baseline_seconds = 0.0
     for name, ours, baseline in _metrics(2 if full else 1):
@@ -117,7 +117,7 @@ def _lists(columns: tuple[Any, ...]) -> Any:
 
 
 def _masks(count: int) -> tuple[int, list[str], list[str]]:
-    """Slides as those of HuBMAP: hundreds of glomeruli, each a disk of some hundred rows."""
+    """Slides like those of HuBMAP: hundreds of glomeruli, each a disk of about a hundred rows."""
     generator = np.random.default_rng(0)
     side = 12_000
     masks: list[str] = []
@@ -135,7 +135,7 @@ def _masks(count: int) -> tuple[int, list[str], list[str]]:
 
 
 def _volumes() -> tuple[Any, Any]:
-    """Two organs in the shape of balls, one a little aside."""
+    """Two ball-shaped organs, one slightly shifted."""
     z, y, x = np.ogrid[:40, :120, :120]
     a = (z - 20) ** 2 + (y - 60) ** 2 / 4 + (x - 60) ** 2 / 4 < 12**2
     return a, np.roll(a, (1, 3, 2), axis=(0, 1, 2))

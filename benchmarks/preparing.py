@@ -1,4 +1,4 @@
-"""Cases a to d: preparing a dataset, compared with the straightforward way; both must make equal files."""
+"""Cases a to d: preparing a dataset, compared with the baseline; both must make equal files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from storage.datasets.materialise import materialise
 
 
 class Different(Exception):
-    """The two ways made different files, so their times cannot be compared."""
+    """Our implementation and the baseline made different files, so their times cannot be compared."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One case: a generated download, a competition that prepares it, and the straightforward way to do the same."""
+    """One case: a generated download, a competition that prepares it, and the baseline that does the same."""
 
     name: str
     about: str
@@ -33,7 +33,7 @@ class Measurement:
     """Bytes of the download's content."""
     straightforward: Callable[[Path], dict[str, str]]
     times: int
-    """How often each way is run."""
+    """Number of runs of each implementation."""
 
 
 def cases(names: list[str], work: Path, full: bool, address: str) -> Iterator[Case]:
@@ -73,7 +73,7 @@ def _measurements(names: list[str], work: Path, full: bool) -> Iterator[Measurem
 
 
 def _measure(measurement: Measurement, work: Path, address: str) -> Case:
-    """Run both ways in turns, each time into a new folder, and compare the files that they made."""
+    """Run both implementations in turns, each time into a new folder, and compare the files that they made."""
     folder = competition.make(work / "competitions", measurement.competition_id)
     used: dict[str, Path] = {}
 
@@ -104,7 +104,7 @@ def _measure(measurement: Measurement, work: Path, address: str) -> Case:
 
 
 def _check(ours: Path, theirs: Path) -> None:
-    """Require the same files with the same bytes, and the same members with the same bytes in zips."""
+    """Raise `Different` unless both made the same files with the same bytes; zips must have equal members."""
     found, expected = (
         {p.relative_to(root).as_posix(): p for part in ("public", "private") for p in (root / part).rglob("*.*")}
         for root in (ours, theirs)

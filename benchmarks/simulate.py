@@ -47,7 +47,7 @@ def _write_lists(folder: Path, all_jobs: list[Job], machines: int) -> None:
 
 
 def scenarios(costs: Costs, options: argparse.Namespace) -> list[Result]:
-    """Every number of machines on every link."""
+    """One scenario for each number of machines and each link."""
     first = Scenario(
         cores=options.cores,
         agents=options.gpus // options.gpus_per_agent if options.gpus else options.agents,

@@ -1,1 +1,1 @@
-"""The benchmark on paper: a discrete-event simulation of the pipeline, its costs, and how they are measured."""
+"""Simulating the full benchmark: a discrete-event simulation of the pipeline, its costs, and their calibration."""

@@ -31,7 +31,7 @@ class CalibrationFailed(Exception):
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a run of the demo is made with."""
+    """The parameters of a measured run of the demo."""
 
     seeds: int
     agents: int
@@ -52,9 +52,9 @@ class Measured:
     states: list[tuple[float, str, str]]
     """(seconds since the start, row, state) in the order of time."""
     runs: list[dict[str, float]]
-    """started, finished and stored of each run, in seconds since the start of the command; in the order of time."""
+    """For each run, when it was started, finished and stored, in seconds since the start of the command; sorted."""
     slowdown: float = 1.0
-    """Factor by which other load on the machine slowed it down, see `Load`."""
+    """The factor by which other load on the machine slowed the command down, see `Load`."""
 
     def times(self, state: str) -> dict[str, float]:
         """When each row reached a state."""
@@ -67,7 +67,7 @@ class Measured:
 
 
 def measure(folder: Path, agent_seconds: float, configuration: Configuration) -> Measured:
-    """Run `mlebench run` on the demo, all in `folder`, which is made. Raises `CalibrationFailed`."""
+    """Run `mlebench run` on the demo with all its files in `folder`, which is created. Raises `CalibrationFailed`."""
     agent = folder / "agents" / _AGENT
     agent.mkdir(parents=True)
     (agent / "agent.yaml").write_text(_DEFINITION)

@@ -11,7 +11,7 @@ from competitions import registry
 _CPU_SECONDS = ("start", "download", "split", "checksum", "turn", "launch", "collect", "grade", "report")
 
 UNKNOWN_BYTES = 30 * 10**9
-"""Assumed for downloads whose size competition.yaml does not state (22 of the 75); rather too large than too small."""
+"""Assumed bytes of downloads whose size competition.yaml does not state (22 of the 75), a conservative value."""
 
 _TABLES = ("Tabular", "Forecasting", "Text (Other)", "Text Classification", "Sequence->Sequence", "Training LLMs")
 
@@ -32,22 +32,22 @@ class Costs:
     split: float = 1.5
     """CPU seconds of a split apart from its bytes: planning, manifest, commit."""
     checksum: float = 0.3
-    """CPU seconds: the manifest is compared, no data are read."""
+    """CPU seconds of a checksum step: it compares the manifest and reads no data."""
     turn: float = 1.0
-    """CPU seconds between preparing and running: Dask's workers end, the next flow begins."""
+    """CPU seconds between preparing and running: the Dask workers end and the next flow begins."""
     launch: float = 2.5
     """CPU seconds from an agent's slot to its start: task run, services, supervisor."""
     collect: float = 1.0
-    """CPU seconds from an agent's end until its slot is free: its files go to the store."""
+    """CPU seconds from an agent's end until its slot is free: its files are copied to the store."""
     grade: float = 2.0
-    """CPU seconds of grading: a process of its own, which imports and scores."""
+    """CPU seconds of grading: a separate process that imports the grader and scores."""
     report: float = 3.0
     """CPU seconds of the tables, the page and the end of the command."""
 
     table_bytes: float = 22e6
-    """Bytes that one worker splits in a second where the data are tables (case c: 1,011 MB in 22.4 s on two)."""
+    """Bytes per second that one worker splits if the data are tables (case c: 1,011 MB in 22.4 s on two workers)."""
     file_bytes: float = 250e6
-    """The same where they are many files (case a: 20,000 pictures, 450 MB in 0.75 s on two; less a sixth for care)."""
+    """The same for many files (case a: 20,000 pictures, 450 MB in 0.75 s on two workers, minus a sixth as a margin)."""
     prepared_share: float = 1.3
     """Size of a prepared dataset relative to its download; `mlebench doctor` assumes the same."""
     public_share: float = 0.9
@@ -59,12 +59,12 @@ class Costs:
 
     @classmethod
     def read(cls, path: Path) -> Costs:
-        """The costs of a JSON file; what it leaves out keeps its default."""
+        """Read the costs from a JSON file. Missing costs keep their defaults."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in json.loads(path.read_text()).items() if name in known})
 
     def write(self, path: Path) -> None:
-        """Write them for `read`."""
+        """Write the costs to a JSON file, which `read` reads."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n")
 
 
@@ -75,7 +75,7 @@ class Job:
     name: str
     download_bytes: float
     split_rate: float
-    """Bytes of download that one worker splits in a second."""
+    """Bytes of the download that one worker splits per second."""
 
 
 def jobs(split: str, costs: Costs, unknown_bytes: float = UNKNOWN_BYTES) -> list[Job]:

@@ -1,7 +1,7 @@
 """A discrete-event engine: processes that wait for time, for slots, for each other, and share bandwidth fairly.
 
-A process is a generator that yields what it waits for. simpy offers the first three of these, but not the essential
-fourth: work whose speed changes whenever other work on the same link, disk or CPU begins or ends.
+A process is a generator that yields what it waits for. simpy offers time, slots and processes, but not shared
+bandwidth: work whose speed changes whenever other work on the same link, disk or CPU begins or ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# Work that would take less counts as done: seconds, and as a share of the clock, whose resolution is no finer.
+# Work counts as done if it would take less time than this: in seconds, plus a share of the clock, which is the
+# resolution of its floating-point number.
 _MOMENT, _TICK = 1e-6, 1e-14
 
 
@@ -53,7 +54,7 @@ Steps: TypeAlias = Generator[Request, None, None]
 
 
 class Process:
-    """A running generator. `ended` is the time at which it did, None before."""
+    """A running generator. `ended` is the time at which it ended, or None while it runs."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -76,11 +77,11 @@ class Engine:
         return process
 
     def all(self, *parts: Steps) -> Join:
-        """Start several processes now; the result waits for all of them."""
+        """Start several processes now; returns a request that waits for all of them."""
         return Join(tuple(map(self.start, parts)))
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
-        """Call `act` in so many seconds; simultaneous calls happen in the order in which they were scheduled."""
+        """Call `act` after `seconds`. Simultaneous calls happen in the order in which they were scheduled."""
         heapq.heappush(self._due, (self.now + seconds, next(self._numbers), act))
 
     def run(self) -> float:
@@ -159,7 +160,7 @@ class _Job:
 
 
 class Pipe:
-    """A capacity (bytes or CPU seconds in a second) shared fairly: max-min, so nobody gets more than it can use."""
+    """A capacity (bytes or CPU seconds per second) with max-min fair sharing: no job gets more than it can use."""
 
     def __init__(self, engine: Engine, capacity: float) -> None:
         self.engine, self.capacity = engine, capacity
@@ -168,7 +169,7 @@ class Pipe:
         self._version = 0
 
     def add(self, amount: float, limit: float, go_on: Callable[[], None]) -> None:
-        """Call `go_on` when `amount` has gone through."""
+        """Call `go_on` when `amount` has been processed."""
         if amount <= 0 or math.isinf(min(self.capacity, limit)):
             self.engine.after(0.0, go_on)
             return
@@ -177,7 +178,7 @@ class Pipe:
         self._share()
 
     def _progress(self) -> None:
-        """Book what has gone through since the last change, and let those go on that are done."""
+        """Subtract the amounts processed since the last change, and continue the jobs that are done."""
         passed, self._since = self.engine.now - self._since, self.engine.now
         for job in self._jobs:
             job.left -= job.rate * passed
@@ -188,7 +189,7 @@ class Pipe:
             self.engine.after(0.0, job.go_on)
 
     def _share(self) -> None:
-        """Divide the capacity anew: those with the lowest limits first, what they leave goes to the others."""
+        """Divide the capacity again, lowest limits first; capacity that a job cannot use goes to the others."""
         left = self.capacity
         for number, job in enumerate(sorted(self._jobs, key=lambda each: each.limit)):
             job.rate = min(job.limit, left / (len(self._jobs) - number))
@@ -200,6 +201,6 @@ class Pipe:
             self.engine.after(soonest, lambda: self._changed(version))
 
     def _changed(self, version: int) -> None:
-        if version == self._version:  # else a job came in between and everything was divided anew
+        if version == self._version:  # otherwise the capacity was divided again in the meantime
             self._progress()
             self._share()

@@ -1,4 +1,4 @@
-"""Slowdown of a process tree by other load on the machine, from Linux's statistics of time spent waiting for a CPU."""
+"""Slowdown of a process tree by other load on the machine, from Linux's statistics of the time waited for a CPU."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _STYLE = (
 
 
 def picture(found: Sequence[Result]) -> str:
-    """SVG text. Bars are to scale, from the start of the command to the report of the last machine."""
+    """The chart as SVG text. Bars are to scale, from the start of the command to the report of the last machine."""
     longest = max(each.prediction.seconds for each in found)
     scale = (_WIDTH - _LEFT - 90) / longest
     height = _TOP + _ROW * len(found) + 8

@@ -30,11 +30,11 @@ class Scenario:
     uplink: float = 125e6
     """The internet link that all machines share: 1 Gbit/s."""
     connection: float = 50e6
-    """Maximum rate of one download, whatever the link."""
+    """Maximum rate of one download, even on a faster link."""
     disk: float = 1e9
     """Rate of a machine's disk, reads and writes together."""
     store: float = math.inf
-    """A machine's link to the object store; agents' data are fetched once per machine. Infinite: its own disk."""
+    """A machine's link to the object store; agents' data are fetched once per machine. Infinite for a local disk."""
     seeds: int = 3
     agent_seconds: float = 24 * 3600.0
     prepared: bool = False

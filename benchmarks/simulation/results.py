@@ -34,7 +34,7 @@ class Result:
 
 
 def results(jobs: Sequence[Job], costs: Costs, scenarios: Iterable[Scenario]) -> list[Result]:
-    """Simulate them all."""
+    """Simulate all scenarios."""
     return [Result(scenario, predict(jobs, costs, scenario)) for scenario in scenarios]
 
 

@@ -1,4 +1,4 @@
-"""Validation: the simulation is calibrated by one small run and predicts others, which are then measured."""
+"""Validation: the simulation is calibrated with one small run and predicts others, which are then measured."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def measure_all(agent_seconds: float, rounds: int, report: Callable[[str], None]
 
 
 def comparisons(quickest: dict[Configuration, Measured]) -> tuple[Costs, list[Comparison]]:
-    """The costs that the calibration shows, and what they predict of each configuration beside what was measured.
+    """The costs from the calibration, and for each configuration the predicted and the measured time.
 
-    The slowdown of each run by other load is an input, not predicted: costs are those of an idle machine.
+    Costs are those of an idle machine. The slowdown of each run by other load is measured, not predicted.
     """
     calibration = quickest[SERIAL]
     costs = costs_of(calibration).slower(1 / calibration.slowdown)
