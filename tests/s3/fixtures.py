@@ -1,7 +1,11 @@
-"""`s3`: a bucket of its own on a server that can be taken away and brought back; each test runs on every server."""
+"""`s3`: a bucket of its own on a server that can be taken away and brought back; each test runs on every server.
+
+`faulty_s3`: a bucket behind a proxy that makes faults, see `tests/s3/faults.py`; on the real server if it is installed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -13,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.s3.faults import FaultProxy, Faults
 from tests.s3.radosgw import S3Server, missing
 from tests.waiting import until
 
@@ -78,6 +83,25 @@ class Bucket:
             return probe.connect_ex(("127.0.0.1", self.server.port)) == 0
 
 
+class FaultyBucket(Bucket):
+    """A bucket whose `url` and `environment` lead through a proxy; its own `client` and `names` go past it."""
+
+    def __init__(self, server: Moto | S3Server, proxy: FaultProxy) -> None:
+        super().__init__(server)
+        self.proxy = proxy
+        self.environment = {**server.environment, "AWS_ENDPOINT_URL": proxy.url}
+
+    @property
+    def faults(self) -> Faults:
+        return self.proxy.faults
+
+    def stop(self) -> None:
+        self.proxy.stop()
+
+    def start(self) -> None:
+        self.proxy.start()
+
+
 @pytest.fixture(scope="session")
 def _moto() -> Iterator[Moto]:
     server = Moto()
@@ -100,12 +124,28 @@ def _radosgw() -> Iterator[S3Server]:
 @pytest.fixture(params=["moto", pytest.param("radosgw", marks=pytest.mark.service("s3"))])
 def s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket on moto and on radosgw, with the environment that leads there."""
-    server = request.getfixturevalue(f"_{request.param}")
-    for name, value in server.environment.items():
+    bucket = Bucket(request.getfixturevalue(f"_{request.param}"))
+    with _clients_of(bucket, monkeypatch):
+        yield bucket
+
+
+@pytest.fixture
+def faulty_s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyBucket]:
+    """A bucket behind a proxy with rules for faults, with the environment that leads there."""
+    server = request.getfixturevalue("_radosgw" if missing() is None else "_moto")
+    with FaultProxy(server.port) as proxy:
+        bucket = FaultyBucket(server, proxy)
+        with _clients_of(bucket, monkeypatch):
+            yield bucket
+
+
+@contextlib.contextmanager
+def _clients_of(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in bucket.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("NO_PROXY", ",".join(filter(None, ["127.0.0.1", os.environ.get("NO_PROXY")])))
     from s3fs import S3FileSystem
 
     S3FileSystem.clear_instance_cache()  # clients of an earlier test know another server's credentials
-    yield Bucket(server)
+    yield
     S3FileSystem.clear_instance_cache()
