@@ -1,5 +1,5 @@
-"""Where agents run: agent definitions, the interface of a backend, and the process backend.
+"""Run agents: their definitions, the process and Docker backends, the LLM gateway and the validation service.
 
-Import from the modules (``sandbox.definitions``, ``sandbox.backend``, ``sandbox.process.backend``). This file stays
-empty, so that importing the package is cheap.
+Import from the modules (``sandbox.definitions``, ``sandbox.backend``, ``sandbox.process.backend``). The package itself
+imports nothing, so that importing it is cheap.
 """

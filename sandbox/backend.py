@@ -1,8 +1,7 @@
-"""The interface of a backend, which runs agents and knows nothing of how a run is graded.
+"""The interface of a backend. A backend runs agents and is independent of how their runs are graded.
 
-Runs are supervised, not owned: they outlive the process that started them. ``start`` makes sure that the run exists, so
-an orchestrator that was killed calls ``start`` again with the same run id and work directory, and gets the run that is
-still going, or its result:
+A run outlives the process that started it, and ``start`` is idempotent: after an orchestrator was killed, it calls
+``start`` again with the same run id and work directory, and gets the run that is still in progress, or its result:
 
     backend = ProcessBackend()
     handle = backend.start(spec)
@@ -27,15 +26,16 @@ from sandbox.definitions import Agent
 from sandbox.limits import Limits
 
 Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed", "cancelled"]
-"""How a run ended: completed (exit code 0), at a limit, crashed (any other exit code), or stopped by the user."""
+"""How a run ended: completed (exit code 0), at a limit (timeout, memory, disk, processes), crashed (any other exit
+code), or cancelled by the user."""
 
 Attachment = Literal["new", "running", "finished"]
-"""What ``start`` found: no earlier run, the run still going, or its result."""
+"""What ``start`` found: no earlier run, a run in progress, or the result of a finished run."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Limits on the use of a run's services, as the agent is told them; ``None`` means no limit."""
+    """The limits on a run's services that the agent is told about; ``None`` means no limit."""
 
     language_models: bool = False
     """Whether the run has an LLM gateway; the next three fields limit its use."""
@@ -95,17 +95,17 @@ class RunHandle:
     backend: str
     """Name of the backend, for ``tables/runs``."""
     reference: str
-    """For people: the supervisor's process id, or the container id."""
+    """The supervisor's process id or the container id, for messages."""
     attachment: Attachment
     log: Path
-    """The agent's output; grows, up to a size limit, while the agent runs."""
+    """The agent's output. It grows while the agent runs, up to a size limit."""
     log_offset: int = 0
     """Size of the log at ``start``, so that an orchestrator that was restarted reports only new lines."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended and the files it left. The paths stay until ``discard`` and hold only regular files."""
+    """How a run ended and the files it left. The paths exist until ``discard`` and contain only regular files."""
 
     status: Status
     message: str | None
@@ -137,17 +137,17 @@ class Backend(Protocol):
         """Where to open the services of a run, before the run is started.
 
         Raises:
-            BackendError: another process is waiting for the run, and serves it.
+            BackendError: another process is waiting for the run and provides its services.
         """
         ...
 
     def start(self, spec: RunSpec) -> RunHandle:
-        """Make sure that the run exists: attach to it if it is going or has finished, else start it from scratch.
+        """Make sure that the run exists: attach to it if it is in progress or finished, else start it from scratch.
 
-        A run that was cancelled is started again, and so is one whose supervisor died without writing an outcome.
+        A run is also started from scratch if it was cancelled, or if its supervisor died without writing an outcome.
 
         Raises:
-            UntrustedAgentRefused: the backend does not isolate and the agent is not trusted.
+            UntrustedAgentRefused: the backend does not isolate agents, and the agent is not trusted.
             BackendError: the run cannot be started; the message is one line.
         """
         ...

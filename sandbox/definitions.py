@@ -43,7 +43,7 @@ class Agent(BaseModel):
     )
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
         default_factory=dict,
-        description="Environment variables for the agent. Those that describe its world (HOME, ...) are fixed.",
+        description="Environment variables for the agent. Variables that the sandbox sets (HOME, ...) take precedence.",
     )
     kwargs: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")], bool | int | float | str] = Field(
         default_factory=dict, description="Arguments of the start file."
@@ -92,7 +92,7 @@ class Agent(BaseModel):
         return self.image or own
 
     def arguments(self) -> list[str]:
-        """The arguments of the start file, made of ``kwargs``."""
+        """The arguments of the start file, from ``kwargs``."""
         texts = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in self.kwargs.items()}
         if self.kwargs_type == "omegaconf":
             return [f"{name}={text}" for name, text in texts.items()]
@@ -124,7 +124,7 @@ def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
     """Names of the agents in ``extra_dirs`` and of the agents that ship with the package, sorted.
 
     Args:
-        extra_dirs: folders that contain agent folders, or are one.
+        extra_dirs: folders that contain agent folders, or agent folders themselves.
     """
     return sorted(_folders(extra_dirs))
 
@@ -144,11 +144,11 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
         name_or_path: a name or the path of an agent's folder, optionally with ``@VARIANT`` (a name also with
             ``/VARIANT``). Names are looked up in ``extra_dirs`` first, so that your own agent can replace one that
             ships with the package.
-        extra_dirs: folders that contain agent folders, or are one.
+        extra_dirs: folders that contain agent folders, or agent folders themselves.
 
     Raises:
         UnknownAgent: there is no such agent; the message names close matches.
-        AgentError: its ``agent.yaml`` is missing, not valid, or its start file does not exist.
+        AgentError: the ``agent.yaml`` is missing or invalid, or the start file does not exist.
     """
     text, variant = variants.name_and_variant(os.fspath(name_or_path))
     folders = _folders(extra_dirs)
@@ -160,7 +160,7 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     looks_like_path = isinstance(name_or_path, Path) or os.sep in text or text in (".", "..")
     if looks_like_path and Path(text).expanduser().is_dir():
         agent = _read(Path(text).expanduser().resolve(), variant)
-        # The operator decides whom to trust, so a folder from anywhere cannot declare itself trusted.
+        # The operator decides which agents are trusted, so a folder in any other place cannot declare itself trusted.
         return agent if agent.folder in folders.values() else agent.model_copy(update={"trusted": False})
     close = difflib.get_close_matches(text, folders, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
@@ -197,7 +197,7 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
         what = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
     if not isinstance(fields, dict):
-        raise AgentError(f"{path} must hold fields such as `description:`, not {type(fields).__name__}")
+        raise AgentError(f"{path} must contain fields such as `description:`, not {type(fields).__name__}")
     for field in ("folder", "variant"):
         if field in fields:
             raise AgentError(f"{path}: {field}: unknown field")
@@ -207,7 +207,7 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
     except ValidationError as error:
         raise AgentError(f"{path}: {'; '.join(_message(item) for item in error.errors())}") from None
     except TypeError:
-        raise AgentError(f"{path}: field names must be words") from None
+        raise AgentError(f"{path}: field names must be strings") from None
     except ValueError as error:
         raise AgentError(f"{path}: {error}") from None
     if agent.name != folder.name:

@@ -1,14 +1,16 @@
 """The errors of the sandbox. Each message is one line that says what to do.
 
-SandboxError
-AgentError                    an agent's folder is not usable
-UnknownAgent
-BackendError                  a backend cannot do what was asked
-UntrustedAgentRefused
-PrivilegedAgentRefused
-RunLost
-BuildError
-EngineUnreachable         (sandbox.docker.engine)
+The hierarchy:
+
+    SandboxError
+        AgentError                    an agent's folder is not usable
+            UnknownAgent
+        BackendError                  a backend cannot do what was asked
+            UntrustedAgentRefused
+            PrivilegedAgentRefused
+            RunLost
+            BuildError
+            EngineUnreachable         (sandbox.docker.engine)
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class AgentError(SandboxError):
 
 
 class UnknownAgent(AgentError):
-    """No agent of that name; the message names close matches and what exists."""
+    """There is no agent of that name; the message names close matches, or the known agents."""
 
 
 class BackendError(SandboxError):
@@ -33,7 +35,7 @@ class BackendError(SandboxError):
 
 
 class UntrustedAgentRefused(BackendError):
-    """The process backend does not isolate, so it only runs agents that are marked as trusted."""
+    """The process backend does not isolate agents, so it only runs those that are marked as trusted."""
 
 
 class RunLost(BackendError):

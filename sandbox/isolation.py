@@ -15,9 +15,9 @@ class Isolation:
 
     backend: BackendName = "process"
     network: Network = "gateway"
-    """What containers can reach. none: only the validation service. gateway: the LLM gateway, too. allowlist: also the
-    hosts in the operator's settings, through a proxy. open: the internet, and whatever this machine serves to its
-    networks."""
+    """What containers can reach. none: only the validation service. gateway: also the LLM gateway. allowlist: also the
+    hosts in the operator's settings, through a proxy. open: also the internet, and all services that this machine
+    offers on its networks."""
     runtime: str | None = None
     """The container engine's runtime, such as runsc; None for its default."""
     allow_untrusted: bool = False
@@ -26,7 +26,7 @@ class Isolation:
     """Run agents that ask for a privileged container, which does not isolate."""
 
     def conditions(self) -> dict[str, Any]:
-        """The part that can change a result, for the run's record; empty for the process backend."""
+        """The settings that can change a result, for the run's record; empty for the process backend."""
         return {"network": self.network, "runtime": self.runtime or "default"} if self.backend == "docker" else {}
 
 

@@ -16,7 +16,8 @@ CANCEL_SECONDS = 3.0
 class Limits:
     """Limits of one run; ``None`` means no limit. The field ``limits`` of ``agent.yaml``; the operator can override it.
 
-    A plain dataclass rather than a pydantic model keeps the supervisor small, of which every running agent has one.
+    It is a plain dataclass rather than a pydantic model because it is imported by the supervisors. Every running agent
+    has one, so they should use little memory.
     """
 
     time_limit_seconds: float = 24 * 3600.0
@@ -36,15 +37,15 @@ class Limits:
     gpus: int | None = None
     """Number of GPUs that the run has to itself, in containers."""
     snapshots: int = 100
-    """Number of earlier submissions kept; above it, every second one is dropped."""
+    """Number of earlier submissions kept; when it is exceeded, every second one is removed."""
     snapshot_bytes: int = GIB
     """Total size of the earlier submissions kept."""
     log_bytes: int = 64 * MIB
-    """How much of the agent's output is kept: its beginning and its last part."""
+    """Bytes of the agent's output that are kept: its beginning and its end."""
     submission_bytes: int = 2 * GIB
     """A larger ``submission.csv`` counts as missing."""
     collected_bytes: int = 2 * GIB
-    """How much of ``logs/`` and of ``code/``, each, is kept; files that no longer fit are left out."""
+    """Bytes of ``logs/`` and of ``code/``, each, that are kept; files that exceed it are left out."""
     collected_files: int = 10_000
     """Number of files of ``logs/`` and of ``code/``, each, that are kept."""
 
@@ -64,7 +65,7 @@ class Limits:
                 raise ValueError(f"{field.name} must be a positive number, not {value}")
 
     def override(self, **changes: Any) -> Limits:
-        """A copy in which those of ``changes`` that are not ``None`` replace these limits."""
+        """A copy with ``changes`` applied, except for those that are ``None``."""
         return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def as_dict(self) -> dict[str, Any]:

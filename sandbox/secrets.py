@@ -1,4 +1,4 @@
-"""``${{ secrets.NAME }}`` in an agent's environment: replaced by secrets that the operator has released to agents."""
+"""Replace ``${{ secrets.NAME }}`` in an agent's environment by secrets that the operator has released to agents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def resolve(
             left out without resolving them, so a real key never enters the sandbox.
 
     Raises:
-        AgentError: a secret is not allowed or not set, or a reference is to anything but a secret.
+        AgentError: a secret is not allowed or not set, or something other than a secret is referenced.
     """
     resolved = {}
     for name, text in env.items():
@@ -39,15 +39,15 @@ def resolve(
         for secret in REFERENCE.findall(text):
             if secret not in allowed:
                 raise AgentError(
-                    f"agent {agent!r} wants the secret {secret} as {name}: name it in MLEBENCH_AGENT_SECRETS if it may "
-                    "have it (LLM keys belong to the gateway: MLEBENCH_PROVIDERS)"
+                    f"agent {agent!r} requests the secret {secret} as {name}: add it to MLEBENCH_AGENT_SECRETS to "
+                    "allow this (LLM keys belong to the gateway: MLEBENCH_PROVIDERS)"
                 )
             if not operator.get(secret):
                 raise AgentError(
-                    f"agent {agent!r} wants the secret {secret} as {name}: set {secret} in your environment"
+                    f"agent {agent!r} requests the secret {secret} as {name}: set {secret} in your environment"
                 )
         value = REFERENCE.sub(lambda match: operator[match[1]], text)
         if LOOSE.search(REFERENCE.sub("", text)):
-            raise AgentError(f"agent {agent!r}: env {name} refers to something else than secrets.NAME: {text}")
+            raise AgentError(f"agent {agent!r}: env {name} may only refer to secrets.NAME, not: {text}")
         resolved[name] = value
     return resolved

@@ -90,10 +90,10 @@ class ServerThread:
         self._servers.append((server, self.run(start())))
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Stop the servers, which give requests under way a moment to finish, then end the thread.
+        """Stop the servers, then end the thread. Requests under way get two seconds to finish.
 
         Args:
-            last: run in the event loop once the servers have stopped.
+            last: called in the event loop once the servers have stopped.
         """
         if self._loop.is_closed():
             return
@@ -157,17 +157,17 @@ def listen_tcp(host: str, port: int | None) -> socket.socket:
         except OSError:
             time.sleep(0.1)
     listener = listener or socket.create_server((host, 0), backlog=CONNECTIONS)
-    # Connections inherit it. Without it every answer but the first on a connection takes 40 ms: asyncio sets it only on
-    # sockets that were made with an explicit protocol.
+    # Connections inherit TCP_NODELAY. Without it, every response except the first on a connection takes 40 ms: asyncio
+    # sets it only on sockets that were created with an explicit protocol.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """A listening Unix socket that every user may connect to; the permissions of its folder decide who can.
+    """A listening Unix socket. All users may connect to it, so access is controlled by the permissions of its folder.
 
     Raises:
-        OSError: the socket cannot be created; its path may have 107 bytes.
+        OSError: the socket cannot be created, for example because its path is longer than 107 bytes.
     """
     path.unlink(missing_ok=True)  # a process that was killed may have left one
     listener = socket.socket(socket.AF_UNIX)

@@ -5,8 +5,8 @@
       dev: {kwargs: {steps: 8}, limits: {time_limit_seconds: 600}}
       dev-large: {extends: dev, kwargs: {model: large}}
 
-A variant consists of the fields at the top level, overridden by its own; mappings are merged recursively. It is chosen
-as ``aide/dev`` or ``aide@dev``.
+A variant consists of the fields at the top level, overridden by its own; mappings are merged recursively. It is
+selected as ``aide/dev`` or ``aide@dev``.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def apply(fields: Mapping[str, Any], variant: str | None) -> dict[str, Any]:
     """The fields of a variant.
 
     Raises:
-        ValueError: there is no such variant, variants extend each other in a circle, or one is not a mapping.
+        ValueError: there is no such variant, variants extend each other in a cycle, or one is not a mapping.
     """
     base = {name: value for name, value in fields.items() if name != "variants"}
     variants = fields.get("variants") or {}
     if not isinstance(variants, Mapping) or not all(isinstance(each, Mapping) for each in variants.values()):
-        raise ValueError("variants: must be fields below a name, such as `dev: {kwargs: {steps: 8}}`")
+        raise ValueError("variants: must map names to fields, such as `dev: {kwargs: {steps: 8}}`")
     chain: list[Mapping[str, Any]] = []
     seen: list[str] = []
     while variant is not None:

@@ -1,4 +1,4 @@
-"""Orphaned runs: containers that no orchestrator of this machine waits for, or has a reason to come back for."""
+"""Orphaned runs: no orchestrator on this machine waits for their containers or has a reason to attach to them again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Orphan:
     """Status of the agent's container: running, exited, ...; ``none`` if only a network or forwarder is left."""
     started_at: str
     reason: str
-    """Why no orchestrator has to come back for it."""
+    """Why no orchestrator needs to attach to it again."""
 
     def __str__(self) -> str:
         began = self.started_at or "never"
@@ -43,8 +43,8 @@ class Orphan:
 def orphans(client: DockerClient) -> list[Orphan]:
     """Runs on this engine that no orchestrator waits for, and that have ended or are unknown.
 
-    A run whose orchestrator died, but which is still within its time limit, is not an orphan: the orchestrator attaches
-    to it when it is started again. If that does not happen, the run ends at its limit and is an orphan from then on.
+    A run that is still within its time limit is not an orphan, even if its orchestrator died: the orchestrator attaches
+    to the run when it is started again. If that does not happen, the run ends at its limit and is then an orphan.
     """
     found = []
     for (run_id, workdir), container in _runs(client).items():
@@ -60,19 +60,19 @@ def orphans(client: DockerClient) -> list[Orphan]:
 def end_orphans(client: DockerClient) -> list[Orphan]:
     """End and remove orphaned runs; returns them.
 
-    The agents' files are harvested first, so that the same run, started again, has its result. Nothing is harvested of
-    runs that are unknown.
+    The agents' files are harvested first, so that the next ``start`` of the same run finds its result. Unknown runs are
+    removed without a harvest.
     """
     ended = []
     for orphan in orphans(client):
         layout = control.Layout(orphan.workdir)
         with unclaimed(layout) as free:
-            if not free:  # an orchestrator has come back meanwhile
+            if not free:  # an orchestrator has attached to it in the meantime
                 continue
             container = _runs(client).get((orphan.run_id, orphan.workdir))
             if container is not None:
                 _harvest(container, orphan, layout)
-            remove(client, orphan.workdir)  # kills what is still running
+            remove(client, orphan.workdir)  # kills the processes that are still running
             with contextlib.suppress(BackendError):
                 remove_tree(socket_folder(orphan.workdir))
             ended.append(orphan)
@@ -101,20 +101,20 @@ def _why_orphaned(run_id: str, layout: control.Layout, container: Any | None) ->
     """Why a run is an orphan; None if an orchestrator could still attach to it. Called with the run's lock held."""
     task = control.read(layout.task, control.Task)
     if task is None or task.run_id != run_id:
-        return "its work directory knows nothing of it"
+        return "its work directory has no record of it"
     if container is None:
         return "only its network is left"
     if layout.stop.exists():
-        return "it was to be stopped"
+        return "a stop was requested"
     if control.read(layout.outcome, control.Outcome):
-        return "its result has been collected"
+        return "its files have been harvested"
     if container.status == "created":
         return "it was never started"
     state = container.attrs["State"]
     if not state["Running"]:
         return "it has ended"
     seconds = (datetime.now(UTC) - parse_time(state["StartedAt"])).total_seconds()
-    return "its time is over" if seconds >= Limits(**task.limits).time_limit_seconds else None
+    return "its time limit has passed" if seconds >= Limits(**task.limits).time_limit_seconds else None
 
 
 def _harvest(container: Any, orphan: Orphan, layout: control.Layout) -> None:

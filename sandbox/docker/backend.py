@@ -1,4 +1,4 @@
-"""The Docker backend: every run has its own container and network, and access to neither answers nor privileges.
+"""The Docker backend: every run has its own container and network. It has no access to the answers and no privileges.
 
 A container outlives its orchestrator: `start` finds it by its label, and the time limit counts from the container's
 start.
@@ -75,7 +75,7 @@ class DockerBackend(base.SupervisingBackend):
     def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
         """Unix sockets that the run's forwarder connects to; see ``Backend.service_addresses``.
 
-        From here on the run belongs to this process, so that no two processes serve it.
+        This process then holds the run's lock, so that no other process can provide services for the run.
         """
         layout = control.Layout(spec.workdir.absolute())
         layout.workdir.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class DockerBackend(base.SupervisingBackend):
         outcome = control.read(layout.outcome, control.Outcome)
         task = control.read(layout.task, control.Task)
         if task is None:
-            raise RunLost(f"run {handle.run_id} has left no trace in {layout.workdir}: start the run again")
+            raise RunLost(f"{layout.workdir} has no record of run {handle.run_id}: start the run again")
         if outcome is None:
             container = runs.find(self._client, layout.workdir)
             if container is None:
@@ -114,7 +114,7 @@ class DockerBackend(base.SupervisingBackend):
             layout.stop.touch()
         container = runs.find(self._client, layout.workdir)
         if container is not None:
-            with contextlib.suppress(BackendError):  # a waiting thread may remove it meanwhile
+            with contextlib.suppress(BackendError):  # a waiting thread may remove it at the same time
                 watch.stop(container, CANCEL_SECONDS)
 
     def discard(self, handle: RunHandle) -> None:
@@ -203,7 +203,7 @@ class DockerBackend(base.SupervisingBackend):
                 return
             lock = acquire(layout.lock)
             if lock is None:
-                raise BackendError(f"another process waits for run {spec.run_id}: let it, or end it")
+                raise BackendError(f"another process is waiting for run {spec.run_id}: let it finish, or end it")
             self._open[layout.workdir] = (None, lock)
 
     def _release(self, layout: control.Layout) -> None:

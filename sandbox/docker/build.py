@@ -36,7 +36,7 @@ def build_base(
 
     Args:
         base: image with Python to build on; by default the official python-slim image.
-        packages: small or full, one of the lists beside the Dockerfile.
+        packages: small or full; the lists are next to the Dockerfile.
         on_line: called with every line that the build prints.
 
     Raises:
@@ -127,7 +127,7 @@ def client() -> str:
 
 
 def _secrets(folder: Path) -> dict[str, Path]:
-    """The pip configuration and the certificates of this machine, where there are any."""
+    """The files of this machine's pip configuration and certificates, as far as they exist."""
     found = {}
     options = {
         name: value for name, value in _pip_options().items() if "file:" not in value and not value.startswith("/")
@@ -145,7 +145,7 @@ def _secrets(folder: Path) -> dict[str, Path]:
 
 
 def _pip_options() -> dict[str, str]:
-    """The options of pip on this machine, from files and environment."""
+    """The pip options of this machine, from its configuration files and environment."""
     answer = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )
@@ -156,7 +156,7 @@ def _pip_options() -> dict[str, str]:
 def _reason(last: deque[str]) -> str:
     """The most informative line of the output."""
     lines = [line for line in last if line]
-    printed = [line for line in lines if _PRINTED.match(line)]  # by a command of the Dockerfile, not by the builder
+    printed = [line for line in lines if _PRINTED.match(line)]  # by the Dockerfile's commands, not the builder
     candidates = [each for each in (*printed, *lines) if "error:" in each.lower()] or lines
     line = candidates[0] if candidates else "it printed nothing"
     return line.split("ERROR: ", 1)[-1].strip()[:300] + " (--verbose shows all)"

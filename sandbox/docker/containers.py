@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 HOME = PurePosixPath("/home")
 UNPRIVILEGED = 1000
-"""The agent's user if the orchestrator is root; otherwise it is the orchestrator's own, which harvests the files."""
+"""The agent's user and group id if the orchestrator is root. Otherwise the agent runs as the orchestrator's user, so
+that the orchestrator can harvest its files."""
 BACKSTOP_SECONDS = 30.0
-"""So long after the time limit and the grace period the container ends itself, if no orchestrator has done so."""
+"""A container ends itself this long after the time limit and the grace period, if no orchestrator has ended it."""
 ENGINE_LOG_BYTES = 32 * MIB
-"""Size of each of the two files of the engine's own log, at least. They preserve the beginning of a flood of output,
-which is written before this process can read it."""
+"""Minimum size of each of the two files of the engine's own log. If a container writes output faster than this process
+reads it, the log preserves the beginning."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -60,7 +61,7 @@ def check_runtime(client: DockerClient, runtime: str | None) -> None:
     if runtime not in known:
         names = ", ".join(sorted(name for name in known if "." not in name))
         raise BackendError(
-            f"the Docker engine knows no runtime {runtime!r} (it has {names}): install it, see dockerd(8)"
+            f"the Docker engine has no runtime {runtime!r} (available: {names}): install it, see dockerd(8)"
         )
 
 
@@ -72,7 +73,7 @@ class ContainerConfig:
     """The image to run, an image object."""
     policy: Network
     gpus: tuple[str, ...] = ()
-    """Ids of the devices that the run has to itself."""
+    """Ids of the devices that are reserved for the run."""
     runtime: str | None = None
     """The engine's default if ``None``."""
 

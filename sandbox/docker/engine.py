@@ -22,7 +22,7 @@ class EngineUnreachable(BackendError):
 
 
 def connect() -> DockerClient:
-    """Connect to the engine at ``DOCKER_HOST``, by default to the one of this machine.
+    """Connect to the engine at ``DOCKER_HOST``, by default to that of this machine.
 
     Raises:
         EngineUnreachable: no engine answers there.
@@ -58,7 +58,7 @@ def engine_errors(doing: str) -> Iterator[None]:
 
 
 def first_line(error: Any) -> str:
-    """The first line of an error's text, or the system error in it without the wrapping of several libraries."""
+    """The first line of an error's text, or the system error in it without the text of the libraries that wrap it."""
     text = str(error).strip() or type(error).__name__
     for phrase in ("Permission denied", "Connection refused", "No such file or directory", "Read timed out"):
         if phrase in text:

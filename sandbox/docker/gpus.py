@@ -26,7 +26,7 @@ def installed() -> list[str]:
 
 
 def in_containers(client: DockerClient) -> set[str]:
-    """Ids of the GPUs that our running or created containers have."""
+    """Ids of the GPUs that are assigned to our running or created containers."""
     with engine_errors("the GPUs in use cannot be listed"):
         containers = client.containers.list(all=True, filters={"label": GPUS}, ignore_removed=True)
     held = (each for each in containers if each.status not in ("exited", "dead"))
@@ -41,7 +41,7 @@ def check_count(count: int, devices: list[str] | None = None) -> None:
 
 
 class Gpus:
-    """The GPUs of one engine. Threads that ask for more than are free wait for them."""
+    """The GPUs of one engine. Threads that request more GPUs than are free wait until enough are released."""
 
     def __init__(self, client: DockerClient, devices: list[str] | None = None) -> None:
         """Allocate from ``devices``, by default from all that are installed."""

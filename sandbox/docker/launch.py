@@ -24,11 +24,11 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
         client: the engine.
         spec: the run.
         layout: the run's work directory, without the files of an earlier start.
-        identity: identifies the run at its next start.
+        identity: hash by which the next start recognizes the run.
         config: image, network policy, GPUs and runtime.
 
     Raises:
-        BackendError: something cannot be created. What was created before remains, and is found by the run's labels.
+        BackendError: something cannot be created. The objects created before remain and have the run's labels.
     """
     layout.control.mkdir()
     lay_out(spec, layout.home, HOME, with_data=False)
@@ -40,7 +40,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     labels = runs.labels_of(spec.run_id, layout.workdir, names)
     control.write(
         layout.task,
-        # Without the environment, so that secrets in it are not written to disk.
+        # The environment is left out, so that secrets in it are not written to disk.
         control.Task(spec.run_id, identity, str(config.image.id), command, {}, spec.limits.as_dict(), None),
     )
     name = runs.name_of(layout.workdir, spec.run_id)

@@ -1,4 +1,4 @@
-"""The network of a run, with nothing on it but the agent's container and its forwarder.
+"""The network of a run. Only the agent's container and its forwarder are connected to it.
 
 The host has no address on an internal network, so none of its services can be reached from it. The services of a run
 (validation, LLM gateway, allowlist proxy) listen on Unix sockets. The forwarder, a small container with these sockets
@@ -31,7 +31,8 @@ PROXY_SOCKET = "proxy.sock"
 SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
 NO_HOST_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
 UNROUTABLE = "192.0.2.1"
-"""Address of a name server that does not exist: engines before 2024 resolve a container's queries on the host."""
+"""Address of a name server that does not exist. With a real one, engines before 2024 would resolve a container's
+queries on the host."""
 READY_SECONDS = 30.0
 
 
@@ -48,7 +49,7 @@ def socket_folder(workdir: Path) -> Path:
     base.mkdir(mode=0o700, exist_ok=True)
     status = base.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise BackendError(f"{base} must be a directory of yours alone (mode 700): remove it")
+        raise BackendError(f"{base} must be a directory that only you can access (mode 700): remove it")
     folder.mkdir(mode=0o755, exist_ok=True)
     return folder
 
@@ -116,16 +117,16 @@ def start_forwarder(
             container.reload()
             if container.status not in ("running", "created", "restarting") or time.monotonic() > give_up:
                 line = container.logs(tail=1).decode(errors="replace").strip() or "no output"
-                raise BackendError(f"the forwarder of {network.name} did not come up ({line}): has {image} a python3?")
+                raise BackendError(f"the forwarder of {network.name} did not start ({line}): is python3 in {image}?")
             time.sleep(0.05)
 
 
 def remove(client: DockerClient, workdir: Path) -> None:
-    """Remove the containers and the network of a run, whatever state they are in."""
+    """Remove the containers and the network of a run, in any state."""
     from docker.errors import APIError, NotFound
 
     of_run = labelled(workdir=str(workdir))
-    with engine_errors(f"what run {workdir.name} left cannot be removed"):
+    with engine_errors(f"the containers and network of run {workdir.name} cannot be removed"):
         for container in client.containers.list(all=True, filters=of_run, ignore_removed=True):
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)

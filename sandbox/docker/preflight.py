@@ -14,12 +14,13 @@ from sandbox.isolation import Isolation
 
 
 def require_runnable(agent: Agent, isolation: Isolation, allowed_hosts: Collection[str] = ()) -> None:
-    """Raise `BackendError` for the first thing that is missing: permission, engine, runtime, image or GPUs."""
+    """Raise `BackendError` for the first requirement that is not met: permissions, engine, runtime, image or GPUs."""
     refuse_privileged(agent, allowed=isolation.allow_privileged)
     refused = [host for host in agent.hosts if not is_allowed(host, allowed_hosts)]
     if isolation.network == "allowlist" and refused:
         raise BackendError(
-            f"agent {agent.name!r} wants to reach {', '.join(refused)}: add to MLEBENCH_ALLOWED_HOSTS what it may"
+            f"agent {agent.name!r} requests access to {', '.join(refused)}: add hosts to MLEBENCH_ALLOWED_HOSTS to "
+            "allow this"
         )
     client = connect()
     check_runtime(client, isolation.runtime)
@@ -31,6 +32,6 @@ def refuse_privileged(agent: Agent, *, allowed: bool) -> None:
     """Raise `PrivilegedAgentRefused` if the agent needs a privileged container and the operator does not allow that."""
     if agent.privileged and not allowed:
         raise PrivilegedAgentRefused(
-            f"agent {agent.name!r} wants a privileged container, which can take over this machine: "
-            "insist with --allow-privileged, or use a runtime such as sysbox-runc and drop `privileged`"
+            f"agent {agent.name!r} requests a privileged container, which can take over this machine: "
+            "allow it with --allow-privileged, or remove `privileged` and use a runtime such as sysbox-runc"
         )

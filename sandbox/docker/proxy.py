@@ -94,10 +94,10 @@ class AllowlistProxy(socketserver.ThreadingUnixStreamServer):
 
 
 def _connect(host: str, port: int) -> socket.socket:
-    """Connect to a host on the internet. A listed name with a private address would give access to this network."""
+    """Connect to a host on the internet. Private addresses are refused: they would give access to this network."""
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         if not ipaddress.ip_address(address[0]).is_global:
-            raise OSError(f"{host} has the inner address {address[0]}")
+            raise OSError(f"{host} has the private address {address[0]}")
         connection = socket.socket(family, kind, protocol)
         connection.settimeout(SECONDS)
         try:

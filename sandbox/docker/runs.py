@@ -1,4 +1,4 @@
-"""What identifies a run on this machine: its orchestrator's lock, the labels and names of its containers."""
+"""How a run is identified on this machine: the lock of its orchestrator, and the labels and names of its containers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def unclaimed(layout: Layout) -> Iterator[bool]:
-    """Whether no orchestrator has the run. If so, none can take it during the block."""
+    """Whether no orchestrator holds the run's lock. If so, this process holds the lock during the block."""
     try:
         descriptor = acquire(layout.lock)
     except OSError:  # the work directory is gone, so no orchestrator can come back for the run
@@ -39,7 +39,7 @@ def name_of(workdir: Path, run_id: str) -> str:
 
 
 def find(client: DockerClient, workdir: Path) -> Any | None:
-    """The container of the run's agent, in whatever state, or None."""
+    """The container of the run's agent, in any state, or None."""
     with engine_errors(f"the container of {workdir.name} cannot be looked up"):
         found = client.containers.list(
             all=True, filters=labelled(workdir=str(workdir), role=AGENT), ignore_removed=True

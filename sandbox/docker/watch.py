@@ -1,4 +1,4 @@
-"""Watch a container to its end, from outside: output, wall clock, disk, snapshots."""
+"""Watch a container from outside until it ends: log its output, enforce time and disk limits, take snapshots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sandbox.world.files import bytes_on_disk
 
 POLL_SECONDS = 0.25
 ENGINE_SECONDS = 60.0
-"""How long to wait for an engine that does not answer: it may be restarting."""
+"""How long to wait for an engine that does not answer, as it may be restarting."""
 LOG_SECONDS = 20.0
 """How long to wait for the rest of the output after the end."""
 KILL_SECONDS = 30.0
@@ -86,7 +86,8 @@ class Watch:
         self.container, self.layout, self.limits = container, layout, limits
         self.on_output = on_output
         now = state(container)
-        # The engine's clock is read once; after that time is measured on a clock that cannot be set.
+        # The container's start is read from the wall clock once. From then on time is measured with the monotonic
+        # clock, which cannot be set.
         self._zero = time.monotonic() - max(0.0, (datetime.now(UTC) - now.started_at).total_seconds())
         layout.log.unlink(missing_ok=True)
         self._log = CappedLog(layout.log, limits.log_bytes)
@@ -139,7 +140,7 @@ class Watch:
         return End(reason, now.exit_code if ended_itself else None, now.started_at, now.finished_at, now.seconds)
 
     def _limit(self) -> EndReason | None:
-        """Why to end the run now, if there is a reason."""
+        """Why the run must be ended now; None if it may go on."""
         if self.layout.stop.exists():
             return endings.CANCELLED
         if self.seconds >= self.limits.time_limit_seconds:
@@ -152,13 +153,13 @@ class Watch:
         return None
 
     def _terminate(self, reason: EndReason) -> None:
-        """SIGTERM, and SIGKILL after the grace period that the reason allows."""
+        """Send SIGTERM, and SIGKILL after the grace period, which is zero at the disk limit."""
         grace = 0.0 if reason.status == "disk" else self.limits.grace_seconds
         grace = min(grace, CANCEL_SECONDS) if self.layout.stop.exists() else grace
         stop(self.container, grace, self.on_output)
 
     def _own_end(self, last: State) -> EndReason | None:
-        """What it means that the container ended without this process ending it."""
+        """Why the container ended although this process did not end it; None if the agent completed."""
         if self.layout.stop.exists():
             return endings.CANCELLED
         if last.seconds >= self.limits.time_limit_seconds:
@@ -175,14 +176,14 @@ class Watch:
         return bytes_on_disk(self.layout.home, frozenset({"data"}))
 
     def _read(self) -> None:
-        """Log the output as it arrives, in a thread. An error that ends this shows in the container's state, too."""
+        """Log the output as it arrives, in a thread. Errors are ignored: the container's state shows them, too."""
         with contextlib.suppress(Exception):
             for chunk in self.container.logs(stream=True, follow=True):
                 self._log.write(chunk)
                 self._last = (self._last + chunk)[-END_BYTES:]
 
     def _append_lost_output(self) -> None:
-        """The engine drops parts of a flood of output for clients that follow it, but it keeps the end."""
+        """Append the end of the output. The engine drops parts of fast output for clients that follow the log."""
         with contextlib.suppress(Exception):
             end = self.container.logs(tail=END_LINES)
             if end and not self._last.endswith(end[-END_BYTES:]):
@@ -190,7 +191,7 @@ class Watch:
 
 
 def stop(container: Any, grace: float, meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Send SIGTERM to a container, SIGKILL after the grace period, and wait for its end. No error if it has ended.
+    """Send SIGTERM to a container, SIGKILL after the grace period, and wait for its end, if it has not ended yet.
 
     Raises:
         BackendError: the engine cannot end the container.
@@ -208,5 +209,5 @@ def stop(container: Any, grace: float, meanwhile: Callable[[], None] = lambda: N
     deadline = time.monotonic() + KILL_SECONDS
     while state(container).running:
         if time.monotonic() > deadline:
-            raise BackendError(f"container {container.name} cannot be ended: look at it with docker inspect")
+            raise BackendError(f"container {container.name} cannot be ended: see `docker inspect`")
         time.sleep(0.05)

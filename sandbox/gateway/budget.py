@@ -61,7 +61,7 @@ class Entry:
     began: float = field(default_factory=monotonic)
 
     def record(self) -> dict[str, Any]:
-        """The record in the log."""
+        """The request as a record of ``gateway.jsonl``."""
         return {
             "started_at": self.started_at.isoformat(),
             "provider": self.provider,
@@ -104,11 +104,11 @@ class BudgetTracker:
                     self.spent.add(tokens, record["cost_usd"])
 
     def reset(self) -> None:
-        """Count requests towards the budget from now on."""
+        """Count only requests from now on towards the budget."""
         self.spent = Spending()
 
     def exhausted(self) -> tuple[Problem, str] | None:
-        """Which limit is reached, if any, with requests under way counted by their estimates."""
+        """The limit that is reached, if any; requests under way are counted by their estimates."""
         budget, spent, under_way = self.budget, self.spent, self._under_way
         for limit, used, reserved, unit in (
             (budget.requests, spent.requests + under_way.requests, 0, "requests to language models"),
@@ -123,7 +123,7 @@ class BudgetTracker:
 
     @contextlib.contextmanager
     def under_way(self, entry: Entry, tokens: int, dollars: float | None) -> Iterator[None]:
-        """Count a request by its estimate during the block, and by its entry, which is then complete, at the end."""
+        """Count a request by its estimate during the block, and afterwards by its entry, which is complete by then."""
         self._under_way.add(tokens, dollars)
         try:
             yield

@@ -12,7 +12,7 @@ from common.providers import Api, Provider
 
 Problem = Literal["request", "token", "missing", "too_large", "budget", "busy", "account", "upstream", "timeout"]
 
-# Chosen by what the official clients retry: they do not retry when a budget is used up.
+# The status codes and types determine what the official clients retry. They do not retry when a budget is used up.
 _OPENAI: dict[Problem, tuple[int, str, str | None]] = {
     "request": (400, "invalid_request_error", None),
     "token": (401, "invalid_request_error", "invalid_api_key"),
@@ -46,7 +46,7 @@ class Endpoint:
 
     api: Api
     path: str
-    """Below a provider's base URL."""
+    """Path relative to a provider's base URL."""
     method: Literal["GET", "POST"] = "POST"
     free: bool = False
     """Consumes no tokens."""
@@ -63,7 +63,7 @@ ENDPOINTS = {
 
 
 def api_of(request: Request) -> Api:
-    """The API of a request whose path belongs to both."""
+    """The API of a request whose path exists in both."""
     return "anthropic" if "anthropic-version" in request.headers else "openai"
 
 

@@ -38,7 +38,7 @@ class GatewayPolicy:
     body_bytes: int = 32 * MIB
     concurrent: int = 16
     silence_seconds: float = 600.0
-    """Time without a byte from the provider after which a request is given up."""
+    """Time without data from the provider after which a request is aborted."""
     request_seconds: float = 3600.0
 
     def provider_for(self, api: Api, model: str) -> tuple[str, Provider] | None:

@@ -1,4 +1,4 @@
-"""Remove API keys from what agents, logs and transcripts can see."""
+"""Remove API keys from responses, logs and transcripts."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Relay:
         self._error: UpstreamError | None = None
         self._connected = True
         self.drop_usage_event = False
-        """Whether the gateway asked for the usage rather than the agent, which may not expect it."""
+        """Whether to drop the event with the usage: the gateway requested it, and the agent may not expect it."""
 
     async def run(self, seconds: float) -> None:
         """Send the request and read the response to its end; the entry then has the outcome."""
@@ -67,7 +67,7 @@ class Relay:
             self._fail(
                 UpstreamError(
                     "cut" if began else "unreachable",
-                    "the provider's answer broke off" if began else "the provider cannot be reached",
+                    "the provider's response was cut off" if began else "the provider cannot be reached",
                 )
             )
         finally:
@@ -131,7 +131,7 @@ class Relay:
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > ANSWER_BYTES:
-                raise UpstreamError("cut", "the provider's answer is too large")
+                raise UpstreamError("cut", "the provider's response is too large")
         failed = response.status_code >= 400
         self._entry.status = "error" if failed else "ok"
         if failed:
@@ -151,7 +151,7 @@ class Relay:
                 *lines, rest = (rest + chunk).split(b"\n")
                 total += len(chunk)
                 if total > ANSWER_BYTES or len(rest) > LINE_BYTES:
-                    raise UpstreamError("cut", "the provider's answer is too large")
+                    raise UpstreamError("cut", "the provider's response is too large")
                 kept = []
                 for line in lines:
                     if meter.read(line) and self.drop_usage_event:

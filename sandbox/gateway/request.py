@@ -1,4 +1,4 @@
-"""Parse and check an agent's request. What is sent to the provider is exactly what was checked."""
+"""Parse and check an agent's request. The provider is sent exactly the content that was checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandbox.gateway.dialects import Problem
 BODY_SECONDS = 120.0
 MODEL_CHARACTERS = 200
 OUTPUT_TOKENS = 4096
-"""Estimate for a request under way that sets no limit."""
+"""Estimated output of a request under way that sets no limit."""
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "max_tokens_to_sample")
 _OWN_TOOLS = {
     "openai": ("function", "custom", "local_shell", "apply_patch"),
@@ -57,8 +57,8 @@ async def read_request(request: Request, api: Api, max_bytes: int, *, hosted_too
     """Read and check a request's JSON body.
 
     Raises:
-        RequestRejected: the body is too large, too slow or no JSON object, it names no model, or it asks for something
-            that is not allowed.
+        RequestRejected: the body is too large, too slow or not a JSON object, it names no model, or it asks for
+            something that is not allowed.
     """
     content = await _read(request, max_bytes)
     try:
@@ -72,7 +72,7 @@ async def read_request(request: Request, api: Api, max_bytes: int, *, hosted_too
     if not isinstance(model, str) or not 0 < len(model) <= MODEL_CHARACTERS or not model.isprintable():
         raise RequestRejected("request", "the request must name a model")
     if body.get("background"):
-        raise RequestRejected("request", "background responses are not available here: ask without `background`")
+        raise RequestRejected("request", "background responses are not available here: remove `background`")
     if not hosted_tools and (what := hosted_tool(api, body)):
         raise RequestRejected("request", f"{what} is not available here: models may not reach the internet for you")
     return CompletionRequest(body, model, body.get("stream") is True, len(content))
@@ -90,7 +90,7 @@ def hosted_tool(api: Api, body: dict[str, Any]) -> str | None:
             return f"the tool {str(kind)[:60]!r}"
     if "search-preview" in str(body.get("model")):
         return "a model that searches the web"
-    return "content by address (give it as data)" if _fetches(body.get("messages") or body.get("input")) else None
+    return "content by URL (send it as data)" if _fetches(body.get("messages") or body.get("input")) else None
 
 
 def _fetches(value: Any, part: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""The gateway of one run: authentication, checks, choice of the provider, budget and logs."""
+"""The gateway of one run: authentication, checks, selection of the provider, budget and logs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GatewayService:
         )
 
     async def close(self) -> None:
-        """Abort requests under way, which are logged, and close the connections."""
+        """Abort requests under way, log them, and close the connections."""
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
@@ -85,7 +85,7 @@ class GatewayService:
     async def _handle(self, request: Request, api: Api, endpoint: Endpoint) -> Response:
         """Handle a request; every error is returned in the format of the agent's client."""
         if not secrets.compare_digest(dialects.token_of(request).encode(), self._token):
-            return dialects.error(api, "token", "this gateway takes the API key in the environment of the run only")
+            return dialects.error(api, "token", "this gateway only accepts the API key in the run's environment")
         try:
             return await self._pass_on(request, endpoint)
         except RequestRejected as rejected:
@@ -113,7 +113,8 @@ class GatewayService:
         if price is None and policy.budget.dollars is not None and not endpoint.free:
             known = ", ".join(sorted(policy.prices))
             raise RequestRejected(
-                "missing", f"{completion.model!r} has no price here, and money is limited; priced: {known}"
+                "missing",
+                f"{completion.model!r} has no price here, and the budget is in dollars; models with a price: {known}",
             )
         upstream = self._client.build_request(
             endpoint.method,
@@ -142,7 +143,7 @@ class GatewayService:
     async def _carry_out(
         self, relay: Relay, entry: Entry, completion: CompletionRequest, guess: Usage, *, free: bool
     ) -> None:
-        """Process a request from the budget to the log, even if the agent disconnects."""
+        """Check the budget, relay the request and log it, even if the agent disconnects."""
         async with self._places:
             if reached := self.budget.exhausted():
                 self.budget.refuse(entry, reached[1])
@@ -180,7 +181,7 @@ def _wants_usage(body: dict[str, Any]) -> bool:
 
 
 def _body(completion: CompletionRequest, endpoint: Endpoint, provider: Provider) -> dict[str, Any]:
-    """The body of the request, with a request for the usage, which OpenAI's chat streams report on demand only."""
+    """The body to send. It asks for the usage where needed: OpenAI's chat streams report it only on demand."""
     chat = endpoint.path in ("/chat/completions", "/completions")
     if not (completion.stream and chat and provider.stream_usage):
         return completion.body

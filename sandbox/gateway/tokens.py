@@ -92,7 +92,8 @@ class StreamMeter:
         guess = estimate(self._characters)
         if found is None:
             return Usage(estimate(request_bytes), guess, estimated=True)
-        if guess > 2 * found.output_tokens + 16:  # Anthropic's first event reports the input, and an output of one
+        # A stream that was cut off: Anthropic's first event reports the input tokens, and only one output token.
+        if guess > 2 * found.output_tokens + 16:
             return Usage(found.input_tokens, guess, found.cache_read_tokens, found.cache_write_tokens, estimated=True)
         return found
 

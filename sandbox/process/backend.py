@@ -1,7 +1,8 @@
 """The process backend: agents as processes of this machine, each with a supervisor that outlives the orchestrator.
 
-It enforces limits and cleans up, but does not isolate: an agent can read what its user can read. Hence it is for
-trusted agents only. It needs neither Docker nor root, and works on Linux and, with weaker limits, on macOS.
+It enforces limits and cleans up, but does not isolate: an agent can read everything that its user can read. It is
+therefore for trusted agents only. It needs neither Docker nor root, and works on Linux and, with weaker limits, on
+macOS.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class ProcessBackend(base.SupervisingBackend):
         """Create a backend without runs.
 
         Args:
-            allow_untrusted: also run agents that are not marked as trusted. They can read whatever the user can,
-                including the answers.
+            allow_untrusted: also run agents that are not marked as trusted. They can read everything that the user can
+                read, including the answers.
         """
         super().__init__()
         self.allow_untrusted = allow_untrusted
@@ -87,7 +88,7 @@ class ProcessBackend(base.SupervisingBackend):
         if not (spec.agent.trusted or self.allow_untrusted):
             raise UntrustedAgentRefused(
                 f"agent {spec.agent.name!r} is not marked as trusted and the process backend does not isolate it "
-                "from this machine: use a container backend, or insist with --allow-untrusted"
+                "from this machine: use --backend docker, or accept that with --allow-untrusted"
             )
 
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
@@ -102,7 +103,7 @@ class ProcessBackend(base.SupervisingBackend):
                 if task.identity == identity:
                     self._add_open(layout, task.cores or [])
                     return self._handle_of(spec, layout, "running")
-                supervised.stop(layout)  # the agent has been changed meanwhile
+                supervised.stop(layout)  # the agent has changed since the run was started
             if time.monotonic() > give_up:
                 raise BackendError(
                     f"another process has been starting run {spec.run_id} for {START_SECONDS:g} seconds: "
@@ -149,7 +150,7 @@ class ProcessBackend(base.SupervisingBackend):
             cores=cores or None,
         )
         control.write(layout.task, task)
-        # The agent can read its supervisor's environment, so that gets nothing of the orchestrator's either.
+        # The agent can read its supervisor's environment, so the supervisor does not inherit the orchestrator's either.
         package = str(Path(__file__).resolve().parents[2])
         with layout.supervisor_log.open("wb") as log:
             child = subprocess.Popen(
@@ -193,7 +194,7 @@ class ProcessBackend(base.SupervisingBackend):
             child.wait()
 
     def _without_outcome(self, handle: RunHandle, layout: control.Layout) -> control.Outcome:
-        """The outcome of a run whose supervisor was killed; `RunLost` unless the run was to be stopped anyway."""
+        """The outcome of a run whose supervisor was killed. Raises `RunLost` unless a stop was requested."""
         task = control.read(layout.task, control.Task)
         if task:
             processes.kill_by_marker(task.marker)

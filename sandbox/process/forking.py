@@ -16,7 +16,7 @@ NICENESS = 5
 
 
 def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, int]:
-    """Fork, and execute the agent in the child. The calling process must have one thread only.
+    """Fork, and execute the agent in the child. The calling process must have only one thread.
 
     Args:
         task: the command, its environment and its CPU cores.
@@ -24,7 +24,7 @@ def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, in
         limits: limits of the run; the kernel enforces the size of a single file.
 
     Returns:
-        Its process id, and the reading end of a non-blocking pipe with its output.
+        The agent's process id, and the read end of a non-blocking pipe with its output.
     """
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
@@ -33,7 +33,7 @@ def start_agent(task: control.Task, home: Path, limits: Limits) -> tuple[int, in
     if pid == 0:
         try:
             _become_agent(task, home, limits, writing, supervisor)
-        except BaseException as error:  # whatever happens in the child must not return into the supervisor
+        except BaseException as error:  # the child must never return into the supervisor's code
             os.write(2, f"cannot start the agent: {error}\n".encode())
         os._exit(127)
     os.close(writing)
@@ -63,4 +63,4 @@ def _become_agent(task: control.Task, home: Path, limits: Limits, output: int, s
     with contextlib.suppress(OSError):  # if the machine runs out of memory, kill the agent rather than its supervisor
         Path("/proc/self/oom_score_adj").write_text("800")
     os.chdir(home)
-    os.execve(task.command[0], task.command, task.env)  # noqa: S606 - the agent is what we are for
+    os.execve(task.command[0], task.command, task.env)  # noqa: S606 - running the agent is the purpose

@@ -16,7 +16,7 @@ RUN_MARKER = "SANDBOX_RUN"
 """Environment variable whose value names the run a process belongs to."""
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 KILL_SECONDS = 30.0
-"""How long to try to kill processes. Only those of another user, or stuck in the kernel, survive that."""
+"""How long to try to kill processes. Only processes of another user, or stuck in the kernel, survive that."""
 
 
 def _prctl(option: int, value: int) -> bool:
@@ -29,7 +29,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def adopt_orphans() -> bool:
-    """Become the parent of every descendant whose own parent ends (Linux), so that forking twice is no escape.
+    """Become the parent of every descendant whose own parent ends (Linux), so that none can escape by forking twice.
 
     Returns whether the system supports it.
     """
@@ -74,7 +74,7 @@ class ProcessTree:
         _send(self.processes(), number)
 
     def kill(self, reap: Callable[[], None]) -> int:
-        """Kill all of them, and the processes they start meanwhile.
+        """Kill all of them, and the processes that they start in the meantime.
 
         Args:
             reap: collects the exit status of children that have ended.
@@ -105,8 +105,8 @@ def _marked(marker: str) -> list[psutil.Process]:
 def _kill(find: Callable[[], list[psutil.Process]], reap: Callable[[], None]) -> int:
     give_up = time.monotonic() + KILL_SECONDS
     while True:
-        # A stopped process cannot fork. Once a look finds no new process, all are stopped, and none can start another
-        # while they are killed.
+        # A stopped process cannot fork. Once a search finds no new process, all of them are stopped, and none can start
+        # another while they are killed.
         stopped: set[psutil.Process] = set()
         while (new := set(find()) - stopped) and time.monotonic() < give_up:
             _send(new, signal.SIGSTOP)

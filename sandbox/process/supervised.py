@@ -1,4 +1,4 @@
-"""A supervised run seen from the orchestrator: whether its supervisor lives, waiting for it, stopping both."""
+"""The orchestrator's side of a supervised run: check whether the supervisor is alive, wait for it, stop the run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sandbox.supervision import control
 START_SECONDS = 60.0
 """Time for a supervisor to start, or for another orchestrator to finish starting the same run."""
 POLL_SECONDS = 0.25
-"""How often new output is looked for."""
+"""Interval between two checks for new output."""
 
 
 def alive(layout: control.Layout) -> bool:
-    """Whether the run is being started or supervised, by whichever orchestrator."""
+    """Whether the run is being started or supervised, by any orchestrator."""
     try:
         with locked(layout.lock, shared=True) as lock:
             return lock is None

@@ -1,8 +1,8 @@
 """The supervisor of one running agent: ``python -m sandbox.process.supervisor WORKDIR LOCK_FD``.
 
-It starts the agent, logs its output, enforces its limits, kills every process it started, harvests its files and writes
-the outcome, all without the orchestrator, which may have been killed meanwhile. It has one thread and one loop, so the
-agent can be forked safely and there are no races.
+It starts the agent, logs its output, enforces its limits, kills every process that the agent started, harvests its
+files and writes the outcome. It does not need the orchestrator, which may have been killed in the meantime. It has one
+thread and one loop, so the agent can be forked safely and there are no races.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Supervision:
     """One run under supervision."""
 
     def __init__(self, layout: control.Layout, task: control.Task) -> None:
-        """Supervise the run in a work directory in which everything has been laid out."""
+        """Prepare to supervise a run whose work directory is complete."""
         self.layout = layout
         self.task = task
         self.limits = Limits(**task.limits)
@@ -52,7 +52,7 @@ class Supervision:
         self._snapshots = Snapshots.of(layout, self.limits)
 
     def run(self) -> None:
-        """Run the agent to its end, and write the outcome; all its processes are gone then."""
+        """Run the agent until it ends and write the outcome. None of its processes is alive afterwards."""
         signal.signal(signal.SIGTERM, self._on_stop)
         started_at, self._began = datetime.now(UTC), time.monotonic()
         self.agent_pid, output = start_agent(self.task, self.layout.home, self.limits)
@@ -83,7 +83,7 @@ class Supervision:
         self._stopped = True
 
     def _watch(self, output: int, deadline: float) -> None:
-        """Watch until the agent has ended by itself, or its grace period after a limit is over."""
+        """Watch until the agent has ended by itself, or the grace period after reaching a limit is over."""
         wake, woken = os.pipe()
         for descriptor in (wake, woken):
             os.set_blocking(descriptor, False)
@@ -137,7 +137,7 @@ class Supervision:
         return None
 
     def _own_end(self, code: int) -> EndReason | None:
-        """What the agent's own exit code means. A full disk shows as a failed or killed program, too."""
+        """Why the agent ended by itself, or None if it completed. A full disk also makes programs fail."""
         if code == 0:
             return None
         if self._disk and self.limits.disk_bytes and self._disk.added(fresh=True) >= self.limits.disk_bytes:
@@ -171,7 +171,7 @@ class Supervision:
 
 
 def main(workdir: str, lock: str) -> None:
-    """Supervise the run laid out in ``workdir``, holding the lock that is open as descriptor number ``lock``."""
+    """Supervise the run in ``workdir`` and hold its lock, which is open as descriptor number ``lock``."""
     os.set_inheritable(int(lock), False)
     layout = control.Layout(Path(workdir))
     task = control.read(layout.task, control.Task)

@@ -1,7 +1,7 @@
-"""The services of a run: a validation service and an LLM gateway, outside the agent's world but reachable from it.
+"""The services of a run: a validation service and an LLM gateway, outside the sandbox but reachable from it.
 
 They run in the process that waits for the run. Their persistent state is in the run's work directory, so a restarted
-orchestrator reopens them at the same addresses, with the same token and with what is left of the budget.
+orchestrator reopens them at the same addresses, with the same token and the remaining budget.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RunServices:
             workdir: the run's work directory; created if missing.
             addresses: where to listen; by default on 127.0.0.1.
             checker: checks submissions; None for no validation service.
-            validation_limits: how often an agent may have a submission checked.
+            validation_limits: how many submissions the agent may validate, and of what size.
             gateway: providers and budget of the gateway; None for no gateway.
         """
         self.validation_url: str | None = None
@@ -92,7 +92,7 @@ class RunServices:
             self._validation.close()
 
     def reset_limits(self) -> None:
-        """Count limits and budget from now on, as the run has been started from scratch."""
+        """Count only requests from now on towards the limits, because the run has been started from scratch."""
         self._state = replace(self._state, since=datetime.now(UTC).isoformat())
         self._state.write(self._folder)
         if self._validation is not None:
@@ -102,7 +102,7 @@ class RunServices:
 
     @property
     def allowance(self) -> Allowance:
-        """The limits as the agent is told them."""
+        """The limits that the agent is told about."""
         limits = self._limits if self._checker is not None else None
         budget = self._policy.budget if self._policy is not None else None
         return Allowance(
@@ -119,7 +119,7 @@ class RunServices:
         return {name: self._folder / name for name in LOGS if (self._folder / name).is_file()}
 
     def counts(self) -> dict[str, Any]:
-        """How much the run has used the services, for its record."""
+        """The numbers of validations, requests and tokens and their cost so far, for the run's record."""
         spent = self._gateway.budget.total if self._gateway else None
         cost = spent.cost if spent else 0.0
         return {
@@ -163,7 +163,7 @@ class RunServices:
             listener = listen_tcp("127.0.0.1", wanted)
             port = listener.getsockname()[1]
             if wanted and port != wanted:
-                logger.warning("port %d is taken: a run that goes on no longer reaches its %s service", wanted, name)
+                logger.warning("port %d is taken: if the run is in progress, it lost its %s service", wanted, name)
             self._state = replace(self._state, ports={**self._state.ports, name: port})
             url = f"http://127.0.0.1:{port}"
         if self._thread is None:

@@ -1,4 +1,4 @@
-"""What the services of a run must remember when their process is restarted: token, ports, and what counts as used."""
+"""The state of a run's services that survives a restart of their process: token, ports, and from when usage counts."""
 
 from __future__ import annotations
 

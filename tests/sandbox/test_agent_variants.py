@@ -87,7 +87,7 @@ def test_secrets_come_by_the_operators_word_only() -> None:
     [
         ("${{ secrets.KEY }}", "MLEBENCH_AGENT_SECRETS"),
         ("${{ secrets.UNSET }}", "set UNSET in your environment"),
-        ("${{ env.KEY }}", "something else than secrets.NAME"),
+        ("${{ env.KEY }}", "may only refer to secrets.NAME"),
     ],
 )
 def test_secrets_that_are_not_given(text: str, part: str) -> None:

@@ -252,7 +252,7 @@ def test_hosts_on_the_list_are_reached_through_the_proxy(
 
 
 def test_a_listed_name_for_an_inner_address_is_refused() -> None:
-    with pytest.raises(OSError, match="inner address"):
+    with pytest.raises(OSError, match="private address"):
         proxy._connect("localhost", 443)
 
 

@@ -121,9 +121,9 @@ def test_what_nobody_waits_for_is_found_and_ended(
     found = {orphan.workdir: orphan for orphan in orphans()}
     assert {workdir: found[workdir].reason for workdir in found if workdir.parent == watched.workdir.parent} == {
         over.workdir: "it has ended",
-        late.workdir: "its time is over",
-        unknown.workdir: "its work directory knows nothing of it",
-        unknown.workdir.with_name("torn"): "its work directory knows nothing of it",
+        late.workdir: "its time limit has passed",
+        unknown.workdir: "its work directory has no record of it",
+        unknown.workdir.with_name("torn"): "its work directory has no record of it",
     }
     assert (found[over.workdir].status, found[late.workdir].status) == ("exited", "running")
     assert over.run_id in str(found[over.workdir])
@@ -155,7 +155,7 @@ def test_two_orchestrators_do_not_share_a_run(
     handle = docker_backend.start(spec)
     with DockerBackend() as other:
         for method in (other.start, other.service_addresses):
-            with pytest.raises(BackendError, match="another process waits for run"):
+            with pytest.raises(BackendError, match="another process is waiting for run"):
                 method(spec)
     docker_backend.discard(handle)
     assert remains_of(spec.workdir) == []

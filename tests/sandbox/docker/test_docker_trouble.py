@@ -41,7 +41,7 @@ def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_an_unknown_runtime() -> None:
-    with pytest.raises(BackendError, match=r"knows no runtime 'nope' \(it has .*runc") as caught:
+    with pytest.raises(BackendError, match=r"has no runtime 'nope' \(available: .*runc") as caught:
         DockerBackend(runtime="nope")
     one_line(caught)
 
@@ -216,7 +216,7 @@ def test_the_engine_goes_away_in_mid_run(
 
 def test_hosts_an_agent_wants_need_the_operators_word(make_agent: Callable[..., Agent], base_image: str) -> None:
     agent = make_agent("true", hosts=["example.com"], network="allowlist")
-    with pytest.raises(BackendError, match=r"wants to reach example\.com: add to MLEBENCH_ALLOWED_HOSTS"):
+    with pytest.raises(BackendError, match=r"requests access to example\.com: add hosts to MLEBENCH_ALLOWED_HOSTS"):
         require_runnable(agent, Isolation("docker", "allowlist"))
     require_runnable(agent, Isolation("docker", "allowlist"), ["example.com"])
     require_runnable(load_agent("dummy"), Isolation("docker"))
