@@ -1,4 +1,4 @@
-"""What both backends share: which runs are open and how they are closed, identities, handles and results."""
+"""The base class of both backends, which closes open runs, and shared functions for identities and results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SupervisingBackend(ABC):
         self._mutex = threading.Lock()
         self._closed = False
         self._owner = os.getpid()
-        atexit.register(self.close)  # global by nature: the only hook for the normal end of a process
+        atexit.register(self.close)  # global, because there is no other hook for the normal end of a process
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +50,7 @@ class SupervisingBackend(ABC):
             ) from error
 
     def close(self) -> None:
-        """Stop every run that is not known to have ended; afterwards ``start`` refuses. From any thread."""
+        """Stop every run that is not known to have ended. Afterwards ``start`` raises `BackendError`. Thread-safe."""
         with self._mutex:
             self._closed = True
         atexit.unregister(self.close)
@@ -91,12 +91,12 @@ def read_task(spec: RunSpec, layout: control.Layout) -> control.Task | None:
     """The task of an earlier start of the run. Raises `BackendError` if another run has the work directory."""
     task = control.read(layout.task, control.Task)
     if task and task.run_id != spec.run_id:
-        raise BackendError(f"{layout.workdir} belongs to run {task.run_id}: give every run a work directory of its own")
+        raise BackendError(f"{layout.workdir} belongs to run {task.run_id}: give every run its own work directory")
     return task
 
 
 def identity(spec: RunSpec, *more: str) -> str:
-    """A hash of everything that makes a run the same run at its next start."""
+    """A hash of the run's inputs. A later start finds the run again only if its hash is the same."""
     parts = (spec.competition_id, str(spec.seed), spec.agent.name, spec.agent.fingerprint(), *more)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

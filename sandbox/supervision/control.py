@@ -1,4 +1,4 @@
-"""The files through which orchestrator and supervisor communicate. They lie beside the agent's home, not in it."""
+"""The files through which orchestrator and supervisor communicate. They are outside the agent's home."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Layout:
 
     @property
     def home(self) -> Path:
-        """The agent's home, the only folder it is told about; removed once the agent's files have been harvested."""
+        """The agent's home, the only folder that it is told about. Removed once its files have been harvested."""
         return self.workdir / "home"
 
     @property
@@ -31,7 +31,7 @@ class Layout:
 
     @property
     def lock(self) -> Path:
-        """File locked by the process that starts the run, then by its supervisor as long as that lives."""
+        """File locked by the process that starts the run, and then by the run's supervisor until it ends."""
         return self.workdir / "lock"
 
     @property
@@ -46,7 +46,7 @@ class Layout:
 
     @property
     def outcome(self) -> Path:
-        """How the run ended (``Outcome``); written after everything else."""
+        """How the run ended (``Outcome``); written last."""
         return self.control / "outcome.json"
 
     @property
@@ -116,7 +116,7 @@ class Outcome:
 
 
 def write(path: Path, record: Task | Supervisor | Outcome) -> None:
-    """Write a record atomically: a reader sees all of it or nothing, even after a power cut."""
+    """Write a record atomically: a reader sees all of it or nothing, even after a power failure."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(asdict(record), file, indent=1)

@@ -36,17 +36,17 @@ def time_limit(limits: Limits) -> EndReason:
 
 
 def disk_limit(limits: Limits) -> EndReason:
-    """The run has more on disk than its limit, or failed because the disk limit left no room."""
+    """The run used more disk space than its limit, or failed because the disk limit was reached."""
     return EndReason("disk", f"more on disk than the limit of {size(limits.disk_bytes or 0)}")
 
 
 def memory_limit(limits: Limits) -> EndReason:
-    """The run's processes together use more memory than its limit."""
+    """The run's processes together used more memory than its limit."""
     return EndReason("memory", f"more memory than the limit of {size(limits.memory_bytes or 0)}")
 
 
 def process_limit(limits: Limits) -> EndReason:
-    """The run has more processes than its limit."""
+    """The run had more processes at once than its limit."""
     return EndReason("processes", f"more than {limits.processes} processes at once")
 
 
@@ -69,7 +69,7 @@ def _name(number: int) -> str | None:
 
 @dataclass(frozen=True)
 class End:
-    """What a backend knows of the end of a run, before the agent's files are harvested."""
+    """How a run ended, as far as the backend knows before the agent's files are harvested."""
 
     reason: EndReason | None
     """None if the agent completed."""

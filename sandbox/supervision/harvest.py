@@ -18,8 +18,8 @@ OUTPUT = "agent.log"
 def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, list[str]]:
     """Move submission, logs and code out of an agent's home; its processes must have ended.
 
-    Files are moved first and checked afterwards, so that they cannot be exchanged in between. They lose special
-    permissions.
+    Files are moved first and checked afterwards, so that they cannot be replaced in between. Special permissions are
+    removed.
 
     Args:
         home: the agent's home.
@@ -47,7 +47,7 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
 
 
 def undo_harvest(layout: Layout) -> None:
-    """Move harvested files back to the agent's home, after an interruption: the harvest can then be repeated."""
+    """Move harvested files back to the agent's home, so that an interrupted harvest can be repeated."""
     for path in sorted(layout.harvested.rglob("*")) if layout.harvested.is_dir() else ():
         if path.is_file() and path.name != OUTPUT:
             inside = path.relative_to(layout.harvested)
@@ -76,7 +76,7 @@ def _submission(home: Path, target: Path, limits: Limits) -> str | None:
     if status.st_size > limits.submission_bytes:
         allowed = size(limits.submission_bytes)
         return f"no submission: submission.csv has {size(status.st_size)}, more than the limit of {allowed}"
-    return None if _take(path, target) else "no submission: submission.csv could not be taken"
+    return None if _take(path, target) else "no submission: submission.csv could not be moved"
 
 
 def _folder(source: Path, target: Path, limits: Limits) -> int:
@@ -88,7 +88,7 @@ def _folder(source: Path, target: Path, limits: Limits) -> int:
     total = left_out = 0
     for entry in entries(source):
         if entry.is_dir(follow_symlinks=False):
-            with contextlib.suppress(OSError):  # the agent may have locked itself out
+            with contextlib.suppress(OSError):  # the agent may have removed its own permissions
                 Path(entry.path).chmod(0o700)
         elif (
             (length := _length(entry)) is None

@@ -12,7 +12,7 @@ TAIL_BYTES = 1024**2
 class CappedLog:
     """Keeps the beginning of the output, written as it arrives, and its last part, appended on closing.
 
-    The end matters most when something went wrong, the beginning to somebody who follows the log.
+    The end matters most when something went wrong. The beginning matters to users who follow the log.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -37,7 +37,7 @@ class CappedLog:
         if rest:
             self._tail += rest
             surplus = len(self._tail) - self._tail_limit
-            # Trimmed only when it has doubled, as moving the tail costs more than appending to it.
+            # The tail is trimmed only when it has doubled, because moving it costs more than appending to it.
             if surplus > self._tail_limit:
                 self._trim(surplus)
 

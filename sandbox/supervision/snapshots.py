@@ -29,7 +29,7 @@ class Snapshots:
             home: the agent's home.
             folder: created if missing.
             count: number of snapshots to keep; above it, every second one is removed.
-            size: total bytes to keep; above it likewise.
+            size: total bytes to keep; above it, every second one is removed, too.
             single: larger submissions are ignored.
         """
         self._home, self._folder = home, folder

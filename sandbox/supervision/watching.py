@@ -1,4 +1,4 @@
-"""Polling a run: how often to look, and how much disk it uses."""
+"""Polling a run: the interval between two polls, and the run's disk usage."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sandbox.world.files import bytes_on_disk
 
 @dataclass
 class Interval:
-    """When to poll again, such that polling takes at most a given share of the time."""
+    """When to poll again, so that polling takes at most a given share of the time."""
 
     shortest: float
-    """Seconds between two polls, at least."""
+    """Minimum number of seconds between two polls."""
     share: float = 0.01
     """Share of the time that polling may take."""
     due: float = 0.0
@@ -24,7 +24,7 @@ class Interval:
 
     @contextlib.contextmanager
     def look(self) -> Iterator[None]:
-        """Poll in the block; how long that takes determines the next time."""
+        """Poll in the block; its duration determines when the next poll is due."""
         began = time.monotonic()
         yield
         now = time.monotonic()
@@ -40,8 +40,8 @@ class DiskUse:
 
     def __init__(self, home: Path) -> None:
         """Measure the home before the agent runs."""
-        # The data are measured separately: they may be millions of files that nothing should change, so the interval
-        # that follows from the time it takes is long.
+        # The data are measured separately: they may be millions of files, and nothing should change them. Measuring
+        # them takes long, so their interval is long, too.
         self._measures = (lambda: bytes_on_disk(home, frozenset({"data"}))), (lambda: bytes_on_disk(home / "data"))
         self._intervals = Interval(0.25), Interval(0.25)
         self._before = [measure() for measure in self._measures]

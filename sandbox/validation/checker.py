@@ -20,18 +20,18 @@ class Verdict:
 
     outcome: Literal["valid", "invalid", "failed"]
     message: str | None = None
-    """Why it is invalid, in a line for the agent. Never the text of an unexpected exception."""
+    """Why it is invalid, as one line for the agent. Never the text of an unexpected exception."""
 
 
 class SubmissionChecker(Protocol):
     """Checks submissions, one at a time."""
 
     def __call__(self, submission: Path) -> Verdict:
-        """Check a file. Blocks, and does not raise because of what the file contains."""
+        """Check a file and wait for the result. The contents of the file never raise an exception."""
         ...
 
     def close(self) -> None:
-        """Release what it keeps running."""
+        """End its processes and release its resources."""
         ...
 
 

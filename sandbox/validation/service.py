@@ -1,9 +1,9 @@
 """The validation service of a run: `POST /validate` and `GET /health`, as in the published benchmark.
 
-A response says whether the file is valid and, if not, why: the grader's line for the agent. It never contains a score
-or the text of an exception. Responses are sent at whole multiples of half a second, because the time that grading takes
-may depend on how close a submission is to the answers. Measuring smaller differences would need more requests than a
-run has.
+A response says whether the file is valid and, if not, why: it contains the grader's one-line message. It never contains
+a score or the text of an exception. Responses are delayed to multiples of half a second, because the time that grading
+takes may depend on how close a submission is to the answers. Measuring smaller differences would take more requests
+than a run may send.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WAITING = 4
 """Requests that may wait while one is processed."""
 REFUSALS_RECORDED = 1000
 INTERNAL_ERROR = (
-    "the submission could not be checked because of an error on our side, which has been recorded; it may be fine"
+    "the submission could not be checked because of an error on our side, which has been recorded; it may be valid"
 )
 
 
@@ -59,8 +59,8 @@ class ValidationService:
         Args:
             checker: checks the submissions.
             folder: folder of the run for `validation.jsonl` and, temporarily, uploads.
-            limits: how many submissions, and of what size.
-            since: ISO time from which on calls count.
+            limits: number and size of the submissions.
+            since: ISO time from which on calls count towards the limit.
         """
         self.log = JsonLinesLog(folder / "validation.jsonl", 64 * MIB)
         asked = [record["time"] for record in self.log.records() if record["verdict"] != "refused"]
@@ -79,7 +79,7 @@ class ValidationService:
         self._allowance, self._refilled = float(limits.calls_per_minute), time.monotonic()
 
     def reset_limits(self) -> None:
-        """Count calls from now on; earlier ones stay in the log."""
+        """Count only calls from now on towards the limit; earlier ones stay in the log."""
         self._uncounted = self.calls
 
     def close(self) -> None:
@@ -135,12 +135,12 @@ class ValidationService:
         if self.calls - self._uncounted >= limits.calls:
             return f"all {limits.calls} validations of this run are used up", 0
         if self._pending > WAITING:
-            return "too many validations at once: wait for the answers", 5
+            return "too many validations at once: wait for the responses", 5
         per_second = limits.calls_per_minute / 60
         self._allowance = min(self._allowance + (now - self._refilled) * per_second, limits.calls_per_minute)
         self._refilled = now
         if self._allowance < 1:
-            return f"more than {limits.calls_per_minute} validations a minute", math.ceil(1 / per_second)
+            return f"more than {limits.calls_per_minute} validations per minute", math.ceil(1 / per_second)
         self._allowance -= 1
         return None
 
@@ -148,7 +148,7 @@ class ValidationService:
         self._refused += 1
         if self._refused <= REFUSALS_RECORDED:
             self.log.append({"time": datetime.now(UTC).isoformat(), "verdict": "refused", "message": reason})
-        again = f"; ask again in {seconds} seconds" if seconds else ""
+        again = f"; try again in {seconds} seconds" if seconds else ""
         headers = {"Retry-After": str(seconds)} if seconds else {}
         return JSONResponse({"error": f"Not validated: {reason}{again}."}, 429, headers)
 

@@ -1,4 +1,4 @@
-"""Receive a file from a client that may send too much, too slowly, or something else."""
+"""Receive an uploaded file from an untrusted client, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sandbox.serving import in_thread
 
 FIELD = "file"
 FORM_BYTES = 64 * 1024
-"""Size of everything in a form besides the file."""
+"""Maximum size of everything in a form other than the file."""
 DRAIN_SECONDS = 15.0
 """How long to read the rest of a body that is too large: many clients read the response only after sending it all."""
 
@@ -71,7 +71,7 @@ async def receive(request: Request, target: Path, max_bytes: int, seconds: float
     except TimeoutError as error:
         raise BadUpload(f"the file did not arrive within {seconds:g} seconds") from error
     except ClientDisconnect as error:
-        raise BadUpload("the connection broke off") from error
+        raise BadUpload("the connection was lost") from error
 
 
 async def _limited(request: Request, max_bytes: int, message: str) -> AsyncGenerator[bytes, None]:
@@ -80,7 +80,7 @@ async def _limited(request: Request, max_bytes: int, message: str) -> AsyncGener
     chunks = request.stream()
     too_large = declared.isdecimal() and int(declared[:20]) > max_bytes
     if too_large and request.headers.get("expect", "").lower() == "100-continue":
-        raise TooLarge(message)  # it has not begun to send
+        raise TooLarge(message)  # the client waits for permission to send the body
     while not too_large:
         chunk = await anext(chunks, None)
         if chunk is None:

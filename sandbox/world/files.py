@@ -23,8 +23,8 @@ def entries(folder: Path, skip: frozenset[str] = frozenset(), *, strict: bool = 
 
     Args:
         folder: the top folder; not yielded itself.
-        skip: names directly in ``folder`` that are left out, with everything below them.
-        strict: raise the ``OSError`` of a folder that cannot be read, rather than skip it.
+        skip: names of entries directly in ``folder`` that are left out, with everything below them.
+        strict: raise the ``OSError`` of a folder that cannot be read instead of skipping the folder.
     """
     waiting = [os.fspath(folder)]
     top = waiting[0]
@@ -42,8 +42,8 @@ def entries(folder: Path, skip: frozenset[str] = frozenset(), *, strict: bool = 
 def bytes_on_disk(folder: Path, skip: frozenset[str] = frozenset()) -> int:
     """Bytes on disk of everything below ``folder``; ``skip`` as in ``entries``.
 
-    Blocks are counted rather than lengths, so holes are free. Every entry counts at least 512 bytes, so empty files are
-    not.
+    Allocated blocks are counted rather than lengths, so holes in sparse files do not count. Every entry counts at least
+    512 bytes, so that empty files do.
     """
     total = 0
     linked: set[tuple[int, int]] = set()
@@ -64,8 +64,8 @@ def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
     """Give a run its own read-only copy of a directory.
 
     Files share their blocks (copy on write) where the file system supports it. Otherwise data up to ``COPY_BYTES`` are
-    copied; of larger data, files that are read-only already become hard links. Symbolic links become the files they
-    point to.
+    copied. Of larger data, files that are already read-only are hard-linked if ``may_link``, and the others are copied.
+    Symbolic links are replaced by the files that they point to.
 
     Args:
         source: the directory; only read.
@@ -121,4 +121,4 @@ def remove_tree(path: Path) -> None:
         subprocess.run(["chmod", "-R", "u+rwX", "--", path], **quiet)  # type: ignore[call-overload]
         subprocess.run(["rm", "-rf", "--", path], **quiet)  # type: ignore[call-overload]
     if os.path.lexists(path):
-        raise BackendError(f"{path} could not be removed: look at its owner and permissions")
+        raise BackendError(f"{path} could not be removed: check its owner and permissions")

@@ -8,7 +8,7 @@ from common.units import duration, size
 from sandbox.backend import Allowance, RunSpec
 
 TEXT = """\
-You are taking part in a machine learning competition, on your own: nobody will answer questions or look at what you do.
+You are taking part in a machine learning competition. You work alone: nobody will answer questions or watch your work.
 
 COMPETITION
   {competition}
@@ -18,47 +18,47 @@ DATA
   {data} (read-only)
   The training data have labels, the test data have none.{sample}
 
-WHAT TO HAND IN
+SUBMISSION
   {submission}/submission.csv
-  One CSV file in the format of the description and the sample submission: the same columns, and one row for every row
-  asked for. It is scored on the hidden labels of the test data with the competition's metric. Only the file that exists
-  at the end counts; you may replace it as often as you like. Write a valid one early, and improve on it.
+  One CSV file in the format of the description and the sample submission, with the same columns and all required rows.
+  It is scored on the hidden labels of the test data with the competition's metric. Only the file that exists at the end
+  counts; you may replace it as often as you like. Write a valid submission early, and then improve it.
 
-HOW TO CHECK IT
+VALIDATION
   {check}
 
 YOUR OTHER FOLDERS
-  {code}  the code that produced your submission: leave it there, it is kept
-  {logs}  anything else that you want to keep
+  {code}  the code that produced your submission; it is kept, so leave it there
+  {logs}  other files that you want to keep
   {tmp}  scratch space; not kept
 
 LIMITS
   {limits}
-  When the time is over, all your processes get SIGTERM, and SIGKILL {grace} later. A submission that exists by then
-  still counts.
+  At the time limit, all your processes get SIGTERM, and SIGKILL {grace} later. A submission that exists then still
+  counts.
 
 RULES
-  Make the predictions with models that you train or adapt here on the data given. Labelling the test data by hand,
-  looking for its labels elsewhere, and submitting somebody else's solution as yours are not allowed.
+  Make the predictions with models that you train or adapt here on the given data. You must not label the test data by
+  hand, look for its labels elsewhere, or submit somebody else's solution as your own.
 """
 
 WITH_SERVICE = """\
 sh {home}/validate_submission.sh {submission}/submission.csv
-  says whether the file is valid, or what is wrong with it. It never says how good it is. {allowed}"""
+  reports whether the file is valid, or what is wrong with it. It never reports a score. {allowed}"""
 
 WITHOUT_SERVICE = """\
 Compare it with the sample submission: same columns, same ids, no empty cells, numbers where numbers are expected.
-  A file that does not fit is worth nothing."""
+  A file in the wrong format gets no score."""
 
 
 def instructions(spec: RunSpec, home: PurePath) -> str:
-    """The instructions for one run, with the paths as the agent sees them."""
+    """The instructions for one run, with paths as the agent sees them."""
     submission = home / "submission"
     check = WITHOUT_SERVICE
     if spec.validation_url:
         check = WITH_SERVICE.format(home=home, submission=submission, allowed=_validations(spec.allowance))
     return TEXT.format(
-        competition=spec.competition_id if spec.description is None else "Which one it is does not matter here.",
+        competition=spec.competition_id if spec.description is None else "Its name is not disclosed.",
         data=home / "data",
         sample=f"\n  A sample submission: {home / 'data' / spec.sample_submission}" if spec.sample_submission else "",
         submission=submission,
@@ -76,15 +76,15 @@ def _limits(spec: RunSpec) -> list[str]:
     lines = [f"Time: {duration(limits.time_limit_seconds)} from now."]
     if limits.memory_bytes:
         lines.append(
-            f"Memory: {size(limits.memory_bytes)} for all your processes together; the run ends when they take more."
+            f"Memory: {size(limits.memory_bytes)} for all your processes together; the run ends if they use more."
         )
     if limits.disk_bytes:
-        lines.append(f"Disk: {size(limits.disk_bytes)} besides the data; the run ends when you take more.")
+        lines.append(f"Disk: {size(limits.disk_bytes)} in addition to the data; the run ends if you use more.")
     if limits.processes:
         lines.append(f"Processes: {limits.processes} at once.")
     if limits.cpus:
         lines.append(f"CPU cores: {limits.cpus}.")
-    lines.append(f"A submission may have {size(limits.submission_bytes)}.")
+    lines.append(f"Submission: at most {size(limits.submission_bytes)}.")
     if spec.allowance.language_models:
         lines.append(_language_models(spec.allowance))
     return lines
@@ -92,9 +92,10 @@ def _limits(spec: RunSpec) -> list[str]:
 
 def _validations(allowance: Allowance) -> str:
     if allowance.validation_calls is None:
-        return "Ask as often as you need."
-    at_once = f", {allowance.validation_calls_per_minute} a minute" if allowance.validation_calls_per_minute else ""
-    return f"You may ask {allowance.validation_calls:,} times{at_once}."
+        return "You can use it as often as you need."
+    per_minute = allowance.validation_calls_per_minute
+    at_once = f", at most {per_minute} times per minute" if per_minute else ""
+    return f"You can use it {allowance.validation_calls:,} times{at_once}."
 
 
 def _language_models(allowance: Allowance) -> str:

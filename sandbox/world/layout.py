@@ -1,4 +1,4 @@
-"""The agent's world: the folders, instructions and environment variables that every agent finds in every backend.
+"""The agent's world: the folders, instructions and environment variables of every agent, the same in every backend.
 
 The layout is the published one, so that existing agents work: ``data/`` (read-only), ``submission/submission.csv``,
 ``logs/``, ``code/``, ``agent/start.sh`` and ``instructions.txt``, all below one home: ``/home`` in containers, a folder
@@ -41,13 +41,14 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
         with_data: whether to copy the data; otherwise ``data/`` is an empty mount point.
 
     Raises:
-        BackendError: the data do not exist or contain what cannot be given to an agent, or ``home`` lies inside them.
+        BackendError: the data do not exist, they contain something that cannot be given to an agent, or ``home`` is
+            inside the prepared dataset.
     """
     if not spec.data.is_dir():
         raise BackendError(f"{spec.competition_id} is not prepared: {spec.data} is not a directory")
     if home.resolve().is_relative_to(spec.data.resolve().parent):
         raise BackendError(
-            f"the work directory {home} lies in the prepared dataset: an agent could reach the answers; choose another"
+            f"the work directory {home} is in the prepared dataset: an agent could reach the answers; choose another"
         )
     home.mkdir(parents=True)
     for name in WRITABLE:
@@ -72,12 +73,12 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
 
 
 def descriptions(data: Path) -> list[str]:
-    """Names of the files that describe the competition: ours, and the original description where it was downloaded."""
+    """Names of the files that describe the competition: ours, and the original description if it was downloaded."""
     return sorted({DESCRIPTION, *(path.name for path in data.glob("description*.md"))})
 
 
 def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
-    """Replace the descriptions by the text. If the data are mounted, it goes beside them, to be mounted over them."""
+    """Replace the descriptions by the text. If the data are mounted, only write the text, to be mounted over them."""
     if not with_data:
         (home / DESCRIPTION).write_text(text, encoding="utf-8")
         return
@@ -91,9 +92,9 @@ def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
 
 
 def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, threads: int) -> dict[str, str]:
-    """The agent's complete environment. It inherits nothing from the orchestrator, hence no secrets.
+    """The agent's complete environment. It inherits nothing from the orchestrator, and therefore no secrets.
 
-    The agent's definition and the run can set variables, but not those that describe the agent's world.
+    The agent's definition and the run can set variables, except for those that describe the agent's world.
 
     Args:
         spec: the run.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ask whether a submission is valid: sh validate_submission.sh path/to/submission.csv
+# Check whether a submission is valid: sh validate_submission.sh path/to/submission.csv
 url=@URL@/validate
 file=${1:?usage: validate_submission.sh FILE}
 if [ ! -f "$file" ]; then
@@ -9,7 +9,7 @@ fi
 if command -v curl >/dev/null 2>&1; then
     answer=$(curl --silent --show-error --max-time 3600 --noproxy '*' \
         -F 'file=@-;filename=submission.csv' "$url" <"$file") || exit 1
-    [ -n "$answer" ] || { echo "The validation service is away: try again in a minute." >&2; exit 1; }
+    [ -n "$answer" ] || { echo "The validation service is not available: try again in a minute." >&2; exit 1; }
     echo "$answer"
     exit 0
 fi
@@ -37,5 +37,5 @@ headers = {
 }
 connection.request("POST", url.path, form(), headers)
 answer = connection.getresponse().read().decode()
-print(answer or sys.exit("The validation service is away: try again in a minute."))
+print(answer or sys.exit("The validation service is not available: try again in a minute."))
 EOF_PYTHON

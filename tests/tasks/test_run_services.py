@@ -132,7 +132,7 @@ def test_an_agent_validates_asks_and_submits(
     ]
     told = (run / "logs" / "instructions").read_text()
     assert "Language models: at most 2 requests for the whole run" in told
-    assert "You may ask 2,000 times, 20 a minute." in told
+    assert "You can use it 2,000 times, at most 20 times per minute." in told
     verdicts = [json.loads(line)["verdict"] for line in (run / "validation.jsonl").read_text().splitlines()]
     assert verdicts == ["valid", "invalid"]
     assert len((run / "transcripts.jsonl").read_text().splitlines()) == 2

@@ -1,6 +1,7 @@
-"""Run AIDE; after every step hand in what its best program has written.
+"""Run AIDE, and after every step submit the output of its best program.
 
-AIDE 0.2 asks api.openai.com for models named gpt-* and o*, whatever OPENAI_BASE_URL says; here it asks the gateway.
+AIDE 0.2 ignores OPENAI_BASE_URL for models named gpt-* and o* and calls api.openai.com. This script makes it call the
+gateway.
 """
 
 import json
@@ -17,7 +18,7 @@ CODE = Path(os.environ["CODE_DIR"], "solution.py")
 
 
 def hand_in(cfg: Any, journal: Any) -> None:
-    """Called after a step: the newest program's output counts if no other was better."""
+    """Called after every step. Submits the newest program's output if no other program was better."""
     save(cfg, journal)
     newest, best = journal.nodes[-1], journal.get_best_node()
     metric = None if newest.is_buggy else newest.metric.value

@@ -1,5 +1,5 @@
 #!/bin/bash
-# AIDE reads one description, and writes to folders of its own below the current directory.
+# AIDE reads a single description file, and writes to its own folders below the current directory.
 set -eu
 cd "$AGENT_DIR"
 { cat "$INSTRUCTIONS_FILE"; printf '\n\nCOMPETITION\n\n'; cat "$DATA_DIR/description.md"; } > description.txt

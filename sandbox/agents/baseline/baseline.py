@@ -1,4 +1,4 @@
-"""A baseline: hand in the sample submission, look at the data, train what fits, and hand in its predictions."""
+"""A baseline agent: submit the sample submission, inspect the data, train a suitable model, submit its predictions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ PIXELS = 24
 
 
 class Clock:
-    """The time limit, of which nine tenths are used."""
+    """The time budget of the agent: nine tenths of the time limit."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._limit = 0.9 * float(os.environ.get("TIME_LIMIT_SECONDS", "3600"))
 
     def at(self, share: float) -> float:
-        """When this share of the time is over, on the monotonic clock."""
+        """The time on the monotonic clock at which this share of the budget is used up."""
         return self._began + share * self._limit
 
 
 def hand_in(table: pd.DataFrame) -> None:
-    """Replace the submission, which is whole at any moment."""
+    """Replace the submission atomically, so that it is complete at any time."""
     folder = Path(os.environ["SUBMISSION_DIR"])
     table.to_csv(folder / "next.csv", index=False)
     (folder / "next.csv").replace(folder / "submission.csv")
@@ -40,9 +40,9 @@ def hand_in(table: pd.DataFrame) -> None:
 def describe(
     asked: question.Question, data: Path, clock: Clock, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
-    """Features of training rows in random order, of test rows, and whether they are pixels.
+    """Features of the training rows (in random order) and of the test rows, and whether the features are pixels.
 
-    The index is the row's number in the training table, and in the submission; rows without features are missing.
+    The indexes are the row numbers in the training table and in the submission. Rows without features are missing.
     """
     columns, rows = asked.feature_columns(), rng.permutation(asked.train.index)
     train_images, test_images = discover.images(data) if len(columns) < 2 else ({}, {})
@@ -64,10 +64,10 @@ def model(asked: question.Question, submission: pd.DataFrame, data: Path, clock:
     """Fill the submission with predictions."""
     rng = np.random.default_rng(seed)
     train, test, pixels = describe(asked, data, clock, rng)
-    print(f"{len(train)} training rows and {len(test)} of {len(asked.ids)} test rows can be described")
+    print(f"{len(train)} training rows and {len(test)} of {len(asked.ids)} test rows have features")
     if len(train) < 10 or test.empty:
-        raise question.NotUnderstood("too little to learn from or nothing to predict")
-    # Nearly all rows, others for every seed: so that seeds differ for models without randomness, too.
+        raise question.NotUnderstood("there are too few training rows, or no test rows")
+    # A different 97 % of the rows for every seed, so that seeds also differ for models without randomness.
     train = train[rng.random(len(train)) < 0.97]
     for number, target in enumerate(asked.targets, 1):
         until = clock.at(0.5 + 0.5 * number / len(asked.targets))
@@ -82,7 +82,7 @@ def main() -> None:
     sample_path = discover.sample_submission(data)
     sample = discover.read_table(sample_path, dtype=str, keep_default_na=False)
     hand_in(sample)
-    print(f"handed in {sample_path.name} as it is: {len(sample)} rows, columns {', '.join(sample.columns[:10])}")
+    print(f"submitted {sample_path.name} unchanged: {len(sample)} rows, columns {', '.join(sample.columns[:10])}")
     try:
         asked = question.understand(data, sample_path, sample)
         submission = sample.copy()
@@ -90,15 +90,15 @@ def main() -> None:
             print(target.explanation)
             question.fill_in(submission, target, None)
         hand_in(question.balance(submission, sample, asked.targets))
-        print("handed in the most common value, mean or frequency of the training data for every row")
+        print("submitted the most common value, mean or frequency of the training data for every row")
         model(asked, submission, data, clock, seed)
         hand_in(question.balance(submission, sample, asked.targets))
-        print("handed in the model's predictions")
+        print("submitted the model's predictions")
     except question.NotUnderstood as problem:
-        print(f"what is handed in already stays: {problem}")
-    except Exception:  # a valid submission is there in any case
+        print(f"the earlier submission is kept: {problem}")
+    except Exception:  # there is a valid submission in any case
         traceback.print_exc()
-        print("what is handed in already stays, because of the error above")
+        print("the earlier submission is kept because of the error above")
 
 
 if __name__ == "__main__":

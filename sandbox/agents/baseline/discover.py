@@ -1,4 +1,4 @@
-"""Finding and reading tables and images below a folder, also in archives."""
+"""Find and read tables and images below a folder, including those in archives."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Where = tuple[Path, str | None]
 
 
 def sample_submission(data: Path) -> Path:
-    """The sample submission: where the environment says, else the shortest path that looks like one."""
+    """The sample submission: the path in SAMPLE_SUBMISSION, else the shortest path that looks like one."""
     if told := os.environ.get("SAMPLE_SUBMISSION"):
         return Path(told)
     found = [path for path in data.rglob("*") if "sample" in path.name.lower() and "submission" in path.name.lower()]
     found = [path for path in found if path.suffix in (".csv", ".gz", *PACKED)]
     if not found:
-        raise SystemExit("there is no sample submission: nothing to go by")
+        raise SystemExit("there is no sample submission: the agent cannot infer the task")
     return min(found, key=lambda path: (len(path.parts), len(path.name)))
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
-    """A table in whichever format; the first one where the file is an archive."""
+    """Read a table in any of the formats; from an archive, read the first table."""
     if path.suffix == ".7z":
         import py7zr
 
@@ -64,7 +64,7 @@ def _members(archive: zipfile.ZipFile, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def tables(data: Path) -> Iterator[Path]:
-    """Files below ``data`` that are tables, or archives with one table in them; nearest first."""
+    """Files below ``data`` that are tables, or archives with exactly one table; the least nested first."""
     for path in sorted(data.rglob("*"), key=lambda path: (len(path.parts), path.name)):
         if path.name.endswith((*TABLES, ".csv.gz", *(kind + ".7z" for kind in TABLES))):
             yield path
@@ -75,7 +75,7 @@ def tables(data: Path) -> Iterator[Path]:
 
 
 def _pictures(data: Path) -> Iterator[tuple[str, Where]]:
-    """Path below ``data`` (archives count as folders) and place of every image."""
+    """Path below ``data`` (archives count as folders) and location of every image."""
     for folder, _, names in os.walk(data):
         for path in (Path(folder, name) for name in names):
             inside = path.relative_to(data).as_posix()
@@ -90,7 +90,8 @@ def _pictures(data: Path) -> Iterator[tuple[str, Where]]:
 def images(data: Path) -> tuple[dict[str, Where], dict[str, Where]]:
     """Images for training and for testing by path, by file name, and by file name without suffix.
 
-    They are told apart by their paths, as a name may mean one of each; an image whose path names neither is in both.
+    They are distinguished by "train" and "test" in their paths, as both may contain the same name. An image with
+    neither word in its path is in both.
     """
     train: dict[str, Where] = {}
     test: dict[str, Where] = {}
@@ -113,7 +114,7 @@ def pixels(names: pd.Series, index: dict[str, Where], size: int, until: float) -
     problems = []
     for row, name in names.items():
         if time.monotonic() > until:
-            problems.append("there is no time for more")
+            problems.append("the time for reading images is over")
             break
         try:
             path, member = index[name]

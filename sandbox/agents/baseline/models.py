@@ -1,4 +1,4 @@
-"""Choosing a model by cross-validation on a part of the data, training it on as much as time allows, predicting."""
+"""Choose a model by cross-validation on a part of the data, train it on as much data as time allows, and predict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 
 
 def _columns(train: pd.DataFrame) -> tuple[list[str], list[str], list[str]]:
-    """Columns with numbers, with categories, and with text; others say nothing that these models could learn."""
+    """Columns with numbers, with categories, and with text. Other columns are of no use to these models."""
     numbers, categories, texts = [], [], []
     for name in train.columns:
         values = train[name]
@@ -53,7 +53,7 @@ def _columns(train: pd.DataFrame) -> tuple[list[str], list[str], list[str]]:
 
 
 def _candidates(train: pd.DataFrame, kind: str, classes: int, pixels: bool, seed: int) -> dict[str, BaseEstimator]:
-    """Models that fit the kind of data and of prediction, the safest first."""
+    """Models that suit the kinds of data and prediction, the safest first."""
     numbers, categories, texts = _columns(train)
     print(f"{len(numbers)} columns of numbers, {len(categories)} of categories, {len(texts)} of text")
     reduced = [PCA(min(64, len(train) // 2, len(numbers)), random_state=seed)] if pixels else []
@@ -82,7 +82,7 @@ def _candidates(train: pd.DataFrame, kind: str, classes: int, pixels: bool, seed
             "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
         }
     if pixels or classes > 20:
-        del trees["gradient boosting"]  # too slow for what it gives
+        del trees["gradient boosting"]  # too slow for its benefit
     if texts or not numbers + categories:
         trees = {}
     return {name: make_pipeline(linear_input, model) for name, model in linear.items()} | {
@@ -93,7 +93,7 @@ def _candidates(train: pd.DataFrame, kind: str, classes: int, pixels: bool, seed
 def _choose(
     models: dict[str, BaseEstimator], train: pd.DataFrame, truth: pd.Series, kind: str, seed: int, until: float
 ) -> tuple[str, float]:
-    """The name of the best model in cross-validation, and how long its training takes a row (seconds)."""
+    """The name of the best model in cross-validation, and its training time per row in seconds."""
     rare = kind != "number" and truth.value_counts().min() < 3
     metric = "accuracy" if rare else METRICS[kind]
     folds = (KFold if rare or kind == "number" else StratifiedKFold)(3, shuffle=True, random_state=seed)
@@ -102,7 +102,7 @@ def _choose(
         began = time.monotonic()
         if began > until:
             break
-        with threadpool_limits(1):  # more threads than that only wait for each other on so few rows
+        with threadpool_limits(1):  # with so few rows, more threads only wait for each other
             score = np.mean(cross_val_score(candidate, train, truth, cv=folds, scoring=metric, error_score=np.nan))
         seconds = time.monotonic() - began
         print(f"{name}: {metric} {score:.4f} on {len(train)} rows, {seconds:.1f} s")
@@ -125,12 +125,12 @@ def predict(
 
     Args:
         train: features, in random order.
-        truth: what to predict, same index; rows without it are left out.
+        truth: the values to predict, with the same index; rows without a value are left out.
         test: features of the rows to predict.
         kind: as in ``question.Target``.
         pixels: whether the features are pixels of images.
-        seed: of all randomness.
-        until: time on the monotonic clock by which to be ready.
+        seed: seed of all random choices.
+        until: time on the monotonic clock by which to finish.
     """
     began = time.monotonic()
     truth = truth.dropna()
@@ -150,19 +150,19 @@ def predict(
     with threadpool_limits(1 if rows <= 5 * TRIAL_ROWS else THREADS):
         model = models[best].fit(train.iloc[:rows], answers.iloc[:rows])
     if hasattr(model[-1], "n_estimators"):
-        model[-1].set_params(
-            n_jobs=1
-        )  # trees summed up in the order in which threads are ready would not be reproducible
+        # With several threads, the order in which the trees are summed up would not be reproducible.
+        model[-1].set_params(n_jobs=1)
     if kind in ("label", "number"):
         values = model.predict(test)
         result = np.clip(values, truth.min(), truth.max()) if names is None else np.asarray(names)[values]
         return pd.DataFrame({"prediction": result}, index=test.index)
-    chances = 0.99 * model.predict_proba(test) + 0.01 / len(model.classes_)  # never quite sure
+    # Probabilities of 0 and 1 are avoided, as log loss penalizes them heavily if they are wrong.
+    chances = 0.99 * model.predict_proba(test) + 0.01 / len(model.classes_)
     columns = [names[number] for number in model.classes_] if kind == "classes" else ["other", "prediction"]
     return pd.DataFrame(chances, index=test.index, columns=columns)
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
-    """Missing text and categories as empty text, so that all encoders take them."""
+    """Replace missing text and categories by empty strings, which all encoders accept."""
     other = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
     return table.assign(**{name: table[name].map(str, na_action="ignore").fillna("") for name in other})

@@ -1,4 +1,4 @@
-"""What is asked: which column identifies a row, what shall be predicted, in which form; by the sample submission."""
+"""Infer the task from the sample submission: which column identifies a row, what to predict, and in which form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLASSES = 100
 
 
 class NotUnderstood(Exception):
-    """The data are of a kind this agent knows nothing about."""
+    """The agent cannot handle this kind of data."""
 
 
 @dataclass
@@ -27,18 +27,18 @@ class Target:
     columns: list[str]
     """Columns of the submission to fill."""
     kind: str
-    """``number``, ``label``, ``probability`` (of the greater of two values) or ``classes`` (a probability each)."""
+    """``number``, ``label``, ``probability`` (of the greater of two values) or ``classes`` (probability per class)."""
     values: pd.Series
-    """The truth for the training rows."""
+    """The true values of the training rows."""
     explanation: str
 
 
 @dataclass
 class Question:
-    """The whole task."""
+    """The task: the ids of the submission, the tables to learn from, and the targets."""
 
     ids: pd.Series
-    """As in the submission."""
+    """The ids of the rows to predict, in the order of the submission."""
     train: pd.DataFrame
     train_name: str
     train_key: str
@@ -47,25 +47,25 @@ class Question:
     targets: list[Target]
 
     def feature_columns(self) -> list[str]:
-        """Columns of the training table that the test table has, too, apart from the id."""
+        """Columns that both the training and the test table have, apart from the id."""
         taken = {self.ids.name, self.train_key, *(target.values.name for target in self.targets)}
         columns = set() if self.test is None else set(self.test.columns)
         return [column for column in self.train.columns if column in columns - taken]
 
     def test_rows(self) -> pd.DataFrame:
-        """The rows of the test table in the order of the submission, by id or, without ids, as they come."""
+        """The rows of the test table in the order of the submission. Without ids, their own order is kept."""
         assert self.test is not None
         if self.ids.name in self.test and self.test[self.ids.name].is_unique:
             numbers = pd.Series(range(len(self.test)), index=self.test[self.ids.name].astype(str)).reindex(self.ids)
             numbers = numbers.reset_index(drop=True).dropna().astype(int)
             return self.test.iloc[numbers].set_axis(numbers.index)
         if len(self.test) != len(self.ids):
-            raise NotUnderstood(f"{self.test_name} has neither the ids nor as many rows as are asked for")
+            raise NotUnderstood(f"{self.test_name} has neither the ids nor the number of rows of the submission")
         return self.test
 
 
 def understand(data: Path, sample_path: Path, sample: pd.DataFrame) -> Question:
-    """Find training and test tables and say what is to be predicted."""
+    """Find the training and test tables and the targets."""
     named = [path for path in discover.tables(data) if path != sample_path][:READ_TABLES]
     test, test_name = None, "no table"
     for path in named:
@@ -92,15 +92,15 @@ def understand(data: Path, sample_path: Path, sample: pd.DataFrame) -> Question:
     if train[key].nunique() and (targets := _targets(sample, asked, train, None, key, chances)):
         print(f"{len(train)} training images, named after their class or in a folder of its name")
         return Question(sample[key], train, "paths", key, None, "none", targets)
-    raise NotUnderstood(f"no table tells {', '.join(asked[:5])} of training rows")
+    raise NotUnderstood(f"no table contains {', '.join(asked[:5])} of training rows")
 
 
 def _read(path: Path, **options: int) -> pd.DataFrame:
-    """A table; an empty one if the file does not hold a table."""
+    """Read a table; an empty one if the file does not contain a table."""
     try:
         return discover.read_table(path, **options)
     except (ValueError, OSError, zipfile.BadZipFile) as problem:
-        print(f"{path.name} is no table: {problem}")
+        print(f"{path.name} is not a table: {problem}")
         return pd.DataFrame()
 
 
@@ -121,7 +121,8 @@ def _targets(
     hidden = [name for name in train.columns if name != key and (test is None or name not in test)]
     hidden = [name for name in hidden if not train[name].map(lambda value: isinstance(value, (list, dict))).any()]
     if len(asked) == 1:
-        # Named otherwise in the training table: the only column that the test table lacks, or one with few values.
+        # The target has another name in the training table: it is the only column that the test table lacks, or one
+        # with few values.
         few = hidden if len(hidden) == 1 else [name for name in hidden if 1 < train[name].nunique() <= CLASSES]
         return [_target(asked[0], train[few[0]], sample[asked[0]], chances)] if few else []
     for name in hidden:
@@ -133,21 +134,21 @@ def _targets(
 
 
 def _target(column: str, truth: pd.Series, shown: pd.Series, chances: bool) -> Target:
-    """The form of one column, by its values in the training data, in the sample submission, and by the description."""
+    """Infer the form of one column from the training data, the sample submission and the description."""
     values = truth.dropna()
     distinct = values.nunique()
     two_state = pd.api.types.is_bool_dtype(values)
     numeric = pd.api.types.is_numeric_dtype(values) and not two_state
-    first = shown.str.split().str[0]  # some take several guesses, best first
+    first = shown.str.split().str[0]  # some competitions accept several guesses per row, best first
     numbers_shown = bool(pd.to_numeric(first, errors="coerce").notna().all())
     fractions_shown = numbers_shown and bool(shown.str.contains(".", regex=False).any())
     if distinct == 2 and numbers_shown and (fractions_shown or chances):
-        explanation = f"{column} has two values, the sample submission numbers: predict a probability"
+        explanation = f"{column} has two values, and numbers in the sample submission: predict a probability"
         return Target([column], "probability", truth, explanation)
     if numeric and (distinct > CLASSES or fractions_shown or not (values == values.round()).all()):
-        return Target([column], "number", truth, f"{column} has {distinct} numbers as values: predict a number")
+        return Target([column], "number", truth, f"{column} has {distinct} numeric values: predict a number")
     if distinct > 0.5 * len(values):
-        raise NotUnderstood(f"{column} has a value of its own in most rows")
+        raise NotUnderstood(f"{column} has a different value in most rows")
     if numbers_shown != numeric and not two_state:
         raise NotUnderstood(
             f"{column} is a number either in the sample submission or in the training data, not in both"
@@ -164,7 +165,7 @@ def fill_in(submission: pd.DataFrame, target: Target, predicted: pd.DataFrame | 
             default = values.mode().iloc[0]
         elif target.kind == "number":
             default = float(values.mean())
-        else:  # one more of each than there are, so that nothing is impossible
+        else:  # every count is increased by one, so that no probability is 0
             count = (values == (column if target.kind == "classes" else values.max())).sum()
             default = (count + 1) / (len(values) + max(len(target.columns), 2))
         name = column if target.kind == "classes" else "prediction"

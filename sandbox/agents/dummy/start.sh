@@ -4,12 +4,12 @@ set -eu
 
 sample=${SAMPLE_SUBMISSION:-}
 if [ -z "$sample" ] || [ ! -f "$sample" ]; then
-    # Not told where: the shortest path that looks like one.
+    # The path is not set: take the shortest one that looks like a sample submission.
     sample=$(find "$DATA_DIR" -type f -iname '*sample*submission*' \( -iname '*.csv' -o -iname '*.csv.zip' -o -iname '*.csv.gz' \
         -o -iname '*.zip' -o -iname '*.7z' \) | awk '{ print length($0), $0 }' | sort -n | head -n 1 | cut -d ' ' -f 2-)
 fi
 if [ -z "$sample" ]; then
-    echo "found no sample submission in $DATA_DIR" >&2
+    echo "there is no sample submission in $DATA_DIR" >&2
     exit 1
 fi
 

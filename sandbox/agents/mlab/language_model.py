@@ -1,7 +1,7 @@
-"""In the place of MLAgentBench.LLM: its functions, asking the gateway.
+"""A replacement for MLAgentBench.LLM: the same functions, with the gateway as the provider.
 
-The original reads keys from files and imports PyTorch, Hugging Face and tokenizers from the internet. Here are its
-parameters of a request (what a model may write, temperature, where it stops) with today's clients.
+The original reads API keys from files, imports PyTorch and Hugging Face, and downloads tokenizers. This module has the
+same request parameters (maximum length, temperature, stop sequences) with current clients.
 """
 
 from functools import cache
@@ -11,7 +11,7 @@ from typing import Any
 FAST_MODEL = ""
 STOP = "Observation:"
 RETRIES = 12
-"""About a minute and a half: the gateway may be away for a while. Refusals for good are not tried again."""
+"""About 90 seconds in total, as the gateway may be restarting. Permanent errors are not retried."""
 
 
 @cache
@@ -29,7 +29,7 @@ def _anthropic() -> Any:
 
 
 def complete_text(prompt: str, log_file: str, model: str, **options: Any) -> str:
-    """What the model writes after the prompt; both are appended to the log file."""
+    """The model's completion of the prompt. Both are appended to the log file."""
     complete = _complete_claude if model.startswith("claude") else _complete_openai
     completion = complete(prompt, model, **options)
     with Path(log_file).open("a") as log:
@@ -38,12 +38,12 @@ def complete_text(prompt: str, log_file: str, model: str, **options: Any) -> str
 
 
 def complete_text_fast(prompt: str, **options: Any) -> str:
-    """Of the model for summaries."""
+    """The completion of the model for summaries."""
     return complete_text(prompt=prompt, model=FAST_MODEL, temperature=0.01, **options)
 
 
 def complete_text_claude(prompt: str, log_file: str, **options: Any) -> str:
-    """Imported by MLAgentBench, for dialogues with people."""
+    """The completion of Claude. MLAgentBench imports this function for interactive use."""
     return complete_text(prompt, log_file, "claude-3-5-sonnet-20240620", **options)
 
 

@@ -1,7 +1,7 @@
-"""Let MLAgentBench's research agent work on one competition.
+"""Run MLAgentBench's research agent on one competition.
 
-Its runner knows the tasks of its own benchmark only, asks APIs with keys from files, and stops at 50 steps or 5 hours.
-Here its environment gets a folder of ours, and its agent the gateway.
+MLAgentBench's own runner supports only the tasks of its benchmark, reads API keys from files, and stops after 50 steps
+or 5 hours. This script gives its environment the folders of the run, and its agent access to the gateway.
 """
 
 import argparse
@@ -17,7 +17,7 @@ sys.modules["MLAgentBench.LLM"] = language_model
 import anthropic  # noqa: E402
 import openai  # noqa: E402
 
-# Its prompts contain these; newer clients no longer define them.
+# MLAgentBench's prompts contain these constants; newer clients no longer define them.
 anthropic.HUMAN_PROMPT, anthropic.AI_PROMPT = "\n\nHuman:", "\n\nAssistant:"
 
 from MLAgentBench import environment  # noqa: E402
@@ -26,17 +26,17 @@ from MLAgentBench.schema import EnhancedJSONEncoder  # noqa: E402
 
 TASK = "competition"
 USED_UP = (402, 429)
-"""How the gateway says, in its two languages, that the budget is used up."""
+"""Status codes by which the gateway reports a used-up budget, in Anthropic's and in OpenAI's API."""
 PROBLEM = """{instructions}
 
 {description}
 
-In your working directory, `data` is the folder of the data and `submission` the one for submission.csv. `train.py` is
-empty: edit it so that it writes submission/submission.csv, and execute it."""
+Your working directory contains the folder `data` with the data, and the folder `submission` for submission.csv.
+`train.py` is empty: edit it so that it writes submission/submission.csv, and execute it."""
 
 
 class Environment(environment.Environment):
-    """MLAgentBench's environment in a folder of ours."""
+    """MLAgentBench's environment in the folders of the run."""
 
     def _initialize_task_env(self) -> None:
         folder = Path(self.work_dir)
@@ -46,21 +46,21 @@ class Environment(environment.Environment):
         (folder / "train.py").touch()
 
     def save(self, curr_step: int | str) -> None:
-        """Write what has been done; the original also copies the whole folder, at each of 2000 steps."""
+        """Write the trace. The original also copies the whole folder at each of the 2000 steps."""
         text = json.dumps(self.trace, cls=EnhancedJSONEncoder)
         Path(self.log_dir, "trace.json").write_text(text)
 
 
 class Agent(ResearchAgent):
-    """MLAgentBench's research agent, which writes down its state once, not anew in a larger file at each step."""
+    """MLAgentBench's research agent with a single state file. The original writes a new, larger one at each step."""
 
     def save(self, file_path: str) -> None:
-        """Replace the file of the step before."""
+        """Replace the file of the previous step."""
         super().save(str(Path(file_path).with_name("agent.json")))
 
 
 def problem() -> str:
-    """What the agent is asked to do."""
+    """The task description for the agent."""
     instructions = Path(os.environ["INSTRUCTIONS_FILE"]).read_text()
     return PROBLEM.format(
         instructions=instructions, description=Path(os.environ["DATA_DIR"], "description.md").read_text()
@@ -68,11 +68,11 @@ def problem() -> str:
 
 
 def main() -> None:
-    """Run the agent to its final answer, its last step, or the end of what it may ask of language models."""
+    """Run the agent until its final answer, its last step, or the end of its budget for language models."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
-    parser.add_argument("--fast-model", help="for summaries; the same by default")
-    parser.add_argument("--edit-model", help="for editing scripts; the same by default")
+    parser.add_argument("--fast-model", help="model for summaries; by default --model")
+    parser.add_argument("--edit-model", help="model for editing scripts; by default --model")
     parser.add_argument("--steps", type=int, required=True)
     options = parser.parse_args()
     language_model.FAST_MODEL = options.fast_model or options.model
@@ -92,7 +92,7 @@ def main() -> None:
         edit_script_llm_name=options.edit_model or options.model,
         edit_script_llm_max_tokens=4000,
         agent_max_steps=options.steps,
-        # As the runner has them by default: no summaries of steps long past.
+        # The defaults of MLAgentBench's runner: no summaries of old steps.
         retrieval=False,
         actions_remove_from_prompt=["Retrieval from Research Log", "Append Summary to Research Log", "Reflection"],
         actions_add_to_prompt=[],
@@ -110,7 +110,7 @@ def main() -> None:
                 raise
             print("end:", error, flush=True)
     env.save("final")
-    for link in ("data", "submission"):  # what is left in the folder is the agent's code
+    for link in ("data", "submission"):  # the folder is harvested as the agent's code
         Path(env.work_dir, link).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Give the instructions to OpenHands and let it work in the code folder until it says that it is done."""
+"""Run OpenHands on the instructions, in the code folder, until it calls `finish`."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from openhands.sdk.tool.builtins.finish import FinishAction
 from openhands.tools.preset.default import get_default_agent
 
 NUDGES = 10
-GO_ON = "Nobody can answer. Go on as you think best, and call `finish` once nothing is left to do."
+GO_ON = "Nobody can answer. Continue as you think best, and call `finish` when nothing is left to do."
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--model", required=True)
@@ -22,9 +22,9 @@ llm = LLM(
     model=options.model,
     api_key=os.environ[f"{provider}_API_KEY"],
     base_url=os.environ[f"{provider}_BASE_URL"],
-    num_retries=8,  # about six minutes: the gateway may be away for a while
+    num_retries=8,  # about six minutes in total, as the gateway may be restarting
 )
-# With what its command line has: a terminal, an editor, a list of tasks, and summaries of what no longer fits.
+# The tools of OpenHands' command line: terminal, editor, list of tasks, and summaries of what exceeds the context.
 conversation = Conversation(
     agent=get_default_agent(llm, cli_mode=True),
     workspace=os.environ["CODE_DIR"],
@@ -38,7 +38,7 @@ for _ in range(NUDGES):
     taken = sum(isinstance(each, ActionEvent | MessageEvent) for each in own)
     if taken >= options.steps or not own or isinstance(getattr(own[-1], "action", None), FinishAction):
         break
-    if not isinstance(own[-1], MessageEvent):  # it went round in circles
+    if not isinstance(own[-1], MessageEvent):  # it was stopped because it repeated itself
         break
     conversation.max_iteration_per_run = options.steps - taken
     conversation.send_message(GO_ON)

@@ -64,4 +64,4 @@ def test_without_a_sample_it_says_so(backend: ProcessBackend, make_spec: Callabl
     (spec.data / "sample_submission.csv").unlink()
     result = backend.wait(backend.start(spec))
     assert (result.status, result.submission) == ("crashed", None)
-    assert "found no sample submission" in (result.logs / "agent.log").read_text()
+    assert "there is no sample submission" in (result.logs / "agent.log").read_text()

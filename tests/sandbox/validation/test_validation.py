@@ -141,7 +141,7 @@ def test_the_rate_is_limited(opened: Callable[..., RunServices]) -> None:
     assert [ask(services).status_code for _ in range(4)] == [200, 200, 200, 429]
     refused = ask(services)
     assert refused.headers["retry-after"] == "20"
-    assert refused.json() == {"error": "Not validated: more than 3 validations a minute; ask again in 20 seconds."}
+    assert refused.json() == {"error": "Not validated: more than 3 validations per minute; try again in 20 seconds."}
     assert [record["verdict"] for record in log(services)] == ["valid"] * 3 + ["refused"] * 2
 
 

@@ -150,7 +150,7 @@ def test_the_agent_is_told_what_it_may_ask_of_the_services(spec: RunSpec) -> Non
     assert ("Language models: as many requests as you need." in text, env) == (True, {})
     text, env = told(validation_calls=2000, validation_calls_per_minute=20)
     assert ("Language models" in text, env) == (False, {})
-    assert "You may ask 2,000 times, 20 a minute." in text
+    assert "You can use it 2,000 times, at most 20 times per minute." in text
 
 
 def test_start_files_run_by_themselves_when_executable(spec: RunSpec, tmp_path: Path) -> None:
