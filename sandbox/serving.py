@@ -90,7 +90,7 @@ class ServerThread:
         self._servers.append((server, self.run(start())))
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Stop the servers, then end the thread. Requests under way get two seconds to finish.
+        """Stop the servers, then end the thread. Requests under way get ``CLOSE_SECONDS`` to finish.
 
         Args:
             last: called in the event loop once the servers have stopped.

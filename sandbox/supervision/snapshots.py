@@ -52,7 +52,7 @@ class Snapshots:
         )
 
     def look(self, seconds: float, *, last: bool = False) -> bool:
-        """Copy the submission if it is a new version; returns whether it was.
+        """Copy the submission if it is a new version; returns whether it was copied.
 
         Args:
             seconds: time since the run's start.
