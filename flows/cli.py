@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from common.errors import UserError
+from common.errors import UserError, one_line
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
@@ -100,6 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except UserError as error:
         click.echo(f"mlebench: {error}", err=True)
+        return 1
+    except (PermissionError, NotADirectoryError) as error:  # a store, or a file, that is not this user's
+        click.echo(f"mlebench: {one_line(error)}", err=True)
         return 1
 
 

@@ -27,6 +27,10 @@ from storage.writers import Destination, StoreError
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
 
 
+class InvalidJson(StoreError, ValueError):
+    """A file of the store is not valid JSON."""
+
+
 def root_url(text: str) -> str:
     """The root as a URL without a trailing slash. Plain paths become file:// URLs."""
     if "://" in text:
@@ -121,11 +125,13 @@ class Store:
         return content
 
     def read_json(self, url: str) -> Any | None:
-        """The content of a small JSON file; None if it does not exist."""
+        """The content of a small JSON file; None if it does not exist. Raises `InvalidJson` for a damaged file."""
         try:
             return json.loads(self.read(url))
         except FileNotFoundError:
             return None
+        except ValueError as error:
+            raise InvalidJson(f"{self.relative(url)} in {self.root} is not valid JSON: {error}") from error
 
     def write_json(self, url: str, value: Any) -> None:
         """Write a small JSON file atomically."""

@@ -20,7 +20,7 @@ _PARTITION = "run_group"
 
 
 class TableError(UserError):
-    """Rows do not match the schema of their table."""
+    """Rows do not match the schema of their table, or its file is damaged."""
 
 
 def write_table(
@@ -98,10 +98,14 @@ def _files(store: Store, table: Table, run_group: str = "*") -> list[tuple[str, 
 
 
 def _read(store: Store, url: str) -> pa.Table:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     # Read from bytes, because pyarrow would convert the partition in a path to a column.
-    return pq.read_table(io.BytesIO(store.read(url)))
+    try:
+        return pq.read_table(io.BytesIO(store.read(url)))
+    except pa.ArrowException as error:
+        raise TableError(f"{store.relative(url)} in {store.root} is damaged: {error}") from error
 
 
 def _version(content: pa.Table) -> int:

@@ -112,6 +112,27 @@ def test_a_store_that_does_not_answer_is_one_line(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("arguments", [["ls"], ["show", "a/b/0"], ["logs", "a/b/0"], ["du"], ["gc", "--orphans"]])
+def test_a_store_that_is_a_file_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    (tmp_path / "file").touch()
+    capfd.readouterr()
+    assert main([*arguments, "--store", str(tmp_path / "file")]) == 1
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_a_damaged_record_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "runs" / "a" / "digits" / "0" / "run.json"
+    record.parent.mkdir(parents=True)
+    record.write_text('{"key": ')
+    capfd.readouterr()
+    assert main(["ls", "--store", str(tmp_path)]) == 1
+    err = capfd.readouterr().err
+    assert "runs/a/digits/0/run.json" in err
+    assert err.count("\n") == 1
+
+
 def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", "--store", store.root]) == 1
     assert "no runs in" in capfd.readouterr().err

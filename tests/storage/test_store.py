@@ -46,6 +46,14 @@ def test_json_round_trip_and_removal(tmp_path: Path) -> None:
     assert not store.exists(url)
 
 
+@pytest.mark.parametrize("content", [b"", b'{"key": ', b"\xff"])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    store = Store(str(tmp_path))
+    store.write(store.url("a", "b.json"), content)
+    with pytest.raises(StoreError, match=r"a/b\.json in .* is not valid JSON"):
+        store.read_json(store.url("a", "b.json"))
+
+
 @pytest.mark.parametrize("name", ["", "../up", "a/b", "-x", "a b", "x" * 101])
 def test_a_run_group_names_a_folder(name: str) -> None:
     with pytest.raises(UserError, match="run group"):

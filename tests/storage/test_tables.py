@@ -114,6 +114,11 @@ class TestWhatDoesNotFitIsRefused:
         with pytest.raises(TableError, match=f"column {column}"):
             write_table(store, "grades", "a", [GRADE, {**GRADE, column: value}])
 
+    def test_a_damaged_file_by_its_name(self, store: Store) -> None:
+        store.write(store.url("tables", "grades", "run_group=a", "part-0.parquet"), b"PAR1")
+        with pytest.raises(TableError, match=r"run_group=a/part-0\.parquet in .* is damaged"):
+            read_table(store, "grades")
+
 
 class TestVersion0:
     def test_old_and_new_groups_are_read_together(self, old_store: Store) -> None:
