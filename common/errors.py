@@ -5,10 +5,25 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from common.causes import Kind
 
 
 class UserError(Exception):
-    """An error that the user can fix. The command line shows its message as one line, without a traceback."""
+    """An error that the user can fix. The command line shows its message as one line, without a traceback.
+
+    `kind` names its row in the table of causes (`common.causes`). Subclasses override it, and `of_kind` sets it for one
+    error. None: the kind of the error that it was raised from, or "user input".
+    """
+
+    kind: Kind | None = None
+
+    def of_kind(self, kind: Kind) -> Self:
+        """The error itself, with another kind, which it keeps when it is sent between processes."""
+        self.kind = kind
+        return self
 
 
 def close_matches(wanted: str, known: Iterable[str]) -> str:

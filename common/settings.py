@@ -86,6 +86,11 @@ class Settings(BaseSettings):
     network_timeout: float = Field(
         default=60.0, gt=0, description="Seconds without data after which a connection to Kaggle is closed and resumed."
     )
+    patience: float = Field(
+        default=3600.0,
+        ge=0,
+        description="Seconds for which work is tried again while network, store, Dask or Docker are away.",
+    )
     competitions: Directories = Field(
         default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."
     )

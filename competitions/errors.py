@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from common.errors import UserError
+
+if TYPE_CHECKING:
+    from common.causes import Kind
 
 
 class UnknownCompetition(UserError, LookupError):
@@ -18,4 +23,9 @@ class BadCompetition(UserError):
 
 
 class DownloadError(UserError):
-    """A download is damaged, or lacks a file that preparation needs."""
+    """A download is damaged, or lacks a file that preparation needs.
+
+    Raised when its bytes are known to be wrong. Errors of reading them (network, store, disk) are left as they are.
+    """
+
+    kind: Kind | None = "damaged data"

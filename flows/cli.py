@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from common.errors import UserError, one_line
+from common.causes import cause_of, explain
+from common.errors import UserError
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
@@ -101,8 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         click.echo(f"mlebench: {error}", err=True)
         return 1
-    except (PermissionError, NotADirectoryError) as error:  # a store, or a file, that is not this user's
-        click.echo(f"mlebench: {one_line(error)}", err=True)
+    except Exception as error:
+        # A traceback helps with a bug, and with nothing else. A missing file may be one.
+        if cause_of(error).fault == "program" or isinstance(error, FileNotFoundError):
+            raise
+        click.echo(f"mlebench: {explain(error)}", err=True)
         return 1
 
 

@@ -39,7 +39,7 @@ def prepare(
     Raises `PartlyFailed` at the end if some failed; the others are prepared nevertheless.
     """
     place = open_store(store)
-    place.require_usable()
+    place.require_usable(get_settings().patience, on_wait=lambda text: progress.report("store", "waiting", text))
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:
         if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification):

@@ -30,6 +30,8 @@ from common.processes import alive, identity
 class CacheFull(UserError):
     """The disk has too little space for a copy."""
 
+    kind = "disk full"
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -6,16 +6,15 @@ with fsspec, whose defaults for S3 are set here.
 
 from __future__ import annotations
 
-import errno
 import os
 from dataclasses import dataclass
 from typing import Any
 
+from common.causes import CAUSES, cause_of, explain
+
 # Standard mode waits up to 20 s between retries, so a server can restart before the last one.
 _PATIENT = {"retries": {"mode": "standard", "max_attempts": 8}, "connect_timeout": 10, "read_timeout": 60}
 _QUICK = {"retries": {"mode": "standard", "max_attempts": 1}, "connect_timeout": 5, "read_timeout": 10}
-# Errors that retries do not fix: no space, no access.
-_LASTING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @dataclass(frozen=True)
@@ -63,33 +62,16 @@ def quick_options(url: str) -> dict[str, Any]:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a retry may succeed: True for network and server failures, False for a full disk or denied access."""
-    if isinstance(error, PermissionError) or getattr(error, "errno", None) in _LASTING:
-        return False
-    return isinstance(error, OSError | TimeoutError) or _is_connection_error(error)
-
-
-def _is_connection_error(error: BaseException) -> bool:
-    """Whether it is a connection error of botocore or aiohttp, which are not OSErrors, even from another process."""
-    try:
-        from aiohttp import ClientError
-        from botocore.exceptions import ConnectionError, HTTPClientError
-    except ImportError:  # S3 is not installed
-        return False
-    return isinstance(error, ConnectionError | HTTPClientError | ClientError)
+    """Whether a retry may succeed; see the table in `common.causes`."""
+    return cause_of(error).passes
 
 
 def describe_error(error: BaseException) -> str:
     """One line with a store's error and its remedy."""
-    text = (str(error).splitlines() or [""])[0]
-    text = type(error).__name__ if text in ("", "None") else text
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-        return f"{text}; make room with mlebench gc, or choose another store"
-    refused = isinstance(error, PermissionError) and getattr(error, "filename", None) is None
-    if refused or "credentials" in text.lower() or "AccessKeyId" in text:
-        return f"{text}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-    if _is_connection_error(error):
-        return f"{text}; is the server up, and AWS_ENDPOINT_URL right?"
+    text = explain(error)
+    refused = cause_of(error).kind == "refused" and getattr(error, "filename", None) is None
+    if refused or "AccessKeyId" in text:
+        return f"{text.removesuffix('; ' + CAUSES['refused'].remedy)}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     if "bucket does not exist" in text or "NoSuchBucket" in text:
-        return f"{text}; create the bucket"
+        return f"{text.removesuffix('; ' + CAUSES['missing'].remedy)}; create the bucket"
     return text

@@ -15,14 +15,19 @@ import contextlib
 import json
 import re
 import uuid
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.causes import cause_of, patiently
 from common.errors import UserError
 from storage.dataset import Dataset
 from storage.remote import describe_error, quick_options
 from storage.writers import Destination, StoreError
+
+OPENING_SECONDS = 20.0
+"""For how long the opening of a store is tried: more than one 503 or reset, less than anybody watches."""
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
 
@@ -53,6 +58,11 @@ def check_run_group(name: str) -> str:
     return name
 
 
+def _other_store(error: Exception) -> str:
+    """The advice to choose another store, where this one will not do; one that is away comes back."""
+    return "" if cause_of(error).passes else "; choose another with --store"
+
+
 class Store:
     """Paths below one root, and small reads and writes. Cheap to create; pass the URL between processes instead."""
 
@@ -67,25 +77,34 @@ class Store:
         except (ValueError, ImportError) as error:
             raise StoreError(f"store {self.root}: {error}") from error
 
-    def require_usable(self) -> None:
-        """Write, read and remove a small file, with short timeouts. Raises `StoreError` with the cause."""
+    def require_usable(
+        self, patience: float = OPENING_SECONDS, on_wait: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Write, read and remove a small file, with short timeouts.
+
+        After errors that pass, such as one 503, it tries again for `patience` seconds, and tells `on_wait` what it
+        waits for. Raises `StoreError` with the cause.
+        """
         try:
-            fs, root = self.top.fs, self.top.root
-            if not self.top.local:
-                fs, root = fsspec_at(self.root)
-            probe = f"{root}/.probe-{uuid.uuid4().hex}"
-            if self.top.local:
-                Path(root).mkdir(parents=True, exist_ok=True)
-            fs.pipe_file(probe, b"probe")
-            if fs.cat_file(probe) != b"probe":
-                raise OSError("the content read differs from the content written")
-            fs.rm_file(probe)
+            patiently(self._probe, seconds=patience, on_wait=on_wait, longest_pause=5.0)
         except StoreError:
             raise
         except Exception as error:  # every file system has its own errors
             raise StoreError(
-                f"store {self.root} cannot be written: {describe_error(error)}; choose another with --store"
+                f"store {self.root} cannot be written: {describe_error(error)}{_other_store(error)}"
             ) from error
+
+    def _probe(self) -> None:
+        fs, root = self.top.fs, self.top.root
+        if not self.top.local:
+            fs, root = fsspec_at(self.root)
+        probe = f"{root}/.probe-{uuid.uuid4().hex}"
+        if self.top.local:
+            Path(root).mkdir(parents=True, exist_ok=True)
+        fs.pipe_file(probe, b"probe")
+        if fs.cat_file(probe) != b"probe":
+            raise StoreError(f"store {self.root}: the content read differs from the content written")
+        fs.rm_file(probe)
 
     def url(self, *parts: str | int) -> str:
         """The URL of a path below the root."""

@@ -24,7 +24,7 @@ BLOCK = 1 << 20
 
 
 class StoreError(UserError):
-    """The store cannot be reached or written to."""
+    """The store cannot be reached or written to. Its kind in the table of causes is that of the error behind it."""
 
 
 class Written(NamedTuple):

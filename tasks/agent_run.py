@@ -29,6 +29,7 @@ from storage.store import Store
 from tasks.wiring.backends import backend
 from tasks.wiring.caching import while_stored
 from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.retries import retried
 from tasks.wiring.services import run_services
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import local_cache, open_store
@@ -99,6 +100,7 @@ def _name(parameters: dict[str, Any]) -> str:
     task_run_name=_name,  # type: ignore[arg-type]  # its protocol asks for more than it uses
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
+    **retried(),
 )
 def agent_run(attempt: Attempt) -> str:
     """Make an attempt; see `run_agent`."""

@@ -8,10 +8,11 @@ from storage.runs.folders import finished_folders, graded_folders, stored_runs
 from storage.store import Store
 from storage.tables import write_table
 from tasks.report import write_aggregates, write_report
+from tasks.wiring.retries import retried
 from tasks.wiring.stores import open_store
 
 
-@task(name="aggregate", task_run_name="aggregate {run_group}")
+@task(name="aggregate", task_run_name="aggregate {run_group}", **retried())
 def aggregate(run_group: str, store: str) -> str | None:
     """Write the tables and reports of a group; see `aggregate_group`."""
     return aggregate_group(open_store(store), run_group)

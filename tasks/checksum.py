@@ -15,6 +15,7 @@ from storage.lease import lease, prepare_lease
 from storage.sources.acquire import discard_archive
 from storage.store import Store
 from tasks.wiring.caching import while_stored
+from tasks.wiring.retries import retried
 from tasks.wiring.stores import open_store
 
 
@@ -27,6 +28,7 @@ def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_
     task_run_name="checksum {competition_id}",
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
+    **retried(),
 )
 def checksum(competition_id: str, store: str, edition: Edition, key: str, keep_raw: bool = False) -> int:
     """Verify a prepared dataset; see `verify_checksums`."""

@@ -1,13 +1,12 @@
 """Step 1: download a competition's archive into the store.
 
-The retries of this task are for errors of the store. The Kaggle source has its own retries
-(`storage.sources.kaggle.retry`), and the task does not retry errors that remain after them.
+A transfer from Kaggle that makes no progress is given up after some minutes (`storage.sources.kaggle.retry`), and
+resumed by the retries here, like everything else whose cause passes.
 """
 
 from __future__ import annotations
 
 from prefect import task
-from prefect.tasks import exponential_backoff
 
 from common import progress
 from common.settings import get_settings
@@ -16,7 +15,7 @@ from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire, recorded
-from tasks.wiring.retries import can_pass
+from tasks.wiring.retries import retried
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import already_prepared, download_source, open_store
 
@@ -24,10 +23,7 @@ from tasks.wiring.stores import already_prepared, download_source, open_store
 @task(
     name="download",
     task_run_name="download {competition_id}",
-    retries=4,
-    retry_delay_seconds=exponential_backoff(backoff_factor=4),
-    retry_jitter_factor=0.5,
-    retry_condition_fn=can_pass,
+    **retried(),
 )
 def download(
     competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"

@@ -26,6 +26,7 @@ from storage.store import Store
 from tasks.wiring.caching import while_stored
 from tasks.wiring.graders import process_graders
 from tasks.wiring.requests import Attempt, GradeRequest, run_name
+from tasks.wiring.retries import retried
 from tasks.wiring.stores import local_cache, open_store
 from tasks.wiring.thresholds import chosen_thresholds
 
@@ -101,6 +102,7 @@ def _stored_key(request: GradeRequest) -> str | None:
     task_run_name="grade {request.competition_id} seed {request.seed}",
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
+    **retried(),
 )
 def grade(request: GradeRequest) -> str:
     """Grade a run; see `grade_run`. Logs the details if the grader itself failed."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from prefect import task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.tasks import exponential_backoff
 
 from common import progress
 from common.settings import get_settings
@@ -21,7 +20,7 @@ from storage.datasets.prepared import committed_key, prepared_key
 from storage.lease import lease, prepare_lease
 from tasks.wiring.caching import while_stored
 from tasks.wiring.process import apply_settings
-from tasks.wiring.retries import can_pass
+from tasks.wiring.retries import retried
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import open_store
 
@@ -44,9 +43,7 @@ def _stored_key(competition_id: str, store: str, edition: Edition, download_hash
     task_run_name="split {competition_id}",
     persist_result=True,
     cache_key_fn=while_stored(_stored_key),
-    retries=3,
-    retry_delay_seconds=exponential_backoff(backoff_factor=5),
-    retry_condition_fn=can_pass,
+    **retried(),
 )
 def split(competition_id: str, store: str, edition: Edition, dask_address: str, download_hash: str) -> str:
     """Prepare the dataset of a download on Dask and show progress in the Prefect UI; see `split_dataset`."""

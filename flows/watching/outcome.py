@@ -9,6 +9,7 @@ from typing import Any, Literal
 from prefect.artifacts import create_table_artifact
 from prefect.futures import PrefectFuture
 
+from common.causes import explain
 from common.errors import UserError
 
 Result = Literal["done", "reused", "failed"]
@@ -50,10 +51,8 @@ def cause(state: Any) -> str:
     """Why a state is not completed, in one line. For bugs, the line starts with the type of the exception."""
     try:
         state.result()
-    except UserError as error:
-        return str(error)
     except Exception as error:
-        return f"{type(error).__name__}: {error}".splitlines()[0]
+        return explain(error)
     return str(state.message)
 
 

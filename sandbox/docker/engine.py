@@ -20,6 +20,8 @@ REQUEST_SECONDS = 60
 class EngineUnreachable(BackendError):
     """The engine does not answer."""
 
+    kind = "engine"
+
 
 def connect() -> DockerClient:
     """Connect to the engine at ``DOCKER_HOST``, by default to that of this machine.

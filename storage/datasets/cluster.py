@@ -21,6 +21,8 @@ _PRELOAD = ["storage.datasets.preloaded"]
 class ClusterError(UserError):
     """The Dask cluster cannot be reached, or lost its workers."""
 
+    kind = "scheduler"
+
 
 @contextlib.contextmanager
 def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
@@ -116,7 +118,7 @@ class DaskExecutor:
             calls = [pickle.dumps((self.set_up, function, value, *fixed)) for value in values]
             keys = [f"{function.__name__}-{uuid.uuid4()}" for _ in calls]
             futures = [
-                client.submit(_call, call, key=key, pure=False, retries=2)
+                client.submit(_call, call, key=key, pure=False)  # it repeats what a lost worker did, no errors
                 for call, key in zip(calls, keys, strict=True)
             ]
             try:

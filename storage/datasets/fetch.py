@@ -19,6 +19,8 @@ _SMALL = 8 * BLOCK
 class DamagedFile(StoreError):
     """A file in the store is missing or differs from the prepared one."""
 
+    kind = "damaged data"
+
 
 def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], folder: Path) -> None:
     """Fetch files (path below `url`, bytes, BLAKE3) to the same paths below `folder`, and make them read-only.

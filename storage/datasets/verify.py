@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class ChecksumMismatch(UserError):
     """Prepared files differ from those of the published benchmark."""
 
+    kind = "damaged data"
+
 
 @dataclass(frozen=True)
 class Verification:

@@ -1,21 +1,97 @@
-"""When tasks are retried: only after transient errors."""
+"""How tasks are tried again: after causes that pass, and for as long as the settings say.
+
+Prefect counts tries; what matters is how long the cause has lasted. So tasks get more tries than they can use, with
+pauses up to a minute, and the condition ends them: an hour (`MLEBENCH_PATIENCE`) after the first of the failures that
+followed each other without progress. A try that has worked for longer than a quarter of that before it failed had made
+progress: what it finished is kept, and the hour begins again.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, TypedDict
+from uuid import UUID
 
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.logging import get_run_logger
 
-from common.errors import UserError
-from storage.remote import is_transient
+from common import progress
+from common.causes import cause_of, waiting_for
+from common.settings import get_settings
+
+_TRIES = 10_000
+_PAUSES = [1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]  # seconds; the last one for all further tries
 
 
-def can_pass(_task: Any, _run: TaskRun, state: State[Any]) -> bool:
-    """Whether a retry may help, as after errors of network and disk, but not after user errors and bugs."""
+class Retried(TypedDict):
+    """What `@task` takes about retries."""
+
+    retries: int
+    retry_delay_seconds: list[float]
+    retry_jitter_factor: float
+    retry_condition_fn: Any
+
+
+def retried() -> Retried:
+    """The arguments of `@task` for a task that is tried again after causes that pass."""
+    return Retried(
+        retries=_TRIES, retry_delay_seconds=_PAUSES, retry_jitter_factor=0.5, retry_condition_fn=should_retry
+    )
+
+
+@dataclass
+class _Outage:
+    """Failures of a task run that followed each other: the time of the first and of the last one."""
+
+    first: float
+    last: float
+    tries: int
+
+
+# Global, because Prefect gives a condition nothing that lives as long as the task run. Those of task runs that went on
+# to succeed are removed when there are many.
+_outages: dict[UUID, _Outage] = {}
+_lock = threading.Lock()
+
+
+def should_retry(task: Any, run: TaskRun, state: State[Any]) -> bool:
+    """Whether a task run is tried again: its cause passes, and has not lasted longer than the settings say."""
     try:
         state.result()
-    except UserError:
-        return False
     except Exception as error:
-        return is_transient(error)
+        left = _seconds_left(run.id, error, get_settings().patience, time.monotonic())
+        if left <= 0:
+            return False
+        text = waiting_for(error, left)
+        get_run_logger().warning("waiting %s", text)
+        progress.report(_row(run), "waiting", text)
+        return True
     return False
+
+
+def _seconds_left(run: UUID, error: Exception, patience: float, now: float) -> float:
+    """For how long the task run may still be tried again; 0 or less: no more."""
+    with _lock:
+        outage = _outages.pop(run, None)
+        if not cause_of(error).passes:
+            return 0.0
+        if outage is None or now - outage.last > max(patience / 4, _pause_after(outage.tries)):
+            outage = _Outage(now, now, 0)
+        left = outage.first + patience - now
+        if left > 0:
+            while len(_outages) > 1000:
+                del _outages[min(_outages, key=lambda each: _outages[each].last)]
+            _outages[run] = _Outage(outage.first, now, outage.tries + 1)
+        return left
+
+
+def _pause_after(tries: int) -> float:
+    """The longest pause before the try that follows `tries` failures, with jitter."""
+    return 1.5 * _PAUSES[min(max(tries - 1, 0), len(_PAUSES) - 1)]
+
+
+def _row(run: TaskRun) -> str:
+    """The row of the board that a task run is about: names of task runs are a verb and the row."""
+    return run.name.split(" ", 1)[-1].split(" on ")[-1]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from competitions.errors import DownloadError
 from storage.sources.kaggle.credentials import redact
+
+if TYPE_CHECKING:
+    from common.causes import Kind
 
 CREDENTIALS = (
     "provide Kaggle credentials in one of three ways: a token in the environment variable KAGGLE_API_TOKEN, the "
@@ -17,25 +20,37 @@ CREDENTIALS = (
 class KaggleError(DownloadError):
     """A request failed, and repeating it will not help."""
 
+    kind: Kind | None = "user input"
+
 
 class NoCredentials(KaggleError):
     """Credentials are missing or invalid."""
+
+    kind = "refused"
 
 
 class RulesNotAccepted(KaggleError):
     """The account has not accepted the competition's rules."""
 
+    kind = "refused"
+
 
 class Refused(KaggleError):
     """Kaggle rejected the request for another reason."""
+
+    kind = "refused"
 
 
 class NotFound(KaggleError):
     """Kaggle has no competition or notebook with that name."""
 
+    kind = "missing"
+
 
 class Unreachable(KaggleError):
     """All retries failed because of the network or the server. A later try may succeed."""
+
+    kind = "network"
 
 
 def competition_page(competition_id: str) -> str:

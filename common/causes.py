@@ -1,0 +1,271 @@
+"""Why work fails: one table of causes, with what passes and is tried again, for how long, and what to do about it.
+
+    cause = cause_of(error)
+    if cause.passes: ...            # try again, for at most `patience()` seconds without progress
+    print(explain(error))           # one line: what happened, and the remedy
+
+`cause_of` finds the kind of an error in this order:
+
+1. `kind` of our own errors, a class attribute of `UserError` that subclasses override and instances may set;
+2. the code of an answer of an object store, or the HTTP status of an answer;
+3. the class, by its name: the libraries that raise it need not be installed or imported;
+4. `errno`.
+
+An error without a kind of its own, for example "cannot be written" around a refused connection, has that of its cause.
+Everything else is a bug.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
+
+from common.errors import UserError
+
+Result = TypeVar("Result")
+
+Kind = Literal[
+    "network",
+    "dns",
+    "store",
+    "scheduler",
+    "engine",
+    "disk full",
+    "refused",
+    "missing",
+    "user input",
+    "damaged data",
+    "memory",
+    "bug",
+]
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One row of the table.
+
+    Args:
+        kind: its name.
+        passes: whether the same work may succeed later without anybody's help.
+        fault: whose it is: of the surroundings, the operator, the download, or of this program.
+        remedy: what to do about it if it does not pass by itself; empty if the error's own message says so.
+    """
+
+    kind: Kind
+    passes: bool
+    fault: Literal["surroundings", "operator", "download", "program"]
+    remedy: str = ""
+
+
+CAUSES: Mapping[Kind, Cause] = MappingProxyType(
+    {
+        cause.kind: cause
+        for cause in (
+            Cause("network", True, "surroundings", "check the network, and run the same command again to resume"),
+            Cause("dns", True, "surroundings", "check the host name and the name server, and run again to resume"),
+            Cause("store", True, "surroundings", "is the server up, and AWS_ENDPOINT_URL right?"),
+            Cause("scheduler", True, "surroundings", "start the Dask scheduler and workers, and run again to resume"),
+            Cause("engine", True, "surroundings", "start the Docker engine, and run again to resume"),
+            Cause("disk full", False, "operator", "make room (mlebench gc), and run the same command again to resume"),
+            Cause("refused", False, "operator", "check credentials and permissions"),
+            Cause("missing", False, "operator", "is the path or the bucket right?"),
+            Cause("memory", False, "operator", "use fewer workers, or a machine with more memory"),
+            Cause("user input", False, "operator"),
+            Cause("damaged data", False, "download"),
+            Cause("bug", False, "program"),
+        )
+    }
+)
+
+# What S3 and its relatives answer: error codes, and HTTP status where an answer has no body (HEAD).
+_CODES: Mapping[str, Kind] = MappingProxyType(
+    {
+        **dict.fromkeys(("SlowDown", "ServiceUnavailable", "InternalError", "OperationAborted", "Busy"), "store"),
+        **dict.fromkeys(("RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"), "network"),
+        **dict.fromkeys(("Throttling", "ThrottlingException", "TooManyRequests", "ServerBusy", "NotReady"), "store"),
+        **dict.fromkeys(("408",), "network"),
+        **dict.fromkeys(("409", "425", "429", "500", "502", "503", "504"), "store"),
+        **dict.fromkeys(("QuotaExceeded", "XMinioStorageFull", "StorageFull", "507"), "disk full"),
+        **dict.fromkeys(("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"), "refused"),
+        **dict.fromkeys(("RequestTimeTooSkewed", "AllAccessDisabled", "401", "403"), "refused"),
+        **dict.fromkeys(("NoSuchBucket", "NoSuchKey", "NoSuchUpload", "404"), "missing"),
+        **dict.fromkeys(("InvalidBucketName", "InvalidArgument", "InvalidRequest", "400"), "user input"),
+    }
+)
+
+_CLASSES: Mapping[str, Kind] = MappingProxyType(
+    {
+        "aiohttp.client_exceptions.ClientConnectorDNSError": "dns",
+        "botocore.exceptions.NoCredentialsError": "refused",
+        "botocore.exceptions.PartialCredentialsError": "refused",
+        "botocore.exceptions.CredentialRetrievalError": "refused",
+        "aiohttp.client_exceptions.InvalidURL": "user input",
+        "botocore.exceptions.ConnectionError": "store",
+        "botocore.exceptions.HTTPClientError": "store",
+        "botocore.exceptions.IncompleteReadError": "store",
+        "botocore.parsers.ResponseParserError": "store",
+        "aiohttp.client_exceptions.ClientError": "store",
+        "fsspec.exceptions.FSTimeoutError": "network",
+        "http.client.HTTPException": "network",
+        "urllib3.exceptions.HTTPError": "network",
+        "requests.exceptions.RequestException": "network",
+        "httpx.TransportError": "network",
+        "httpcore.NetworkError": "network",
+        "distributed.comm.core.CommClosedError": "scheduler",
+        "distributed.core.CommClosedError": "scheduler",
+        "distributed.scheduler.KilledWorker": "memory",
+        "docker.errors.DockerException": "engine",
+        "pyarrow.lib.ArrowMemoryError": "memory",
+        "builtins.MemoryError": "memory",
+        "socket.gaierror": "dns",
+        "builtins.TimeoutError": "network",
+        "builtins.ConnectionError": "network",
+        "builtins.PermissionError": "refused",
+        "builtins.FileNotFoundError": "missing",
+    }
+)
+
+_NUMBERS: Mapping[int, Kind] = MappingProxyType(
+    {
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "disk full"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "refused"),
+        **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "missing"),
+        # EBUSY, EREMOTEIO and EIO are also what s3fs makes of SlowDown, InternalError and codes that it does not know.
+        **dict.fromkeys((errno.EIO, errno.EREMOTEIO, errno.EBUSY, errno.ESTALE, errno.EAGAIN), "store"),
+        **dict.fromkeys((errno.EINVAL, errno.ENAMETOOLONG, errno.ENOSYS, errno.EMSGSIZE), "user input"),
+        **dict.fromkeys((errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EPIPE), "network"),
+        **dict.fromkeys((errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH), "network"),
+        errno.ENOMEM: "memory",
+    }
+)
+
+
+def cause_of(error: BaseException) -> Cause:
+    """The row of the table for an error.
+
+    >>> cause_of(OSError(errno.ENOSPC, "No space left on device")).kind
+    'disk full'
+    >>> cause_of(ConnectionResetError()).passes
+    True
+    >>> cause_of(KeyError("x")).kind
+    'bug'
+    """
+    return CAUSES[_kind(error) or "bug"]
+
+
+def explain(error: BaseException) -> str:
+    """What happened, in one line, with the remedy unless the message says what to do.
+
+    >>> explain(OSError(errno.ENOSPC, "No space left on device", "/data/x"))
+    'No space left on device: /data/x; make room (mlebench gc), and run the same command again to resume'
+    >>> explain(ValueError("wrong"))
+    'ValueError: wrong'
+    """
+    cause = cause_of(error)
+    text = _text(error)
+    if isinstance(error, UserError):
+        return text
+    if cause.kind in ("bug", "user input", "damaged data"):
+        return text if text.startswith(type(error).__name__) else f"{type(error).__name__}: {text}"
+    return f"{text}; {cause.remedy}" if cause.remedy else text
+
+
+def patiently(
+    function: Callable[[], Result],
+    *,
+    seconds: float = HOUR,
+    on_wait: Callable[[str], None] = lambda _: None,
+    longest_pause: float = 60.0,
+    pause: Callable[[float], None] = time.sleep,
+) -> Result:
+    """Call `function`, again and again after errors that pass, for at most `seconds` since the first of them.
+
+    Between two calls it waits 1, 2, 4, ... seconds, at most `longest_pause`, more or less. `on_wait` is told in one
+    line what is waited for. Raises the last error when the time is over, and every error that does not pass at once.
+    """
+    began: float | None = None
+    tries = 0
+    while True:
+        try:
+            return function()
+        except Exception as error:
+            now = time.monotonic()
+            began = now if began is None else began
+            left = began + seconds - now
+            if not cause_of(error).passes or left <= 0:
+                raise
+            wait = min(longest_pause, 2.0**tries * random.uniform(0.5, 1.0), left)
+            tries += 1
+            on_wait(waiting_for(error, left))
+            pause(wait)
+
+
+def waiting_for(error: BaseException, left: float) -> str:
+    """A line on what is waited for.
+
+    >>> waiting_for(TimeoutError("no answer"), 3600)
+    'for the network (no answer); giving up in 60 min'
+    """
+    kind = {"dns": "name server", "scheduler": "Dask scheduler", "engine": "Docker engine"}
+    what = cause_of(error).kind
+    rest = f"{left / 60:.0f} min" if left >= 60 else f"{max(left, 0):.0f} s"
+    return f"for the {kind.get(what, what)} ({_text(error)[:200]}); giving up in {rest}"
+
+
+def _kind(error: BaseException | None, depth: int = 0) -> Kind | None:
+    if error is None or depth > 8:
+        return None
+    if isinstance(error, UserError):
+        own: Kind | None = error.kind
+        return own or _kind(error.__cause__, depth + 1) or "user input"
+    # s3fs raises the errors of the system for answers of the server, which are known better by their codes.
+    found = _code(error) or (_code(error.__cause__) if error.__cause__ else None) or _class(error)
+    number = getattr(error, "errno", None)
+    if found is None and isinstance(error, OSError) and not isinstance(error, socket.gaierror):
+        found = _NUMBERS.get(number) if isinstance(number, int) else None
+        found = found or _kind(error.__cause__, depth + 1)
+        # Reading failed for a reason that has no number, such as a response that was cut short.
+        found = found or ("store" if number is None else None)
+    return found
+
+
+def _code(error: BaseException) -> Kind | None:
+    """By the answer of the server that botocore's and requests' errors carry."""
+    response: Any = getattr(error, "response", None)
+    code, status = "", getattr(response, "status_code", None)
+    if isinstance(response, dict):
+        code = str(response.get("Error", {}).get("Code", ""))
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    found = _CODES.get(code) or _CODES.get(str(status))
+    if found is None and isinstance(status, int) and status >= 400:
+        found = "user input" if status < 500 else "store"
+    return found
+
+
+def _class(error: BaseException) -> Kind | None:
+    number = getattr(error, "errno", None)
+    for each in type(error).__mro__:
+        name = f"{each.__module__}.{each.__name__}"
+        if each is OSError:
+            return None
+        if name in _CLASSES:
+            # An error of the system with a number is best known by it; ENOENT and EACCES agree with their classes.
+            return (_NUMBERS.get(number) if isinstance(number, int) else None) or _CLASSES[name]
+    return None
+
+
+def _text(error: BaseException) -> str:
+    """The first line of an error's text; that of the system without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        name = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{name}"
+    text = (str(error).splitlines() or [""])[0].strip()
+    return type(error).__name__ if text in ("", "None") else text
