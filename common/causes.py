@@ -125,6 +125,8 @@ _CLASSES: Mapping[str, Kind] = MappingProxyType(
         "docker.errors.DockerException": "engine",
         "pyarrow.lib.ArrowMemoryError": "memory",
         "builtins.MemoryError": "memory",
+        **dict.fromkeys(("zipfile.BadZipFile", "gzip.BadGzipFile", "tarfile.TarError", "zlib.error"), "damaged data"),
+        **dict.fromkeys(("_lzma.LZMAError", "py7zr.exceptions.ArchiveError", "builtins.EOFError"), "damaged data"),
         "socket.gaierror": "dns",
         "builtins.TimeoutError": "network",
         "builtins.ConnectionError": "network",
@@ -185,11 +187,14 @@ def patiently(
     on_wait: Callable[[str], None] = lambda _: None,
     longest_pause: float = 60.0,
     pause: Callable[[float], None] = time.sleep,
+    passes: Callable[[Exception], bool] = lambda error: cause_of(error).passes,
+    what: str = "",
 ) -> Result:
     """Call `function`, again and again after errors that pass, for at most `seconds` since the first of them.
 
     Between two calls it waits 1, 2, 4, ... seconds, at most `longest_pause`, more or less. `on_wait` is told in one
-    line what is waited for. Raises the last error when the time is over, and every error that does not pass at once.
+    line what is waited for; `passes` and `what` replace the table's answers. Raises the last error when the time is
+    over, and every error that does not pass at once.
     """
     began: float | None = None
     tries = 0
@@ -200,24 +205,24 @@ def patiently(
             now = time.monotonic()
             began = now if began is None else began
             left = began + seconds - now
-            if not cause_of(error).passes or left <= 0:
+            if not passes(error) or left <= 0:
                 raise
             wait = min(longest_pause, 2.0**tries * random.uniform(0.5, 1.0), left)
             tries += 1
-            on_wait(waiting_for(error, left))
+            on_wait(waiting_for(error, left, what))
             pause(wait)
 
 
-def waiting_for(error: BaseException, left: float) -> str:
-    """A line on what is waited for.
+def waiting_for(error: BaseException, left: float, what: str = "") -> str:
+    """A line on what is waited for; by default what the table says.
 
     >>> waiting_for(TimeoutError("no answer"), 3600)
     'for the network (no answer); giving up in 60 min'
     """
     kind = {"dns": "name server", "scheduler": "Dask scheduler", "engine": "Docker engine"}
-    what = cause_of(error).kind
+    what = what or kind.get(cause_of(error).kind, cause_of(error).kind)
     rest = f"{left / 60:.0f} min" if left >= 60 else f"{max(left, 0):.0f} s"
-    return f"for the {kind.get(what, what)} ({_text(error)[:200]}); giving up in {rest}"
+    return f"for the {what} ({_text(error)[:200]}); giving up in {rest}"
 
 
 def _kind(error: BaseException | None, depth: int = 0) -> Kind | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import logging
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 from common.errors import UserError, close_matches
 from competitions.competition import Competition
-from competitions.errors import UnknownCompetition, UnknownSplit
+from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
@@ -67,12 +68,16 @@ def list(split: str | None = None) -> builtins.list[str]:
         hint = close_matches(split, SPLITS)
         raise UnknownSplit(f"unknown split {split!r}; splits are {', '.join(SPLITS)}.{hint}")
     wanted = {"lite": ("low",), "all": _BENCHMARK}.get(split, (split,))
-    return sorted(
-        name
-        for name, folder in folders().items()
-        for facts in [_load(folder).facts]
-        if facts.complexity in wanted or split in facts.splits
-    )
+    found = []
+    for name, folder in folders().items():
+        try:
+            facts = _load(folder).facts
+        except BadCompetition as error:  # of no split that is known, and no reason to refuse the others
+            logging.getLogger("mlebench.registry").warning("left out of split %s: %s", split, error)
+            continue
+        if facts.complexity in wanted or split in facts.splits:
+            found.append(name)
+    return sorted(found)
 
 
 def select(ids: Iterable[str] = (), split: str | None = None) -> builtins.list[str]:

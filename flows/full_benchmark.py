@@ -17,6 +17,7 @@ from flows.prepare import prepare
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed
 from tasks.wiring.requests import RunRequest
+from tasks.wiring.server import outlast_server
 
 
 @flow(name="full-benchmark", flow_run_name=request_name)
@@ -31,6 +32,7 @@ def full_benchmark(
 
     Raises `PartlyFailed` at the end if anything failed; everything else is finished nevertheless.
     """
+    outlast_server()
     try:
         prepared = prepare(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
     except PartlyFailed as error:

@@ -9,7 +9,7 @@ from prefect.futures import PrefectFuture
 
 from common import progress
 from flows.watching.artifacts import show_group
-from flows.watching.outcome import Outcome, finish, outcome_of
+from flows.watching.outcome import Outcome, cause, finish, outcome_of
 from storage.store import Store
 from tasks.aggregate import aggregate
 from tasks.grade import Ungradable, finished_grade, grade
@@ -49,6 +49,10 @@ def _outcome(name: str, futures: Sequence[PrefectFuture[Any]]) -> Outcome:
 
 def finish_group(store: Store, run_group: str, outcomes: Mapping[str, Outcome]) -> list[Outcome]:
     """Write tables and reports of a group and show them in the Prefect UI. Raises `PartlyFailed` if anything failed."""
-    report = aggregate(run_group, store.root)
-    show_group(store, run_group, report)
-    return finish("runs", [outcomes[name] for name in sorted(outcomes)])
+    found = dict(outcomes)
+    state = aggregate(run_group, store.root, return_state=True)
+    if state.is_completed():
+        show_group(store, run_group, state.result())
+    else:  # the outcomes of the runs are worth more than their report
+        found["tables and report"] = Outcome(f"tables and report of {run_group}", "failed", cause(state))
+    return finish("runs", [found[name] for name in sorted(found)])

@@ -15,13 +15,17 @@ from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
 from storage.tables import read_table
+from tasks.wiring.backends import agents_until
+from tasks.wiring.server import outlast_server, shown
 from tasks.wiring.stores import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# A nightly run must end before the next one starts.
+# A nightly must have ended before the next one starts. Its agents are stopped after this time; Prefect's own time-out,
+# which cannot stop them, is for what else may hang.
 LONGEST = 20 * 3600.0
+_GRACE = 1800.0
 
 
 class ScoresMoved(UserError):
@@ -47,7 +51,7 @@ def _name() -> str:
     return f"nightly: {agent} on {chosen_name()}, group {group}"
 
 
-@flow(name="nightly", flow_run_name=_name, timeout_seconds=LONGEST)
+@flow(name="nightly", flow_run_name=_name, timeout_seconds=LONGEST + _GRACE)
 def nightly(
     split: Split = "low",
     agent: str = "dummy",
@@ -69,21 +73,25 @@ def nightly(
         competition_ids: Only these competitions, instead of a split.
         data: Edition, store and downloads.
     """
+    outlast_server()
     place = open_store(data.store)
     prefix = _prefix(split, group_part(agent), data.edition)
     group = _group(prefix)
     before = last_group(place, prefix, group)
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, group, seeds, data)
-    full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification)
+    with agents_until(LONGEST, "the nightly"):
+        full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification)
     if before is None:
-        create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")
+        with shown("the nightly's summary"):
+            create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")
         return group
     old = read_table(place, "grades", [before])
     old = old[old["competition_id"].isin(ids) & (old["seed"] < seeds)]
     moved = moves(old, read_table(place, "grades", [group]), tolerance)
     lines = [f"{group} against {before}: {len(moved)} of {len(ids) * seeds} scores moved.", ""]
-    create_markdown_artifact("\n".join([*lines, *(f"- {line}" for line in moved)]), key="nightly")
+    with shown("the nightly's summary"):
+        create_markdown_artifact("\n".join([*lines, *(f"- {line}" for line in moved)]), key="nightly")
     if moved:
         raise ScoresMoved(f"{len(moved)} scores moved since {before}: " + "; ".join(moved[:3]))
     return group

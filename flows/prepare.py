@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from prefect import flow
 from prefect.futures import PrefectFuture
 
 from common import progress
+from common.causes import patiently
 from common.settings import get_settings
 from competitions.editions import Edition
 from flows.watching.naming import parameters, selection_name
-from flows.watching.outcome import Outcome, finish, outcome_of
+from flows.watching.outcome import Outcome, contained, finish, outcome_of
 from storage.dataset import Dataset
 from storage.datasets.cluster import cluster
+from storage.store import OPENING_SECONDS
 from tasks.checksum import checksum
 from tasks.download import download
 from tasks.split import split
+from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import already_prepared, open_store
 
 
@@ -38,19 +42,29 @@ def prepare(
 
     Raises `PartlyFailed` at the end if some failed; the others are prepared nevertheless.
     """
-    place = open_store(store)
-    place.require_usable(get_settings().patience, on_wait=lambda text: progress.report("store", "waiting", text))
+    outlast_server()
+    place, settings = open_store(store), get_settings()
+
+    def waiting(text: str) -> None:
+        progress.report("prepare", "waiting", text)
+
+    place.require_usable(settings.patience, on_wait=waiting)
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:
-        if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification):
-            outcomes[name] = Outcome(name, "reused", "prepared already")
-            progress.report(name, "reused", "prepared already")
-        else:
-            progress.report(name, "queued")
+        with contained(name, outcomes):
+            if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification):
+                outcomes[name] = Outcome(name, "reused", "prepared already")
+                progress.report(name, "reused", "prepared already")
+            else:
+                progress.report(name, "queued")
     todo = [name for name in competition_ids if name not in outcomes]
     if todo:
-        settings = get_settings()
-        with cluster(settings.dask_address, settings.dask_workers) as address:
+        with contextlib.ExitStack() as stack:
+            address = patiently(
+                lambda: stack.enter_context(cluster(settings.dask_address, settings.dask_workers)),
+                seconds=OPENING_SECONDS,
+                on_wait=waiting,
+            )
             chains: dict[str, list[PrefectFuture[Any]]] = {}
             for name in todo:
                 archive = download.submit(name, place.root, raw_dir, not skip_verification, edition)

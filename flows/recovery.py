@@ -9,6 +9,7 @@ from prefect.artifacts import create_table_artifact
 from prefect.settings import get_current_settings
 
 from flows.diagnosis import zombies
+from tasks.wiring.server import shown
 
 
 @flow(name="recovery", flow_run_name="recovery")
@@ -30,5 +31,6 @@ def recovery(confirm_seconds: float | None = None) -> dict[str, str]:
     done = zombies.resolve(found)
     names = {each.id: each.name for each in found}
     rows = [{"flow run": names[run], "result": result, "id": str(run)} for run, result in done.items()]
-    create_table_artifact(table=rows, key="recovered", description="Flow runs whose process had died")
+    with shown("the table of what was recovered"):
+        create_table_artifact(table=rows, key="recovered", description="Flow runs whose process had died")
     return {names[run]: result for run, result in done.items()}

@@ -19,6 +19,7 @@ from flows.watching.outcome import Outcome
 from grading.medals import Leaderboard
 from storage.store import check_run_group
 from tasks.grade import grade_requests
+from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import open_store
 
 
@@ -56,6 +57,7 @@ def benchmark(
         execution: Limits, isolation and integrity checks of the runs.
         data: Edition, store and downloads.
     """
+    outlast_server()
     group_part(agent)  # an unknown agent fails now, not after hours of preparing
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, _group(), seeds, data, execution)
@@ -83,6 +85,7 @@ def preparation(
         keep_raw: Keep the downloaded archives after preparing.
         skip_verification: Do not compare prepared files with the published checksums.
     """
+    outlast_server()
     place = open_store(store)
     return prepare.fn(chosen_ids(split, competition_ids), place.root, edition, raw_dir, keep_raw, skip_verification)
 
@@ -96,6 +99,7 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
         leaderboard: Medal thresholds: as stored with the competitions, or of the most recently fetched leaderboard.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
     """
+    outlast_server()
     place = open_store(store)
     requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
     if not requests:

@@ -25,6 +25,7 @@ from typing import Any
 from common.errors import UserError
 from common.locks import locked
 from common.processes import alive, identity
+from common.syncing import sync_file_system
 
 
 class CacheFull(UserError):
@@ -80,6 +81,7 @@ class Cache:
                     self.make_room(size)
                     (self.folder / digest).mkdir(exist_ok=True)
                     fill(self.folder / digest)
+                    sync_file_system(self.folder)
                 self._note(digest, label, size, complete=True)
             yield self.folder / digest
         finally:

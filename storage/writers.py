@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from common.cloning import link_or_clone
 from common.errors import UserError
+from common.syncing import sync_file_system
 
 BLOCK = 1 << 20
 
@@ -156,6 +157,11 @@ class Destination:
         except FileExistsError:
             return self.write(name, [data], md5)
         return _hashed(data, md5)
+
+    def sync(self) -> None:
+        """Have everything that this host has written here reach the disk; what an object store has shown is stored."""
+        if self.local:
+            sync_file_system(self.root)
 
     def link(self, name: str, source: str, md5: bool = False) -> Written | None:
         """Link or clone a local file, and read it once for its hash; None if its bytes have to be copied."""

@@ -26,7 +26,7 @@ from storage.runs.evidence.seal import seal
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
-from tasks.wiring.backends import backend
+from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.retries import retried
@@ -178,7 +178,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
         result = runner.wait(handle)
     services.close()  # completes the logs of the services, which are stored below
     if result.status == "cancelled":
-        raise KeyboardInterrupt
+        raise cancelled()
     folder = run_folder(attempt)
     store.remove(folder.url)
     files = services.files()

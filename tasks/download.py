@@ -59,5 +59,6 @@ def download_archive(
             source,
             verify=verify,
             on_progress=lambda step: progress.report(competition_id, "download", step),
+            patience=get_settings().patience,
         )
     return record["hash"]

@@ -12,6 +12,7 @@ from prefect import task
 from prefect.logging import get_run_logger
 
 from common import progress
+from common.causes import explain
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
@@ -20,7 +21,7 @@ from grading.report import GradedSubmission
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
-from storage.runs.folders import RunFolder, stored_runs
+from storage.runs.folders import RunFolder, finished_folders
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from tasks.wiring.caching import while_stored
@@ -48,22 +49,25 @@ def grade_request(attempt: Attempt) -> GradeRequest:
 
 
 def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
-    """The requests to grade each finished run of a group, in the edition of the run."""
-    for stored in stored_runs(store, run_group):
-        run = stored.record
-        name, seed, edition = run.competition_id, run.seed, run.edition
+    """The grading of each finished run of a group, in the edition that the run was made for."""
+    for folder in finished_folders(store, run_group):
+        name, seed = folder.competition_id, folder.seed
         try:
+            run = folder.read_run()
+            if run is None:
+                continue
             board = chosen_thresholds(store, registry.get(name).facts, leaderboard).leaderboard
-        except UserError as error:
-            yield Ungradable(run_name(name, seed), str(error))
+            key = grade_key(name, run.key, run.edition, board)
+        except Exception as error:  # a damaged record, a broken competition: this run's own bad luck
+            yield Ungradable(run_name(name, seed), explain(error))
             continue
         yield GradeRequest(
             store=store.root,
             run_group=run_group,
             competition_id=name,
             seed=seed,
-            edition=edition,
-            key=grade_key(name, run.key, edition, board),
+            edition=run.edition,
+            key=key,
             leaderboard=leaderboard,
         )
 

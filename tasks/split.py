@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,7 @@ from storage.lease import lease, prepare_lease
 from tasks.wiring.caching import while_stored
 from tasks.wiring.process import apply_settings
 from tasks.wiring.retries import retried
+from tasks.wiring.server import shown
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import open_store
 
@@ -48,7 +51,12 @@ def _stored_key(competition_id: str, store: str, edition: Edition, download_hash
 def split(competition_id: str, store: str, edition: Edition, dask_address: str, download_hash: str) -> str:
     """Prepare the dataset of a download on Dask and show progress in the Prefect UI; see `split_dataset`."""
     artifact = _ProgressArtifact(f"prepare {competition_id} {edition}")
-    executor = DaskExecutor(dask_address, set_up=apply_settings)
+    executor = DaskExecutor(
+        dask_address,
+        set_up=apply_settings,
+        on_wait=lambda reason: progress.report(competition_id, "waiting", reason),
+        patience=get_settings().patience,
+    )
     return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show)
 
 
@@ -95,15 +103,29 @@ def split_dataset(
     return key
 
 
+_PAUSE = 60.0
+
+
 class _ProgressArtifact:
     """A progress bar in the Prefect UI."""
 
     def __init__(self, description: str) -> None:
-        self._description, self._shown = description, 0.0
+        self._description, self._shown, self._failed = description, 0.0, -math.inf
         self._id: Any = None  # a UUID once the bar exists
 
     def show(self, made: Progress) -> None:
-        """Create the bar, or update it after every 5 %, because each update is a request to the server."""
+        """Create the bar, or update it if it has moved by 5 %: each update is a request to the server.
+
+        After a failure it waits for a minute: the work must not.
+        """
+        if time.monotonic() - self._failed < _PAUSE:
+            return
+        self._failed = time.monotonic()
+        with shown(f"the progress of {self._description}"):
+            self._show(made)
+            self._failed = -math.inf
+
+    def _show(self, made: Progress) -> None:
         share = 100.0 * made.files / max(made.files_total, 1)
         if self._id is None:
             self._id = create_progress_artifact(share, description=self._description)

@@ -9,17 +9,19 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 from grading.words import score_and_medal
 from storage.runs.folders import stored_runs
 from storage.store import Store
+from tasks.wiring.server import shown
 
 
 def show_group(store: Store, run_group: str, report: str | None) -> None:
-    """Create the artifacts `results` and `store` and, if the group has a report, `report` and `summary`."""
-    create_table_artifact(table=result_rows(store, run_group), key="results", description=f"Runs of {run_group}")
-    folder = store.url("runs", run_group)
-    create_link_artifact(key="store", link=folder, link_text=f"Files of {run_group}", description=folder)
-    if report is not None:
-        create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}", description=report)
-        markdown = store.read(report.replace(".html", ".md")).decode()
-        create_markdown_artifact(markdown, key="summary")
+    """Make the artifacts `results` and `store`, and if there is a report `report` and `summary`. Never fails."""
+    with shown(f"the table of results of {run_group}"):
+        create_table_artifact(table=result_rows(store, run_group), key="results", description=f"Runs of {run_group}")
+        folder = store.url("runs", run_group)
+        create_link_artifact(key="store", link=folder, link_text=f"Files of {run_group}", description=folder)
+        if report is not None:
+            create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}", description=report)
+            markdown = store.read(report.replace(".html", ".md")).decode()
+            create_markdown_artifact(markdown, key="summary")
 
 
 def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from prefect.artifacts import create_table_artifact
 from prefect.futures import PrefectFuture
 
-from common.causes import explain
+from common import progress
+from common.causes import cause_of, explain
 from common.errors import UserError
+from tasks.wiring.server import shown
 
 Result = Literal["done", "reused", "failed"]
 
@@ -38,6 +42,18 @@ class PartlyFailed(UserError):
         return PartlyFailed, (self.outcomes,)
 
 
+@contextlib.contextmanager
+def contained(what: str, outcomes: dict[str, Outcome]) -> Iterator[None]:
+    """An error in the block is the outcome of this piece of work, and of no other."""
+    try:
+        yield
+    except Exception as error:
+        if cause_of(error).fault == "program":
+            logging.getLogger("mlebench").exception("%s", what)
+        outcomes[what] = Outcome(what, "failed", explain(error))
+        progress.report(what, "failed", outcomes[what].message)
+
+
 def outcome_of(what: str, futures: Iterable[PrefectFuture[Any]]) -> Outcome:
     """The outcome of a chain of task runs: failed if one of them did not complete, otherwise done."""
     for future in futures:
@@ -58,7 +74,8 @@ def cause(state: Any) -> str:
 
 def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """End a flow: show the outcomes in the Prefect UI. Raises `PartlyFailed` if anything failed."""
-    create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"Outcomes: {key}")
+    with shown("the table of outcomes"):
+        create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"Outcomes: {key}")
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
     return list(outcomes)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from storage.datasets.manifest import Columns
 from storage.datasets.plan import Chunk
-from storage.writers import Destination
+from storage.writers import Destination, StoreError
 
 FOLDER = ".progress"
 DRAFTS = f"{FOLDER}/drafts"
@@ -39,30 +39,51 @@ class Checkpoint:
         for number, chunk in enumerate(chunks):
             self._write(f"todo-{number}", chunk.task)
             sizes.append(Size(chunk.files, chunk.bytes))
+        self.destination.sync()
         self._write("sizes", sizes)
 
     def load_task(self, number: int) -> list[Any]:
-        """The packed task of a chunk."""
-        task: list[Any] = self._read(f"todo-{number}")
+        """The packed task of a chunk.
+
+        Raises `StoreError` if it cannot be read. The plan is then removed, and the next try makes it again.
+        """
+        task = self._read(f"todo-{number}", list)
+        if task is None:
+            with contextlib.suppress(FileNotFoundError):
+                self.destination.fs.rm_file(self._path("sizes"))
+            raise StoreError(f"{self._path(f'todo-{number}')} is damaged; run prepare again").of_kind("store")
         return task
 
     def load(self) -> tuple[dict[str, Columns], list[Size] | None]:
-        """(rows of finished chunks by name, sizes of all chunks) of an interrupted run, or ({}, None)."""
+        """(rows of finished chunks by name, sizes of all chunks) of an interrupted run, or ({}, None).
+
+        A note that is damaged, as a loss of power leaves it, counts as not written: its chunk is repeated.
+        """
         fs, folder = self.destination.fs, self.destination.path(self.folder)
         fs.invalidate_cache()
-        if not fs.exists(f"{folder}/sizes.json"):
+        sizes, declared = self._read("sizes", list), self._read("done-declared", list)
+        if sizes is None or declared is None:
             return {}, None
         names = [path.rsplit("/", 1)[1].removesuffix(".json") for path in fs.glob(f"{folder}/done-*.json")]
-        done = {name.removeprefix("done-"): self._read(name) for name in names}
-        return done, [Size(*size) for size in self._read("sizes")]
+        notes = {name.removeprefix("done-"): self._read(name, list) for name in names}
+        done = {name: rows for name, rows in notes.items() if rows is not None}
+        return done, [Size(*size) for size in sizes]
 
     def clear(self) -> None:
         """Remove the checkpoints of all runs of this dataset."""
         with contextlib.suppress(FileNotFoundError):
             self.destination.fs.rm(self.destination.path(FOLDER), recursive=True)
 
-    def _read(self, name: str) -> Any:
-        return json.loads(self.destination.fs.cat_file(self.destination.path(f"{self.folder}/{name}.json")))
+    def _path(self, name: str) -> str:
+        return self.destination.path(f"{self.folder}/{name}.json")
+
+    def _read(self, name: str, kind: type[Any]) -> Any:
+        """The content of a file; None if there is none, or one that is damaged."""
+        try:
+            content = json.loads(self.destination.fs.cat_file(self._path(name)))
+        except (FileNotFoundError, ValueError):
+            return None
+        return content if isinstance(content, kind) else None
 
     def _write(self, name: str, value: Any) -> None:
         self.destination.write(f"{self.folder}/{name}.json", [json.dumps(value).encode()])

@@ -7,14 +7,18 @@ import logging
 import multiprocessing
 import os
 import pickle
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from common.causes import HOUR
 from common.errors import UserError
 
+_LOOK_SECONDS = 5.0
+_SAY_SECONDS = 60.0
 _PRELOAD = ["storage.datasets.preloaded"]
 
 
@@ -91,6 +95,43 @@ def _set_up_once(set_up: Callable[[], None]) -> None:
     set_up()
 
 
+class _Watch:
+    """Notices that a scheduler has no workers: it would wait for some without a word."""
+
+    def __init__(self, client: Any, executor: DaskExecutor) -> None:
+        self._client, self._executor = client, executor
+        self._since: float | None = None
+        self._next = time.monotonic() + _LOOK_SECONDS
+
+    def look(self) -> None:
+        """Say that there are no workers, once a minute. Raises `ClusterError` when it has lasted too long."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _LOOK_SECONDS
+        if self._workers():
+            self._since = None
+            return
+        self._since = now if self._since is None else self._since
+        gone, patience, address = now - self._since, self._executor.patience, self._executor.address
+        if gone >= patience:
+            # Final: the retries of the task would wait as long again.
+            raise ClusterError(
+                f"the Dask scheduler at {address} has had no workers for {gone / 60:.0f} minutes; start some, and run "
+                "the same command again to resume"
+            ).of_kind("missing")
+        if gone >= _SAY_SECONDS:
+            self._executor.on_wait(f"for Dask workers at {address}; giving up in {(patience - gone) / 60:.0f} min")
+
+    def _workers(self) -> int:
+        """How many workers there are; 0 if the scheduler does not answer."""
+        try:
+            found = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=10)
+        except (OSError, TimeoutError):
+            return 0
+        return len(found["workers"])
+
+
 class DaskExecutor:
     """Maps functions of this package over values on a Dask scheduler.
 
@@ -98,10 +139,18 @@ class DaskExecutor:
         address: address of the scheduler.
         set_up: called once in each worker process before its first task. It is pickled by name, so it must be a
             module-level function.
+        on_wait: told what is waited for when there has been no worker for a minute.
+        patience: seconds without any worker after which the work is given up.
     """
 
-    def __init__(self, address: str, set_up: Callable[[], None] | None = None) -> None:
-        self.address, self.set_up = address, set_up
+    def __init__(
+        self,
+        address: str,
+        set_up: Callable[[], None] | None = None,
+        on_wait: Callable[[str], None] = lambda _: None,
+        patience: float = HOUR,
+    ) -> None:
+        self.address, self.set_up, self.on_wait, self.patience = address, set_up, on_wait, patience
 
     def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
         """Yield results in the order of completion. An error cancels the remaining tasks and is raised here."""
@@ -122,8 +171,15 @@ class DaskExecutor:
                 for call, key in zip(calls, keys, strict=True)
             ]
             try:
-                for future in as_completed(futures, loop=client.loop):
-                    yield future.result()
+                finished = as_completed(futures, loop=client.loop)
+                watch = _Watch(client, self)
+                while not finished.is_empty():
+                    if finished.has_ready():
+                        yield next(finished).result()
+                        continue
+                    watch.look()
+                    with finished.thread_condition:
+                        finished.thread_condition.wait(timeout=0.1)
             except KilledWorker as error:
                 raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
             except CancelledError as error:  # only the loss of the scheduler cancels these futures

@@ -122,7 +122,9 @@ def declare(job: Job) -> None:
         here.append(Task("public", "description.md", Content(lambda: [text])))
     elsewhere = [task for task in tasks if isinstance(task, Copies) or not task.computed]
     checkpoint = Checkpoint(destination, job.key)
-    checkpoint.save_rows("declared", execute(here, competition, download, destination))
+    rows = execute(here, competition, download, destination)
+    destination.sync()
+    checkpoint.save_rows("declared", rows)
     checkpoint.save_plan(plan(elsewhere, download))
     del preparation, tasks, here, elsewhere  # frees tables, which may be large
     release_memory()
@@ -134,6 +136,7 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     checkpoint = Checkpoint(destination, job.key)
     task = unpack(checkpoint.load_task(number))
     rows = execute([task], load_competition(job), _download(job), destination)
+    destination.sync()  # on the host that wrote it, before the note says that it is there
     checkpoint.save_rows(f"{number}", rows)
     return number, rows
 
@@ -189,6 +192,7 @@ def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
     content = io.BytesIO()
     pq.write_table(manifest, content)
     destination.write(MANIFEST, [content.getvalue()])
+    destination.sync()
     marker = {
         "competition": job.competition_id,
         "edition": job.edition,
@@ -198,6 +202,7 @@ def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     destination.write(MARKER, [json.dumps(marker).encode()])
+    destination.sync()  # what the dataset was made of may be removed after this
 
 
 def clear_destination(destination: Destination) -> None:

@@ -65,8 +65,10 @@ class RunFolder:
         return None if content is None else RunRecord.from_json(content, self.store.relative(self.run_url))
 
     def write_run(self, record: RunRecord) -> None:
-        """Write the run's record, which marks the run as finished."""
+        """Write the run's record, which marks the run as finished: its files have reached the disk before, it after."""
+        self.store.top.sync()
         self.store.write_json(self.run_url, record.to_json())
+        self.store.top.sync()
 
     def read_grade(self, edition: str | None = None) -> GradeRecord | None:
         """The grade in the run's own edition, or in another one; None if there is none."""

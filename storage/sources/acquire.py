@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
+from common.causes import HOUR, patiently
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
@@ -55,6 +56,7 @@ def acquire(
     *,
     verify: bool = True,
     on_progress: Report = lambda _: None,
+    patience: float = HOUR,
 ) -> DownloadRecord:
     """Download a competition's archive into the store if it is missing. Returns its record.
 
@@ -64,6 +66,7 @@ def acquire(
         source: source of the archive.
         verify: compare the archive's MD5 with the one in competition.yaml, if that has one.
         on_progress: called with short texts.
+        patience: seconds for which a store that goes away after the transfer is waited for: beginning anew costs more.
 
     Raises:
         DownloadError: the archive is truncated, damaged or not the published one. The store then has no record of it.
@@ -72,8 +75,10 @@ def acquire(
     if record is not None and has_archive(store, competition, record):
         return record
     store.remove(_record_url(store, competition.id))
-    receive = _streamed if isinstance(source, RemoteSource) and not store.top.local else _fetched
-    written = receive(store, competition, source, verify, on_progress)
+    if isinstance(source, RemoteSource) and not store.top.local:
+        written = _streamed(store, competition, source, verify, on_progress, patience)
+    else:
+        written = _fetched(store, competition, source, verify, on_progress)
     record = DownloadRecord(
         hash=written.hash,
         md5=written.md5 or "",
@@ -82,7 +87,12 @@ def acquire(
         version=source.version(competition),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    store.write_json(_record_url(store, competition.id), record)
+    store.top.sync()
+    patiently(
+        lambda: store.write_json(_record_url(store, competition.id), record),
+        seconds=patience,
+        on_wait=lambda text: on_progress(f"waiting {text}"),
+    )
     return record
 
 
@@ -135,7 +145,9 @@ def _placed(store: Store, competition: Competition, path: Path, verify: bool) ->
     return written
 
 
-def _streamed(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:
+def _streamed(
+    store: Store, competition: Competition, source: Source, verify: bool, report: Report, patience: float
+) -> Written:
     """Stream from the network to a remote store. The object becomes visible when size and MD5 have been verified."""
     assert isinstance(source, RemoteSource)
     for _ in range(_RESTARTS):
@@ -149,14 +161,16 @@ def _streamed(store: Store, competition: Competition, source: Source, verify: bo
                 _require_md5(competition, sink.written(), verify)
         except SourceChanged:
             continue
-        except BaseException:
-            # Object stores never show unfinished objects. On other file systems the incomplete file is removed.
-            with contextlib.suppress(OSError):
-                store.remove(store.raw(competition.id))
-            raise
+        # Whatever else fails, nothing is removed: stores never show unfinished objects, and a finished one that cannot
+        # be read now is not a damaged one.
         report("checking")
         try:
-            if not open_container(store.raw(competition.id)).sizes:
+            files = patiently(
+                lambda: open_container(store.raw(competition.id)).sizes,
+                seconds=patience,
+                on_wait=lambda text: report(f"waiting {text}"),
+            )
+            if not files:
                 raise DownloadError(f"{competition.id}: the archive is empty; download it again")
         except DownloadError:
             store.remove(store.raw(competition.id))

@@ -144,8 +144,11 @@ def _clients_of(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     for name, value in bucket.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("NO_PROXY", ",".join(filter(None, ["127.0.0.1", os.environ.get("NO_PROXY")])))
+    import fsspec.config
     from s3fs import S3FileSystem
 
     S3FileSystem.clear_instance_cache()  # clients of an earlier test know another server's credentials
     yield
     S3FileSystem.clear_instance_cache()
+    for protocol in ("s3", "s3a"):  # the endpoint in fsspec's defaults is gone
+        fsspec.config.conf.pop(protocol, None)

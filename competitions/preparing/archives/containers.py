@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import lzma
 import os
 import shutil
 import tarfile
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from competitions.errors import DownloadError
+from competitions.preparing.archives.reading import damaged, reader
 from competitions.preparing.archives.zips import ZipContainer
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
@@ -110,8 +112,7 @@ class RemoteDirectory(_Base):
         return {path[len(self.root) + 1 :]: info["size"] for path, info in sorted(found.items())}
 
     def open(self, name: str) -> IO[bytes]:
-        stream: IO[bytes] = self.fs.open(f"{self.root}/{name}", "rb")
-        return stream
+        return reader(self.fs.open(f"{self.root}/{name}", "rb"), name)
 
 
 class TarContainer(_Streamed):
@@ -139,8 +140,8 @@ class TarContainer(_Streamed):
         try:
             with self._open() as archive:
                 return {member.name.removeprefix("./"): member.size for member in archive if member.isfile()}
-        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-            raise DownloadError(f"{self.label} is not a complete tar archive ({error}); download it again") from error
+        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            damaged(f"{self.label} is not a complete tar archive ({error}); download it again", error)
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         wanted = set(names)
@@ -161,24 +162,28 @@ class SevenZipContainer(_Streamed):
     def __init__(self, opener: Any, label: str) -> None:
         self.opener, self.label = opener, label
 
-    @cached_property
-    def sizes(self) -> dict[str, int]:
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[Any]:
         import py7zr
 
+        stream = self.opener()
         try:
-            with py7zr.SevenZipFile(self.opener()) as archive:
-                return {info.filename: info.uncompressed for info in archive.list() if not info.is_directory}
-        except (py7zr.exceptions.ArchiveError, EOFError, OSError) as error:
-            raise DownloadError(f"{self.label} is not a complete 7z archive ({error}); download it again") from error
+            with py7zr.SevenZipFile(stream) as archive:
+                yield archive
+        except (py7zr.exceptions.ArchiveError, EOFError, lzma.LZMAError) as error:
+            damaged(f"{self.label} is not a complete 7z archive ({error}); download it again", error, stream)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        with self._open() as archive:
+            return {info.filename: info.uncompressed for info in archive.list() if not info.is_directory}
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         # py7zr passes whole members to a factory. Batches limit how much is on the disk at a time.
-        import py7zr
-
         wanted = set(names)
         ordered = [name for name in self.sizes if name in wanted]
         with tempfile.TemporaryDirectory(prefix="mlebench-7z-") as scratch:
-            with py7zr.SevenZipFile(self.opener()) as archive:
+            with self._open() as archive:
                 archive.extract(path=scratch, targets=ordered)
             for name in ordered:
                 path = Path(scratch) / name
@@ -196,12 +201,14 @@ def open_container(location: str) -> Container:
         import fsspec
 
         fs, path = fsspec.core.url_to_fs(location)
-        if fs.isfile(path):
-            # Zip directories are read backwards in small steps, members forwards in large ones.
-            return _archive(path, lambda: fs.open(path, "rb", block_size=4 * _BLOCK))
-        if not fs.isdir(path):
-            raise DownloadError(f"{location} does not exist; download the competition first")
-        return RemoteDirectory(fs, path)
+        try:
+            found = fs.info(path)["type"]  # `isfile` would take a server that is away for a missing file
+        except FileNotFoundError:
+            raise DownloadError(f"{location} does not exist; download the competition first") from None
+        if found == "directory":
+            return RemoteDirectory(fs, path)
+        # Zip directories are read backwards in small steps, members forwards in large ones.
+        return _archive(path, lambda: reader(fs.open(path, "rb", block_size=4 * _BLOCK), path))
     local = Path(location.removeprefix("file://"))
     if local.is_dir():
         return DirectoryContainer(local)

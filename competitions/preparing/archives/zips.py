@@ -17,6 +17,7 @@ from typing import IO, Any
 from isal import isal_zlib
 
 from competitions.errors import DownloadError
+from competitions.preparing.archives.reading import damaged
 from competitions.preparing.archives.zipdirectory import Entry, ZipReader
 
 Buffer = bytes | memoryview
@@ -33,8 +34,8 @@ class ZipContainer:
     def __init__(self, stream: IO[bytes], label: str) -> None:
         try:
             self.zip = ZipReader(stream)
-        except (zipfile.BadZipFile, OSError, EOFError) as error:
-            raise DownloadError(f"{label} is not a complete zip archive ({error}); download it again") from error
+        except (zipfile.BadZipFile, EOFError) as error:
+            damaged(f"{label} is not a complete zip archive ({error}); download it again", error, stream)
         self.label = label
         self._place = _place(stream)
 

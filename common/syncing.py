@@ -1,0 +1,33 @@
+"""Have files reach the disk before the marker that vouches for them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def sync_file_system(folder: str | Path) -> None:
+    """Write everything of the file system of `folder` to its disk, names included. Raises `OSError` if it cannot.
+
+    One call for many files: `fsync` of each of 20,000 small files takes minutes on a disk that turns.
+    """
+    syncfs = _syncfs()
+    if syncfs is None:
+        os.sync()
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+    finally:
+        os.close(descriptor)
+
+
+@cache  # global, because loading a library is slow
+def _syncfs() -> Any:
+    """Linux' system call; None elsewhere."""
+    return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

@@ -1,0 +1,74 @@
+"""Prefect's server may be away: requests wait for it, and what it only shows never fails the work."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from common import progress
+from common.causes import explain, patiently
+from common.settings import get_settings
+
+_PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
+_LONGEST_PAUSE = 15.0
+_waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
+
+
+def outlast_server() -> None:
+    """Have this process' requests to a Prefect server wait until it answers, for MLEBENCH_PATIENCE seconds.
+
+    Prefect's own retries last a minute, and there are none for the first request of a client: a flow would end with the
+    next change of its state. A temporary server is not waited for: as a child of this process it does not come back.
+    Idempotent.
+    """
+    from prefect.client.base import PrefectHttpxSyncClient as Client
+
+    if hasattr(Client.send, "outlasts"):
+        return
+    original = Client.send
+
+    @functools.wraps(original)
+    def send(self: Any, request: Any, *args: Any, **options: Any) -> Any:
+        from prefect.settings import PREFECT_API_URL
+
+        def once() -> Any:
+            return original(self, request, *args, **options)
+
+        if not _waits.get() or PREFECT_API_URL.value() is None:
+            return once()
+        return patiently(
+            once,
+            seconds=get_settings().patience,
+            on_wait=lambda text: progress.report("Prefect", "waiting", text),
+            longest_pause=_LONGEST_PAUSE,
+            passes=_away,
+            what="Prefect server",
+        )
+
+    send.outlasts = True  # type: ignore[attr-defined]
+    Client.send = send  # type: ignore[method-assign]
+
+
+def _away(error: Exception) -> bool:
+    import httpx
+
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code in _PASSING
+    return isinstance(error, httpx.TransportError)
+
+
+@contextlib.contextmanager
+def shown(what: str) -> Iterator[None]:
+    """For artifacts and progress in the Prefect UI: an error in the block is logged as a warning, and that is all."""
+    from prefect.logging import get_logger
+
+    token = _waits.set(False)
+    try:
+        yield
+    except Exception as error:  # whatever it is, the work matters more
+        get_logger("mlebench").warning("%s is not shown in the Prefect UI: %s", what, explain(error))
+    finally:
+        _waits.reset(token)
