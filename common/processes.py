@@ -43,11 +43,19 @@ def start_time(pid: int) -> float | None:
         return None
 
 
+@cache  # a constant of this machine
+def boot_id() -> str:
+    """The machine between two boots, the same in all containers; empty where there is no /proc."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
 @cache  # a constant of this machine and container
 def _machine() -> str:
     """The machine between two boots, and the namespace of its process ids; empty where there is no /proc."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116
+        return f"{boot_id()} {os.stat('/proc/self/ns/pid').st_ino}" if boot_id() else ""  # noqa: PTH116
     except OSError:
         return ""

@@ -1,12 +1,10 @@
 """A size-limited cache of local copies of prepared data, addressed by content; removes the least recently used first.
 
-    <digest>/          the copy
-    <digest>.json      its label, its size, and whether it is complete; modified at the last use
-    <digest>.lock      locked while the copy is created or removed
-    <digest>.uses/     one file per user; a copy with a live user is never removed
-
-A user is live while its process is alive, and for the time that it requested (`at_least`), because an agent continues,
-up to its time limit, after the process that started it was killed.
+<digest>/          the copy
+<digest>.json      its label, its size, and whether it is complete; modified at the last use
+<digest>.lock      locked while the copy is created or removed
+<digest>.uses/     one file per user, see `storage.uses`; a copy with a user is never removed
+room.lock          locked while room is made
 """
 
 from __future__ import annotations
@@ -24,8 +22,13 @@ from typing import Any
 
 from common.errors import UserError
 from common.locks import locked
-from common.processes import alive, identity
 from common.syncing import sync_file_system
+from storage.uses import Continuing, in_use, use
+
+PARTIAL = ".partial"
+"""Ending of a file that is being copied. One that is left by a killed process is removed before a copy is continued."""
+_PATIENCE = 48 * 3600.0  # longer than any run, whose end makes room
+_POLL = 0.5  # seconds
 
 
 class CacheFull(UserError):
@@ -49,43 +52,52 @@ class Entry:
 class Cache:
     """The copies below `folder`, with at most `limit` bytes unless more are in use. Process-safe."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        self.folder, self.limit = folder, limit
+    def __init__(self, folder: Path, limit: int, patience: float = _PATIENCE) -> None:
+        """`patience`: how long to wait, in seconds, for room that other users or copies take."""
+        self.folder, self.limit, self.patience = folder, limit, patience
 
     @contextlib.contextmanager
     def use(
-        self, digest: str, label: str, size: int, fill: Callable[[Path], None], at_least: float = 0
+        self,
+        digest: str,
+        label: str,
+        size: int,
+        fill: Callable[[Path], None],
+        *,
+        continuing: Continuing | None = None,
+        on_wait: Callable[[str], None] = lambda _: None,
     ) -> Iterator[Path]:
-        """The folder of a copy. It is kept during the block, and for `at_least` seconds if this process is killed.
+        """The folder of a copy, which is kept during the block.
+
+        Waits while another process makes the same copy, and for room while other copies are in use or being made.
 
         Args:
             digest: identifies the content.
             label: name of the content, for listings.
             size: size of the content in bytes.
             fill: creates the copy if it is missing. It receives the folder, which may hold files of an interrupted
-                call, and gives a file its final name only when it is complete.
-            at_least: time in seconds, see above.
+                call, and gives a file its final name only when it is complete, and until then one with `PARTIAL`.
+            continuing: a run that uses the copy even if this process is killed.
+            on_wait: told what is waited for, again and again.
 
         Raises:
-            CacheFull: the disk has too little space.
+            CacheFull: the disk has too little space, and the end of all other users would not make enough.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        use = self._uses(digest) / f"{uuid.uuid4().hex}.json"
-        try:
-            with locked(self._lock(digest), wait=True):
-                use.parent.mkdir(exist_ok=True)
-                self._write(use, {"holder": identity(), "until": time.time() + at_least if at_least else None})
+        with contextlib.ExitStack() as users:
+            with self._alone(digest, lambda: on_wait(f"for another process that copies {label}")):
+                users.enter_context(use(self._uses(digest), continuing))
                 record = self._record(digest)
                 if record is None or not record["complete"]:
-                    self._note(digest, label, size, complete=False)
-                    self.make_room(size)
-                    (self.folder / digest).mkdir(exist_ok=True)
-                    fill(self.folder / digest)
+                    folder = self.folder / digest
+                    for path in folder.rglob(f"*{PARTIAL}"):
+                        path.unlink()
+                    self._reserve(digest, label, size, on_wait)
+                    folder.mkdir(exist_ok=True)
+                    fill(folder)
                     sync_file_system(self.folder)
-                self._note(digest, label, size, complete=True)
+                self._note(digest, label, size, "complete")
             yield self.folder / digest
-        finally:
-            use.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
         """All copies, least recently used first."""
@@ -95,44 +107,97 @@ class Cache:
             with contextlib.suppress(FileNotFoundError):
                 record, used = self._record(digest), path.stat().st_mtime
                 if record is not None:
-                    found.append(
-                        Entry(digest, record["label"], record["bytes"], record["complete"], used, self._in_use(digest))
-                    )
+                    busy = in_use(self._uses(digest))
+                    found.append(Entry(digest, record["label"], record["bytes"], record["complete"], used, busy))
         return sorted(found, key=lambda entry: entry.used)
-
-    def make_room(self, size: int) -> None:
-        """Remove copies until the limit is met and the disk has `size` free bytes. Raises `CacheFull`.
-
-        `entries` includes the new copy already.
-        """
-        entries = self.entries()
-        total = sum(entry.bytes for entry in entries)
-        for entry in entries:
-            if total <= self.limit and _free(self.folder) >= size:
-                break
-            if self.remove(entry.digest):
-                total -= entry.bytes
-        if (free := _free(self.folder)) < size:
-            raise CacheFull(
-                f"{self.folder}: a copy of {size / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
-                "room, or set MLEBENCH_SCRATCH to a larger disk"
-            )
 
     def remove(self, digest: str) -> bool:
         """Remove a copy unless it is in use or being made; returns whether it was removed."""
         with locked(self._lock(digest)) as mine:
-            if mine is None or self._in_use(digest):
+            if mine is None or in_use(self._uses(digest)):
                 return False
-            trash = self.folder / f".trash-{uuid.uuid4().hex}"
-            with contextlib.suppress(FileNotFoundError):
-                (self.folder / digest).rename(trash)
+            self._empty(digest)
             (self.folder / f"{digest}.json").unlink(missing_ok=True)
-            shutil.rmtree(trash, ignore_errors=True)
             shutil.rmtree(self._uses(digest), ignore_errors=True)
             return True
 
-    def _in_use(self, digest: str) -> bool:
-        return any(map(_lives, self._uses(digest).glob("*.json")))
+    def _reserve(self, digest: str, label: str, size: int, on_wait: Callable[[str], None]) -> None:
+        """Make room for the rest of a copy, and note that it will be taken. Raises `CacheFull`."""
+        give_up = time.monotonic() + self.patience
+        while True:
+            with locked(self.folder / "room.lock", wait=True):
+                if self._make_room(digest, size, may_wait=time.monotonic() < give_up):
+                    self._note(digest, label, size, "filling")
+                    return
+                self._note(digest, label, size, "waiting")
+            on_wait(f"for {size / 1e9:,.1f} GB of room in {self.folder}, which other runs take")
+            time.sleep(_POLL)
+
+    def _make_room(self, digest: str, size: int, may_wait: bool) -> bool:
+        """Remove copies until the limit is met and the disk has room. Called with the room locked.
+
+        Returns False if there is too little room, but enough when others have ended; raises `CacheFull` if not even
+        then. Bytes that the copy has already count, and so do those that other copies have still to take.
+        """
+        others = [entry for entry in self.entries() if entry.digest != digest]
+        total = size + sum(entry.bytes for entry in others)
+        need = size - self._bytes(digest) + sum(self._still_to_come(entry) for entry in others)
+        for entry in others:
+            if total <= self.limit and _free(self.folder) >= need:
+                return True
+            if self.remove(entry.digest):
+                total -= entry.bytes
+        if (free := _free(self.folder)) >= need:
+            return True
+        state = {entry.digest: self._state(entry.digest) for entry in others}
+        waiting = [each for each, is_now in state.items() if is_now == "waiting"]
+        if free + sum(map(self._bytes, waiting)) >= need:
+            for each in waiting:  # they write nothing while they wait, and would wait for us
+                self._empty(each)
+            return True
+        if may_wait and free + sum(self._bytes(entry.digest) for entry in others) >= size - self._bytes(digest):
+            return False
+        raise CacheFull(
+            f"{self.folder}: a copy of {need / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
+            "room, or set MLEBENCH_SCRATCH to a larger disk"
+        )
+
+    def _still_to_come(self, entry: Entry) -> int:
+        """Bytes that will be written to a copy that another process makes."""
+        return max(0, entry.bytes - self._bytes(entry.digest)) if self._state(entry.digest) == "filling" else 0
+
+    def _state(self, digest: str) -> str:
+        """The state of a copy whose maker is alive, else ''."""
+        with locked(self._lock(digest)) as free:
+            record = self._record(digest)
+            return "" if free is not None or record is None else str(record.get("state", ""))
+
+    def _bytes(self, digest: str) -> int:
+        """Bytes that a copy takes on the disk now."""
+        total = 0
+        for folder, _, names in os.walk(self.folder / digest):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    total += os.lstat(f"{folder}/{name}").st_size  # there may be a million
+        return total
+
+    def _empty(self, digest: str) -> None:
+        """Remove the files of a copy; it is either there or not."""
+        trash = self.folder / f".trash-{uuid.uuid4().hex}"
+        with contextlib.suppress(FileNotFoundError):
+            (self.folder / digest).rename(trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _alone(self, digest: str, on_wait: Callable[[], None]) -> Iterator[None]:
+        """Hold the lock of a copy."""
+        while True:
+            with locked(self._lock(digest)) as mine:
+                if mine is not None:
+                    yield
+                    return
+            on_wait()
+            time.sleep(_POLL)
 
     def _lock(self, digest: str) -> Path:
         return self.folder / f"{digest}.lock"
@@ -147,23 +212,11 @@ class Cache:
             return None
         return record
 
-    def _note(self, digest: str, label: str, size: int, complete: bool) -> None:
-        self._write(self.folder / f"{digest}.json", {"label": label, "bytes": size, "complete": complete})
-
-    def _write(self, path: Path, value: Any) -> None:
-        draft = path.with_suffix(f".{os.getpid()}-{uuid.uuid4().hex[:8]}")
-        draft.write_text(json.dumps(value))
-        draft.replace(path)
-
-
-def _lives(use: Path) -> bool:
-    try:
-        record = json.loads(use.read_text())
-    except FileNotFoundError:
-        return False
-    except ValueError:
-        return True  # it is being written
-    return alive(record["holder"]) is not False or (record["until"] or 0) > time.time()
+    def _note(self, digest: str, label: str, size: int, state: str) -> None:
+        record = {"label": label, "bytes": size, "complete": state == "complete", "state": state}
+        draft = self.folder / f"{digest}.{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        draft.write_text(json.dumps(record))
+        draft.replace(self.folder / f"{digest}.json")
 
 
 def _free(folder: Path) -> int:

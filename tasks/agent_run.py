@@ -26,6 +26,7 @@ from storage.runs.evidence.seal import seal
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
+from storage.uses import Continuing
 from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
 from tasks.wiring.requests import Attempt, RunRequest
@@ -116,16 +117,22 @@ def run_agent(attempt: Attempt) -> str:
     record = finished_run(attempt)
     if record is not None:
         return str(record.status)
-    progress.report(attempt.name, "waiting")
+
+    def waiting(reason: str) -> None:
+        progress.report(attempt.name, "waiting", reason)
+
+    waiting("")
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    # An agent survives a killed orchestrator, so the local copy of its data must stay for the longest possible run.
-    longest = limits.time_limit_seconds + _SLACK
     dataset = Dataset(request.edition, competition_id)
+    workdir = settings.scratch / "runs" / _folder(attempt, place)
+    # A container continues when its orchestrator is killed, and the data are mounted in it.
+    contained = request.isolation.backend == "docker"
+    continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK) if contained else None
     with (
         slot("agents", settings.agents),
-        local_copy(place, dataset, "public", local_cache(), at_least=longest) as prepared,
+        local_copy(place, dataset, "public", local_cache(), continuing, waiting) as prepared,
     ):
         competition = registry.get(competition_id)
         sample = competition.facts.files.sample_submission
@@ -135,7 +142,7 @@ def run_agent(attempt: Attempt) -> str:
             seed=attempt.seed,
             agent=agent,
             data=prepared / "public",
-            workdir=settings.scratch / "runs" / _folder(attempt, place),
+            workdir=workdir,
             limits=limits,
             description=competition.obfuscated_description if request.obfuscated else None,
             labels={"group": request.run_group, "store": place.root},

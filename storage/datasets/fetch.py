@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from storage.cache import PARTIAL
 from storage.store import Store
 from storage.writers import BLOCK, HashingWriter, StoreError
 
@@ -46,7 +47,7 @@ def fetch_all(store: Store, url: str, files: Iterable[tuple[str, int, str]], fol
 
 
 def _fetch(fs: Any, source: str, target: Path, size: int, expected: str) -> None:
-    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    draft = target.with_name(f".{target.name}.{os.getpid()}{PARTIAL}")
     try:
         with draft.open("wb") as file:
             writer = HashingWriter(file)

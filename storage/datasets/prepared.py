@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from storage.keys import content_key
 from storage.sources import Source
 from storage.sources.acquire import recorded
 from storage.store import Store
+from storage.uses import Continuing
 
 _VERIFIED = "verified.json"
 
@@ -88,7 +89,14 @@ def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> in
 
 
 @contextlib.contextmanager
-def local_copy(store: Store, dataset: Dataset, part: str, cache: Cache, at_least: float = 0) -> Iterator[Path]:
+def local_copy(
+    store: Store,
+    dataset: Dataset,
+    part: str,
+    cache: Cache,
+    continuing: Continuing | None = None,
+    on_wait: Callable[[str], None] = lambda _: None,
+) -> Iterator[Path]:
     """Provide one part of a dataset locally for the block. Yields the directory that contains the part.
 
     A local store is used in place. Files of an object store are downloaded to the cache, and their hashes are verified.
@@ -98,7 +106,8 @@ def local_copy(store: Store, dataset: Dataset, part: str, cache: Cache, at_least
         dataset: the dataset.
         part: "public" or "private".
         cache: cache for the copy; not used with a local store.
-        at_least: time in seconds for which the copy is kept if this process is killed.
+        continuing: a run that uses the copy even if this process is killed.
+        on_wait: told what is waited for: room, or another process that makes the same copy.
 
     Raises:
         UserError: the dataset is not prepared, or the store's copy is damaged.
@@ -119,7 +128,8 @@ def local_copy(store: Store, dataset: Dataset, part: str, cache: Cache, at_least
         fetch_all(store, url, files, folder / part)
 
     label = f"{dataset.competition_id} {dataset.edition} {part}"
-    with cache.use(content_key(part, files), label, int(rows["bytes"].sum()), fill, at_least) as root:
+    size, digest = int(rows["bytes"].sum()), content_key(part, files)
+    with cache.use(digest, label, size, fill, continuing=continuing, on_wait=on_wait) as root:
         if part == "public":
             _copy_official_description(store, dataset, root / part)
         yield root

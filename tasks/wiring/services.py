@@ -73,8 +73,9 @@ def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Call
     from tasks.wiring.stores import local_cache
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
+    cache = local_cache(patience=READ_SECONDS)  # the agent waits, and its own data may be what takes the room
     with (
-        local_copy(store, Dataset(edition, competition_id), "private", local_cache()) as prepared,
+        local_copy(store, Dataset(edition, competition_id), "private", cache) as prepared,
         GradingPool(registry.get(competition_id), prepared, edition, limits=limits) as grader,
     ):
         yield partial(grader_verdict, grader)

@@ -20,10 +20,11 @@ def open_store(url: str | None = None) -> Store:
     return Store(url or get_settings().store)
 
 
-def local_cache() -> Cache:
-    """The cache of local copies of prepared datasets."""
+def local_cache(patience: float | None = None) -> Cache:
+    """The cache of local copies of prepared datasets; `patience` is how long, in seconds, to wait for room in it."""
     settings = get_settings()
-    return Cache(settings.scratch / "cache", settings.cache_limit)
+    more = {} if patience is None else {"patience": patience}
+    return Cache(settings.scratch / "cache", settings.cache_limit, **more)
 
 
 def download_source(competition_id: str, raw_dir: str | None = None) -> Source:

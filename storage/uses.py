@@ -1,0 +1,99 @@
+"""Who uses a folder of data: one file per user, locked while the user's process is alive.
+
+    <uses>/<id>.json   locked (flock) by the process that uses the data; says what continues without that process
+
+The kernel releases the lock when the process ends, however it ends. So a use does not outlive its process, whether that
+was killed or the machine restarted, and processes in different containers see each other. A run in a container goes on
+when its orchestrator is killed. Its use therefore names the work directory of the run and the time at which the run has
+ended at the latest, and counts until the directory is removed, the time has come, or the machine was restarted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.locks import acquire
+from common.processes import boot_id
+
+
+@dataclass(frozen=True)
+class Continuing:
+    """A run that continues to use the data when this process is killed."""
+
+    workdir: Path
+    """The work directory of the run, on this machine. It is removed when the files of the run are stored."""
+    seconds: float
+    """How long the run takes at most, from now."""
+
+
+@contextlib.contextmanager
+def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
+    """Count as a user in `folder`, which is created, during the block; `continuing` counts if this process is killed.
+
+    The caller excludes that the data are removed at the same time, with a lock of its own.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{uuid.uuid4().hex}.json"
+    draft = path.with_suffix(".draft")
+    lock = acquire(draft)  # before others can see it
+    assert lock is not None
+    try:
+        draft.write_text(json.dumps(_record(continuing)))
+        draft.chmod(0o644)  # other users may look whether it is locked
+        draft.rename(path)
+        yield
+    finally:
+        for each in (draft, path):
+            each.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def in_use(folder: Path, shared: bool = False) -> bool:
+    """Whether anybody uses the data. Files of users that are gone are removed. A missing folder has no users.
+
+    `shared` says that several machines share the folder: a run of another boot may then go on on another machine.
+    """
+    living = [path for path in folder.glob("*.json") if _lives(path, shared)]
+    return bool(living)
+
+
+def _record(continuing: Continuing | None) -> dict[str, Any]:
+    if continuing is None:
+        return {}
+    until = time.time() + continuing.seconds
+    return {"workdir": str(continuing.workdir.absolute()), "until": until, "boot": boot_id()}
+
+
+def _lives(path: Path, shared: bool) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: needs no right to write
+            if _continues(json.load(file), shared):
+                return True
+    except FileNotFoundError:  # it ended meanwhile
+        return False
+    except ValueError:  # torn by a power cut
+        pass
+    except OSError:  # locked by its user, or another user's file that cannot be read
+        return True
+    with contextlib.suppress(OSError):  # another user's folder
+        path.unlink()
+    return False
+
+
+def _continues(record: dict[str, Any], shared: bool) -> bool:
+    """Whether a run goes on without the process that started it."""
+    if (record.get("until") or 0) <= time.time():
+        return False
+    if record.get("boot", boot_id()) != boot_id():
+        return shared
+    return "workdir" not in record or Path(record["workdir"]).is_dir()  # older versions named no directory
