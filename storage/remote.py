@@ -12,8 +12,14 @@ from typing import Any
 
 from common.causes import CAUSES, cause_of, explain
 
-# Standard mode waits up to 20 s between retries, so a server can restart before the last one.
-_PATIENT = {"retries": {"mode": "standard", "max_attempts": 8}, "connect_timeout": 10, "read_timeout": 60}
+# Standard mode waits up to 20 s between retries, so a server can restart before the last one. With botocore's usual ten
+# connections, most threads of `storage.datasets` that upload or fetch would wait for one.
+_PATIENT = {
+    "retries": {"mode": "standard", "max_attempts": 8},
+    "connect_timeout": 10,
+    "read_timeout": 60,
+    "max_pool_connections": 64,
+}
 _QUICK = {"retries": {"mode": "standard", "max_attempts": 1}, "connect_timeout": 5, "read_timeout": 10}
 
 

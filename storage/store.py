@@ -15,16 +15,17 @@ import contextlib
 import json
 import re
 import uuid
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from common.causes import cause_of, patiently
 from common.errors import UserError
+from common.windows import windowed
 from storage.dataset import Dataset
 from storage.remote import describe_error, quick_options
-from storage.writers import Destination, StoreError
+from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError
 
 OPENING_SECONDS = 20.0
 """For how long the opening of a store is tried: more than one 503 or reset, less than anybody watches."""
@@ -167,8 +168,20 @@ class Store:
 
     def put(self, url: str, path: Path) -> None:
         """Upload one local file."""
+        size = path.stat().st_size
+        if not self.top.local and size <= WHOLE:
+            self.top.put(self.relative(url), path.read_bytes())
+            return
         with path.open("rb") as file:
-            self.top.copy(self.relative(url), file)
+            self.top.copy(self.relative(url), file, size=size)
+
+    def put_many(self, url: str, files: Mapping[str, Path]) -> None:
+        """Upload local files to paths below `url`, to an object store concurrently."""
+        calls = (
+            (min(path.stat().st_size, WHOLE), partial(self.put, f"{url}/{name}", path)) for name, path in files.items()
+        )
+        for _ in windowed(calls, count=1 if self.top.local else UPLOADS, total=IN_FLIGHT):
+            pass
 
     def remove(self, url: str) -> None:
         """Remove a file or folder if it exists."""

@@ -20,8 +20,15 @@ from typing import IO, Any, NamedTuple
 from common.cloning import link_or_clone
 from common.errors import UserError
 from common.syncing import sync_file_system
+from storage.multipart import MultipartWriter, part_size
 
 BLOCK = 1 << 20
+WHOLE = 16 << 20
+"""Files up to this size are uploaded from memory with one request."""
+IN_FLIGHT = 64 << 20
+"""Maximum number of bytes of such files that are being uploaded at a time."""
+UPLOADS = 32
+"""Maximum number of files that are being uploaded or fetched at a time; mostly they wait for the server."""
 
 
 class StoreError(UserError):
@@ -104,21 +111,20 @@ class Destination:
     def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
         """Yield a writer for `name`. The file exists after the block has ended without an error.
 
-        `size` is the expected number of bytes. It is only needed for large files, because S3 accepts at most 10,000
-        parts per object, which is 80 GB with the usual parts of 8 MiB.
+        `size` is the likely number of bytes, see `storage.multipart.MultipartWriter`.
         """
         path = self.path(name)
         self.make_folder(path)
         if not self.local:
-            sink = self.fs.open(path, "wb", block_size=max(8 * BLOCK, (size or 0) // 9000))
+            sink = self._remote(path, size or 0)
             try:
                 yield HashingWriter(sink, md5)
+                sink.close()
             except BaseException:
                 with contextlib.suppress(Exception):
                     sink.discard()
                     sink.closed = True  # closing would flush, which fails after discarding and would hide the error
                 raise
-            sink.close()
             return
         partial = self.draft(path)
         try:
@@ -130,29 +136,37 @@ class Destination:
                 os.unlink(partial)  # noqa: PTH108
             raise
 
-    def write(self, name: str, pieces: Iterable[bytes], md5: bool = False) -> Written:
+    def _remote(self, path: str, size: int) -> Any:
+        if "s3" in self.fs.protocol:
+            return MultipartWriter(self.fs, path, size)
+        return self.fs.open(path, "wb", block_size=part_size(1, size))
+
+    def write(self, name: str, pieces: Iterable[bytes], md5: bool = False, size: int | None = None) -> Written:
         """Write a file from these pieces."""
-        with self.open(name, md5) as writer:
+        with self.open(name, md5, size) as writer:
             for piece in pieces:
                 writer.write(piece)
         return writer.written()
 
-    def copy(self, name: str, source: IO[bytes], md5: bool = False) -> Written:
+    def copy(self, name: str, source: IO[bytes], md5: bool = False, size: int | None = None) -> Written:
         """Write a file from the rest of a stream."""
-        with self.open(name, md5) as writer:
+        with self.open(name, md5, size) as writer:
             shutil.copyfileobj(source, writer, BLOCK)
         return writer.written()
 
     def put(self, name: str, data: bytes, md5: bool = False) -> Written:
-        """Write a small file with as few system calls as possible.
+        """Write a small file with one request, or with as few system calls as possible.
 
         A new local file is created under its final name and written in one call, because renaming would double the time
         for tens of thousands of small files. An existing file is replaced as in `open`.
         """
         path = self.path(name)
+        if not self.local:
+            self.fs.pipe_file(path, data)
+            return _hashed(data, md5)
         self.make_folder(path)
         try:
-            if not self.local or not _create(path, data):
+            if not _create(path, data):
                 return self.write(name, [data], md5)
         except FileExistsError:
             return self.write(name, [data], md5)
@@ -162,6 +176,18 @@ class Destination:
         """Have everything that this host has written here reach the disk; what an object store has shown is stored."""
         if self.local:
             sync_file_system(self.root)
+
+    def move(self, name: str, source: str, md5: bool = False) -> Written:
+        """Turn a finished local file into `name`. On a local file system it is renamed, so its bytes are only read."""
+        with open(source, "rb") as file:  # noqa: PTH123
+            if not self.local or os.fstat(file.fileno()).st_dev != os.stat(self.root).st_dev:  # noqa: PTH116
+                return self.copy(name, file, md5, os.fstat(file.fileno()).st_size)
+            hasher = HashingWriter(_NullSink(), md5)
+            shutil.copyfileobj(file, hasher, BLOCK)
+        path = self.path(name)
+        self.make_folder(path)
+        os.replace(source, path)  # noqa: PTH105
+        return hasher.written()
 
     def link(self, name: str, source: str, md5: bool = False) -> Written | None:
         """Link or clone a local file, and read it once for its hash; None if its bytes have to be copied."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,10 +132,7 @@ def run_agent(attempt: Attempt) -> str:
     # A container continues when its orchestrator is killed, and the data are mounted in it.
     contained = request.isolation.backend == "docker"
     continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK) if contained else None
-    with (
-        slot("agents", settings.agents),
-        local_copy(place, dataset, "public", local_cache(), continuing, waiting) as prepared,
-    ):
+    with slot_with_data(place, dataset, continuing, waiting) as prepared:
         competition = registry.get(competition_id)
         sample = competition.facts.files.sample_submission
         spec = RunSpec(
@@ -167,6 +166,30 @@ def run_agent(attempt: Attempt) -> str:
     return result.status
 
 
+@contextlib.contextmanager
+def slot_with_data(
+    place: Store, dataset: Dataset, continuing: Continuing | None, on_wait: Callable[[str], None]
+) -> Iterator[Path]:
+    """Hold a slot for an agent, and a local copy of the dataset. Yields the directory that contains the public files.
+
+    The copy is fetched before the slot is taken, so no slot is idle during a fetch, and the next runs have their data
+    when a slot becomes free. At most as many runs fetch or wait with their data as run at a time.
+
+    Args:
+        place: store of the dataset.
+        dataset: the dataset.
+        continuing: a run that uses the copy even if this process is killed.
+        on_wait: called with what the copy waits for.
+    """
+    agents, cache = get_settings().agents, local_cache()
+    with contextlib.ExitStack() as held:
+        with slot("copies", agents), contextlib.ExitStack() as ahead:
+            ahead.enter_context(local_copy(place, dataset, "public", cache, on_wait=on_wait))
+            held.enter_context(slot("agents", agents))
+            prepared = held.enter_context(local_copy(place, dataset, "public", cache, continuing, on_wait))
+        yield prepared
+
+
 def _folder(attempt: Attempt, store: Store) -> str:
     """The name of the run's work directory: short, and the same after a restart."""
     what = f"{store.root} {attempt.request.run_group} {attempt.competition_id} {attempt.seed} {attempt.key}"
@@ -197,8 +220,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
             continue
         paths = sorted(p for p in left.rglob("*") if p.is_file() and not p.is_symlink())
         files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
-    for name, path in files.items():
-        store.put(f"{folder.url}/{name}", path)
+    store.put_many(folder.url, files)
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.description is not None else {}),

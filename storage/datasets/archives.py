@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import io
+import shutil
 import tarfile
 import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeGuard
 
+from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container
 from competitions.preparing.archives.zips import Buffer, ZipContainer
 from competitions.preparing.declaration import Archive, Content
 from competitions.preparing.download import Download, Member
 from storage.datasets.zipwriter import ZipWriter
 from storage.writers import BLOCK, Destination, Written
+
+_IN_MEMORY = 64 << 20  # a member that is needed several times is kept in memory up to this size
 
 
 def build(name: str, archive: Archive, download: Download, destination: Destination, md5: bool = False) -> Written:
@@ -27,7 +32,7 @@ def build(name: str, archive: Archive, download: Download, destination: Destinat
 
 
 def _build_zip(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
-    with destination.open(target, md5) as sink:
+    with destination.open(target, md5, _size(archive)) as sink:
         writer = ZipWriter(sink)
         try:
             for folder in archive.folders:
@@ -76,9 +81,14 @@ def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterab
                 yield name, _pieces(file)
     for label, wanted in sequential.items():
         for member, file in containers[label].stream(wanted):
-            content = _pieces(file) if len(wanted[member]) == 1 else [file.read()]
-            for name in wanted[member]:
-                yield name, content
+            if len(wanted[member]) == 1:
+                yield wanted[member][0], _pieces(file)
+                continue
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="mlebench-member-") as again:
+                shutil.copyfileobj(file, again, BLOCK)
+                for name in wanted[member]:
+                    again.seek(0)
+                    yield name, _pieces(again)
 
 
 class _Containers(dict[str, Container]):
@@ -107,27 +117,57 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 def _build_tar(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
     """Build a reproducible uncompressed tar archive: members sorted by name, without times and owners.
 
-    Members are written at computed offsets, so a sequential source such as a .tar.gz is read once in its own order.
+    It is written from front to back. Only if a member is in a sequential source such as a .tar.gz, which is read once
+    in its own order, members are written to computed offsets of a local file first.
     """
     if not archive.portable:
         raise TypeError(f"{target}: tar archives can only contain members")
     members = {name: entry for name, entry in sorted(archive.entries) if isinstance(entry, Member)}
-    offsets: dict[str, int] = {}
-    with tempfile.TemporaryFile(prefix="mlebench-tar-", dir=_scratch(destination)) as scratch:
-        for name, entry in members.items():
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = entry.size, 0o644
-            scratch.write(info.tobuf(tarfile.DEFAULT_FORMAT))
-            offsets[name] = scratch.tell()
-            scratch.seek(-(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE, os.SEEK_CUR)
-        end = scratch.tell() + 2 * tarfile.BLOCKSIZE
-        scratch.truncate(-(-end // tarfile.RECORDSIZE) * tarfile.RECORDSIZE)
-        for name, pieces in _entries(archive, download):
-            scratch.seek(offsets[name])
-            for piece in pieces:
-                scratch.write(piece)
-        scratch.seek(0)
-        return destination.copy(target, scratch, md5)
+    ordered = replace(archive, entries=tuple(members.items()))
+    containers = _Containers(download)
+    if all(containers[label].random_access for label in {entry.archive for entry in members.values()}):
+        with destination.open(target, md5, _size(archive)) as sink:
+            buffered = io.BufferedWriter(sink, BLOCK)  # combines small members into large writes
+            end = 0
+            for name, pieces in _entries(ordered, download):
+                end += _write_tar_member(buffered, name, members[name], pieces)
+            buffered.write(bytes(_tar_size(end) - end))
+            buffered.flush()
+            buffered.detach()
+        return sink.written()
+    offsets, end = {}, 0
+    for name, entry in members.items():
+        offsets[name] = end
+        end += len(_tar_header(name, entry)) + entry.size + -entry.size % tarfile.BLOCKSIZE
+    with tempfile.TemporaryDirectory(prefix="mlebench-tar-", dir=_scratch(destination)) as scratch:
+        path = Path(scratch) / "out.tar"
+        with path.open("wb") as file:
+            file.truncate(_tar_size(end))
+            for name, pieces in _entries(ordered, download):
+                file.seek(offsets[name])
+                _write_tar_member(file, name, members[name], pieces)
+        return destination.move(target, str(path), md5)
+
+
+def _write_tar_member(file: IO[bytes], name: str, member: Member, pieces: Iterable[Buffer]) -> int:
+    """Write header, content and padding; returns the number of bytes. Raises `DownloadError` for a wrong size."""
+    header = _tar_header(name, member)
+    file.write(header)
+    size = sum(file.write(piece) for piece in pieces)
+    if size != member.size:
+        raise DownloadError(f"{member} has {size:,} bytes instead of {member.size:,}; download it again")
+    return len(header) + size + file.write(bytes(-size % tarfile.BLOCKSIZE))
+
+
+def _tar_header(name: str, member: Member) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = member.size, 0o644
+    return info.tobuf(tarfile.DEFAULT_FORMAT)
+
+
+def _tar_size(end: int) -> int:
+    """Size of an archive of which the last member ends at `end`."""
+    return -(-(end + 2 * tarfile.BLOCKSIZE) // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
 
 
 def _build_7z(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
@@ -146,8 +186,12 @@ def _build_7z(target: str, archive: Archive, download: Download, destination: De
                     file.writelines(pieces)
                 writer.write(member, name)
                 member.unlink()
-        with path.open("rb") as finished:
-            return destination.copy(target, finished, md5)
+        return destination.move(target, str(path), md5)
+
+
+def _size(archive: Archive) -> int:
+    """The likely number of bytes of an archive: the sum of its members, as most of them do not compress."""
+    return sum(getattr(entry, "size", 0) for _, entry in archive.entries)
 
 
 def _scratch(destination: Destination) -> str | None:

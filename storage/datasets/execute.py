@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from common.windows import windowed
 from competitions.preparing.archives.containers import Container, DirectoryContainer
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation
@@ -15,10 +15,9 @@ from competitions.preparing.download import Download
 from storage.datasets.archives import build
 from storage.datasets.job import Preparable
 from storage.datasets.manifest import Columns, Done, columns_of, joined
-from storage.writers import Destination, Written
+from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, Written
 
 _SMALL = 1 << 20  # files up to this size are read whole and written in one call
-_UPLOADS = 16  # concurrent uploads of small objects per worker, which mostly wait for the server
 
 
 class Task(NamedTuple):
@@ -121,6 +120,8 @@ def execute(
 
 
 def _copy(copies: Copies, container: Container, destination: Destination) -> list[Written]:
+    if not destination.local:
+        return _upload(copies, container, destination)
     if isinstance(container, DirectoryContainer):
         return _link(copies, container, destination)
     if not isinstance(container, ZipContainer):
@@ -155,14 +156,7 @@ def _link(copies: Copies, container: DirectoryContainer, destination: Destinatio
 
 
 def _put(copies: Copies, container: ZipContainer, destination: Destination) -> list[Written]:
-    if destination.local:
-        return [destination.put(place, container.read(name), md5) for place, name, md5 in _places(copies)]
-    done: list[Written] = []
-    places = _places(copies)
-    with ThreadPoolExecutor(_UPLOADS) as pool:
-        while batch := [(place, container.read(name), md5) for place, name, md5 in islice(places, _UPLOADS)]:
-            done += pool.map(lambda each: destination.put(*each), batch)
-    return done
+    return [destination.put(place, container.read(name), md5) for place, name, md5 in _places(copies)]
 
 
 def _stream(copies: Copies, container: Container, destination: Destination) -> list[Written]:
@@ -172,11 +166,67 @@ def _stream(copies: Copies, container: Container, destination: Destination) -> l
     done: dict[int, Written] = {}
     for name, file in container.stream(wanted):
         (row, first, md5), *others = wanted[name]
-        done[row] = destination.copy(first, file, md5)
+        done[row] = destination.copy(first, file, md5, copies.sizes[row])
         for row, place, md5 in others:  # a sequential container yields a member's bytes only once
             with destination.fs.open(destination.path(first), "rb") as again:
-                done[row] = destination.copy(place, again, md5)
+                done[row] = destination.copy(place, again, md5, copies.sizes[row])
     return [done[row] for row in range(len(copies.names))]
+
+
+def _upload(copies: Copies, container: Container, destination: Destination) -> list[Written]:
+    """Copy to an object store. While some files are uploaded, the next ones are read."""
+    uploads = _random_uploads if container.random_access else _sequential_uploads
+    calls = uploads(copies, container, destination)
+    done = dict(windowed(calls, count=UPLOADS, total=IN_FLIGHT))
+    return [done[row] for row in range(len(copies.names))]
+
+
+_Uploads = Iterator[tuple[int, Callable[[], tuple[int, Written]]]]
+"""The bytes in memory of each upload, and the call, which returns the number of the row and what was written."""
+
+
+def _random_uploads(copies: Copies, container: Container, destination: Destination) -> _Uploads:
+    def put(row: int, place: str, data: bytes, md5: bool) -> tuple[int, Written]:
+        return row, destination.put(place, data, md5)
+
+    def copy(row: int, place: str, name: str, md5: bool) -> tuple[int, Written]:
+        with container.open(name) as file:
+            if copies.sizes[row] <= WHOLE:
+                return row, destination.put(place, file.read(), md5)
+            return row, destination.copy(place, file, md5, copies.sizes[row])
+
+    for row, (place, name, md5) in enumerate(_places(copies)):
+        size = copies.sizes[row]
+        if size <= WHOLE and isinstance(container, ZipContainer):
+            # Read here, in storage order, because the threads would share one stream of a remote archive.
+            yield size, partial(put, row, place, container.read(name), md5)
+        else:
+            yield min(size, WHOLE), partial(copy, row, place, name, md5)
+
+
+def _sequential_uploads(copies: Copies, container: Container, destination: Destination) -> _Uploads:
+    def put(row: int, place: str, data: bytes, md5: bool) -> tuple[int, Written]:
+        return row, destination.put(place, data, md5)
+
+    def copied(row: int, written: Written) -> tuple[int, Written]:
+        return row, written
+
+    wanted: dict[str, list[int]] = defaultdict(list)
+    for row, name in enumerate(copies.names):
+        wanted[name].append(row)
+    places = list(_places(copies))
+    for name, file in container.stream(wanted):
+        first, *others = wanted[name]
+        if copies.sizes[first] <= WHOLE:
+            data = file.read()
+            for row in (first, *others):
+                yield len(data), partial(put, row, places[row][0], data, places[row][2])
+            continue
+        # The stream is only valid until the next member. The parts of the object are uploaded concurrently.
+        yield 0, partial(copied, first, destination.copy(places[first][0], file, places[first][2], copies.sizes[first]))
+        for row in others:  # a sequential container yields a member's bytes only once
+            with destination.fs.open(destination.path(places[first][0]), "rb") as again:
+                yield 0, partial(copied, row, destination.copy(places[row][0], again, places[row][2]))
 
 
 def _write(task: Task, competition: Preparable, download: Download, destination: Destination) -> Written:

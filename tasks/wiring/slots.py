@@ -1,4 +1,7 @@
-"""Concurrency limits of this process: of downloads, preparations and agents, each with its own number of slots."""
+"""Concurrency limits of this process: of downloads, preparations, agents and copies, each with its own number of slots.
+
+"copies" are the runs that fetch their data or wait with them for a slot of "agents".
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
-Kind = Literal["downloads", "preparations", "agents"]
+Kind = Literal["downloads", "preparations", "copies", "agents"]
 
 
 # The semaphores are cached and so global, because the limits are per process: all its flow runs and threads share them.

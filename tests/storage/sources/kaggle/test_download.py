@@ -16,6 +16,7 @@ import pytest
 from competitions import registry
 from competitions.competition import Competition
 from competitions.errors import DownloadError
+from storage.remote import set_fsspec_defaults
 from storage.sources.acquire import acquire, recorded
 from storage.sources.kaggle import Kaggle, errors
 from tests.kaggle_server import Fault, KaggleServer
@@ -229,6 +230,7 @@ def test_s3_shows_nothing_before_all_is_right(
     for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    set_fsspec_defaults()
     fsspec.filesystem("s3", skip_instance_cache=True).mkdir("bench")
     try:
         store = Store("s3://bench/root")
