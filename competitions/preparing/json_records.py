@@ -12,6 +12,7 @@ from competitions.preparing.download import Download
 
 Record = dict[str, Any]
 _PIECE = 1 << 20
+_LONGEST = 64 << 20  # characters within which the first record ends
 
 
 def read_records(download: Download, name: str) -> list[Record]:
@@ -26,7 +27,7 @@ def first_record(download: Download, name: str) -> Record:
     """The first record in `name`. Little more is read, so it suits large files of which only the fields are needed."""
     for _, file in download.container.stream([name]):
         text, reader = "", io.TextIOWrapper(file, "utf-8")
-        while piece := reader.read(_PIECE):
+        while len(text) < _LONGEST and (piece := reader.read(_PIECE)):
             text += piece
             try:
                 record: Record = json.JSONDecoder().raw_decode(text, text.index("{"))[0]

@@ -17,6 +17,7 @@ from competitions.errors import DownloadError
 from competitions.preparing.download import Download, Member
 
 _HEADER = 12  # length and its CRC
+_LONGEST = 1 << 30  # bytes of a record; a greater length is damage, and would be allocated
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # protobuf's wire types
 
 
@@ -47,6 +48,8 @@ def _payloads(file: IO[bytes]) -> Iterator[memoryview]:
         if len(header) < _HEADER:
             raise EOFError("it ends within a record")
         (length,) = struct.unpack_from("<Q", header)
+        if length > _LONGEST:
+            raise ValueError(f"a record of {length:,} bytes")
         payload = file.read(length)
         if len(payload) < length or len(file.read(4)) < 4:
             raise EOFError("it ends within a record")

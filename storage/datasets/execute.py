@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from common.windows import windowed
-from competitions.preparing.archives.containers import Container, DirectoryContainer
+from competitions.preparing.archives.containers import Container, DirectoryContainer, RemoteDirectory
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation
 from competitions.preparing.download import Download
@@ -197,11 +197,18 @@ def _random_uploads(copies: Copies, container: Container, destination: Destinati
 
     for row, (place, name, md5) in enumerate(_places(copies)):
         size = copies.sizes[row]
-        if size <= WHOLE and isinstance(container, ZipContainer):
-            # Read here, in storage order, because the threads would share one stream of a remote archive.
-            yield size, partial(put, row, place, container.read(name), md5)
+        if size <= WHOLE and not isinstance(container, DirectoryContainer | RemoteDirectory):
+            # Read here, in storage order, because the threads would share one stream of the archive.
+            yield size, partial(put, row, place, _content(container, name), md5)
         else:
             yield min(size, WHOLE), partial(copy, row, place, name, md5)
+
+
+def _content(container: Container, name: str) -> bytes:
+    if isinstance(container, ZipContainer):
+        return container.read(name)
+    with container.open(name) as file:
+        return file.read()
 
 
 def _sequential_uploads(copies: Copies, container: Container, destination: Destination) -> _Uploads:

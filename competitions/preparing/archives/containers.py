@@ -4,7 +4,7 @@ A container lists its files with their sizes and opens them. `random_access` say
 order at no extra cost. Sequential formats (7z, compressed tar) have to be decompressed up to the wanted member, so
 `stream` yields the wanted files in storage order in one pass. This module never writes to a download and unpacks no
 archive. The exception is an archive that is compressed inside another one: it is copied to a scratch file, because a
-compressed stream cannot be read at an offset.
+compressed stream cannot be read at an offset. Memory does not depend on the size of a file.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import lzma
 import os
 import shutil
 import tarfile
 import tempfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,12 +25,13 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from competitions.errors import DownloadError
+from competitions.preparing.archives.listing import files_below
 from competitions.preparing.archives.reading import damaged, reader
-from competitions.preparing.archives.zips import ZipContainer
+from competitions.preparing.archives.zips import Window, ZipContainer
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
-_IN_MEMORY = 64 << 20  # a compressed nested archive up to this size is kept in memory
+_IN_MEMORY = 64 << 20  # a compressed nested archive, or a file of a sequential one, is in memory up to this size
 
 
 class Container(Protocol):
@@ -62,18 +63,6 @@ class _Base:
         for name in names:
             with self.open(name) as file:
                 yield name, file
-
-
-class _Streamed(_Base):
-    """An archive of which `stream` is the one way to read members."""
-
-    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
-        raise NotImplementedError
-
-    def open(self, name: str) -> IO[bytes]:
-        for _, file in self.stream([name]):
-            return io.BytesIO(file.read())
-        raise KeyError(name)
 
 
 class DirectoryContainer(_Base):
@@ -108,19 +97,21 @@ class RemoteDirectory(_Base):
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        found = self.fs.find(self.root, detail=True)
-        return {path[len(self.root) + 1 :]: info["size"] for path, info in sorted(found.items())}
+        return dict(files_below(self.fs, self.root))
 
     def open(self, name: str) -> IO[bytes]:
         return reader(self.fs.open(f"{self.root}/{name}", "rb"), name)
 
 
-class TarContainer(_Streamed):
-    """A tar archive. A compressed one can only be read from front to back."""
+class TarContainer(_Base):
+    """A tar archive. It is scanned once. A compressed one can only be read from front to back."""
 
     def __init__(self, opener: Any, label: str) -> None:
         self.opener, self.label = opener, label
         self.random_access = not label.endswith((".gz", ".tgz"))
+        self._lock = threading.Lock()
+        self._starts: dict[str, int] = {}
+        self._sparse: dict[str, tarfile.TarInfo] = {}
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[tarfile.TarFile]:
@@ -137,24 +128,59 @@ class TarContainer(_Streamed):
 
     @cached_property
     def sizes(self) -> dict[str, int]:
+        found: dict[str, int] = {}
         try:
             with self._open() as archive:
-                return {member.name.removeprefix("./"): member.size for member in archive if member.isfile()}
+                for name, member in _members(archive):
+                    found[name] = member.size
+                    self._starts[name] = member.offset_data
+                    if member.sparse is not None:
+                        self._sparse[name] = member
         except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             damaged(f"{self.label} is not a complete tar archive ({error}); download it again", error)
+        return found
+
+    def open(self, name: str) -> IO[bytes]:
+        if not self.random_access:
+            return _member_of(self, name)
+        size = self.sizes[name]
+        if name in self._sparse:
+            archive = tarfile.open(fileobj=self.opener(), mode="r:")  # noqa: SIM115  # the member reads from it
+            file = archive.extractfile(self._sparse[name])
+            assert file is not None
+            return file
+        stream: IO[bytes] = io.BufferedReader(Window(self._shared, self._starts[name], size, self._lock), _BLOCK)
+        return stream
+
+    @cached_property
+    def _shared(self) -> IO[bytes]:
+        """One stream for all members, because opening a remote archive takes a request and a read-ahead of its own."""
+        stream: IO[bytes] = self.opener()
+        return stream
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         wanted = set(names)
+        if self.random_access:
+            known = self.sizes
+            yield from super().stream(sorted((each for each in wanted if each in known), key=self._starts.__getitem__))
+            return
         with self._open() as archive:
-            for member in archive:
-                name = member.name.removeprefix("./")
-                if name in wanted and member.isfile():
+            for name, member in _members(archive):
+                if name in wanted:
                     file = archive.extractfile(member)
                     if file is not None:
                         yield name, file
 
 
-class SevenZipContainer(_Streamed):
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Yield the files of an archive, which would otherwise keep an object of each in memory."""
+    while (member := archive.next()) is not None:
+        archive.members.clear()  # type: ignore[attr-defined]  # all members that were read so far
+        if member.isfile():
+            yield member.name.removeprefix("./"), member
+
+
+class SevenZipContainer(_Base):
     """A 7z archive. Its members are compressed together, so they are read in storage order."""
 
     random_access = False
@@ -166,11 +192,13 @@ class SevenZipContainer(_Streamed):
     def _open(self) -> Iterator[Any]:
         import py7zr
 
+        from competitions.preparing.archives.sevenzip import ERRORS
+
         stream = self.opener()
         try:
             with py7zr.SevenZipFile(stream) as archive:
                 yield archive
-        except (py7zr.exceptions.ArchiveError, EOFError, lzma.LZMAError) as error:
+        except ERRORS as error:
             damaged(f"{self.label} is not a complete 7z archive ({error}); download it again", error, stream)
 
     @cached_property
@@ -178,18 +206,47 @@ class SevenZipContainer(_Streamed):
         with self._open() as archive:
             return {info.filename: info.uncompressed for info in archive.list() if not info.is_directory}
 
+    def open(self, name: str) -> IO[bytes]:
+        return _member_of(self, name)
+
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
-        # py7zr passes whole members to a factory. Batches limit how much is on the disk at a time.
+        from competitions.preparing.archives.sevenzip import stream
+
         wanted = set(names)
-        ordered = [name for name in self.sizes if name in wanted]
-        with tempfile.TemporaryDirectory(prefix="mlebench-7z-") as scratch:
-            with self._open() as archive:
-                archive.extract(path=scratch, targets=ordered)
-            for name in ordered:
-                path = Path(scratch) / name
-                with path.open("rb") as file:
-                    yield name, file
-                path.unlink()
+        return stream(self.opener, self.label, [name for name in self.sizes if name in wanted])
+
+
+def _member_of(container: Container, name: str) -> IO[bytes]:
+    """A file of a sequential archive: in memory if it is small, otherwise as a stream that can only be read forward."""
+    members: Any = container.stream([name])
+    for _, file in members:
+        if container.sizes[name] > _IN_MEMORY:
+            stream: IO[bytes] = io.BufferedReader(_Forward(file, members), _BLOCK)
+            return stream
+        content = io.BytesIO(file.read())
+        members.close()
+        return content
+    raise KeyError(name)
+
+
+class _Forward(io.RawIOBase):
+    """A file that comes from an iterator, which is ended when the file is closed."""
+
+    def __init__(self, file: IO[bytes], members: Any) -> None:
+        self._file, self._members = file, members
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._members.close()
+        super().close()
 
 
 def open_container(location: str) -> Container:
@@ -207,8 +264,12 @@ def open_container(location: str) -> Container:
             raise DownloadError(f"{location} does not exist; download the competition first") from None
         if found == "directory":
             return RemoteDirectory(fs, path)
-        # Zip directories are read backwards in small steps, members forwards in large ones.
-        return _archive(path, lambda: reader(fs.open(path, "rb", block_size=4 * _BLOCK), path))
+        # Imported here, because it imports fsspec.
+        from competitions.preparing.archives.readahead import ReadAhead
+
+        return _archive(
+            path, lambda: reader(fs.open(path, "rb", block_size=4 * _BLOCK, cache_type=ReadAhead.name), path)
+        )
     local = Path(location.removeprefix("file://"))
     if local.is_dir():
         return DirectoryContainer(local)

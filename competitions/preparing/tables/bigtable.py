@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
 from competitions.preparing.tables import csv_blocks, csv_text
@@ -33,6 +34,7 @@ _PIECE = 8 << 20
 _STEP = 1 << 20  # rows
 _WORKERS = min(os.cpu_count() or 1, 8)
 _AHEAD = 256 << 20  # bytes of text waiting to be formatted
+_LARGEST_BLOCK = 1 << 30  # bytes of a block of rows, at most
 
 Rows = NDArray[np.integer[Any]]
 T = TypeVar("T")
@@ -89,8 +91,11 @@ class BigTable:
                 yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), _WORKERS)
 
     def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
-        with pd.read_csv(file, chunksize=self._block_rows, **self._options) as blocks:
-            yield from blocks
+        bounded = _Bounded(file, self._name)
+        with pd.read_csv(io.BufferedReader(bounded), chunksize=self._block_rows, **self._options) as blocks:
+            for block in blocks:
+                bounded.read_since = 0
+                yield block
 
     def _parsed(self, plan: csv_blocks.Plan, text: bytes, types: Types, keep: list[str]) -> _Block:
         columns = csv_blocks.parse(text, plan)
@@ -176,6 +181,30 @@ class BigTable:
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
+
+
+class _Bounded(io.RawIOBase):
+    """A file of which pandas cannot read more than `_LARGEST_BLOCK` bytes for one block of rows.
+
+    After a quote that is never closed, pandas would read the rest of the file into memory.
+    """
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file, self._name, self.read_since = file, name, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self.read_since += len(data)
+        if self.read_since > _LARGEST_BLOCK:
+            raise DownloadError(
+                f"{self._name} has rows of more than {_LARGEST_BLOCK >> 20:,} MB, or a quote that is never closed; "
+                "download it again"
+            )
+        return len(data)
 
 
 def _ranges(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int) -> Iterator[slice]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 _PIECE = 8 << 20
+_LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 # Strings that pandas reads as missing values, as documented for `read_csv`. "" is recognised by its length.
 _MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
@@ -66,8 +67,8 @@ class Plan:
 def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
     """Yield the text of a CSV without its header, in blocks of `rows` rows (the last one may have fewer).
 
-    Raises `Unusual` if the text ends within quotes, or if a row is empty or begins with a blank, because pandas skips
-    some of these.
+    Raises `Unusual` if the text ends within quotes or a row seems endless because a quote is never closed, or if a row
+    is empty or begins with a blank, because pandas skips some of these.
     """
     waiting, found, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
     while True:
@@ -88,6 +89,8 @@ def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
             found, header = found[header + len(block) :] - stop, False
         if not piece:
             break
+        if len(waiting) - (int(found[-1]) if len(found) else 0) > _LONGEST_ROW:
+            raise Unusual("a row without an end")
     if quotes % 2 or header:
         raise Unusual("it has no rows, or ends within quotes")
 

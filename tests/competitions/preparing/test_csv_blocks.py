@@ -70,3 +70,38 @@ def test_options_that_are_not_known_call_for_pandas() -> None:
     assert Plan.of(["a"], ROUND_TRIP) is None, "an empty line may be a row"
     for options in ({"sep": ";"}, {"dtype": {"a": "int32"}}, {"dtype": str}, {"float_precision": None}):
         assert Plan.of(columns, {**ROUND_TRIP, **options}) is None
+
+
+class Endless(io.RawIOBase):
+    """A file of which `read_so_far` bytes were read: a head, and then the same line again and again up to `size`."""
+
+    def __init__(self, head: bytes, size: int) -> None:
+        self.head, self.size, self.read_so_far = head, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = min(len(buffer), self.size - self.read_so_far)
+        line = b"1,some text\n"
+        text = self.head if self.read_so_far == 0 else b""
+        data = (text + line * (count // len(line) + 1))[:count]
+        buffer[:count] = data
+        self.read_so_far += count
+        return count
+
+
+def test_a_stray_quote_does_not_read_the_rest_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_blocks, "_LONGEST_ROW", 1 << 20)
+    monkeypatch.setattr(csv_blocks, "_PIECE", 1 << 18)
+    file = Endless(b'a,b\n1,2\n3,"stray\n', 1 << 40)
+    with pytest.raises(Unusual, match="without an end"):
+        list(cut(io.BufferedReader(file), 1000))
+    assert file.read_so_far < 3 << 20
+
+
+def test_long_rows_below_the_bound_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_blocks, "_LONGEST_ROW", 1 << 12)
+    monkeypatch.setattr(csv_blocks, "_PIECE", 1 << 8)
+    long = '"' + "x\n" * 2000 + '",2\n'
+    assert blocks_of("a,b\n1,2\n" + long + "3,4\n", 1) == [b"1,2\n", long.encode(), b"3,4\n"]
