@@ -49,7 +49,27 @@ def _directories(value: Any) -> Any:
     return value
 
 
+def _expanded(value: Any) -> Any:
+    """`~` is the home directory, also where no shell has replaced it. An empty text is no path."""
+    if value == "":
+        return None
+    try:
+        return Path(value).expanduser() if isinstance(value, str | Path) else value
+    except RuntimeError as error:
+        raise ValueError(f"{value}: {error}") from error
+
+
+def _home() -> Path:
+    """The home directory, for defaults. Raises `UserError` if there is none, as for some users of containers."""
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise UserError("this user has no home directory: set HOME, or MLEBENCH_STORE and MLEBENCH_SCRATCH") from error
+
+
 Directories = Annotated[list[Path], NoDecode, BeforeValidator(_directories)]
+OnePath = Annotated[Path, BeforeValidator(_expanded)]
+PathOrNone = Annotated[Path | None, BeforeValidator(_expanded)]
 
 
 class Settings(BaseSettings):
@@ -64,12 +84,12 @@ class Settings(BaseSettings):
     )
 
     store: str = Field(
-        default_factory=lambda: (Path.home() / ".local" / "share" / "mlebench").as_uri(),
+        default_factory=lambda: (_home() / ".local" / "share" / "mlebench").as_uri(),
         description="Root of everything: a path, file:// or any fsspec URL such as s3://bucket/prefix.",
     )
-    raw_dir: Path | None = Field(default=None, description="Directory of already downloaded <id>.zip files.")
-    scratch: Path = Field(
-        default_factory=lambda: Path.home() / ".cache" / "mlebench",
+    raw_dir: PathOrNone = Field(default=None, description="Directory of already downloaded <id>.zip files.")
+    scratch: OnePath = Field(
+        default_factory=lambda: _home() / ".cache" / "mlebench",
         description="Local directory for running agents and for copies of prepared data.",
     )
     cache_limit: ByteSize = Field(
@@ -79,7 +99,7 @@ class Settings(BaseSettings):
     s3_endpoint_url: str | None = Field(default=None, description="S3 server. Default: AWS_ENDPOINT_URL, or Amazon.")
     s3_access_key_id: SecretStr | None = Field(default=None, description="Default: the usual AWS variables and files.")
     s3_secret_access_key: SecretStr | None = Field(default=None, description="The key of s3_access_key_id.")
-    params: Path | None = Field(
+    params: PathOrNone = Field(
         default=None,
         description="JSON file {id: {parameter: value}} that overrides the `params` of competitions, for miniatures.",
     )

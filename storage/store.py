@@ -12,16 +12,18 @@ locks/<name>/<generation>.json          leases, see storage.lease
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from common.causes import cause_of, patiently
 from common.errors import UserError
+from common.locations import absolute_url, local_path
 from common.windows import windowed
 from storage.dataset import Dataset
 from storage.remote import describe_error, quick_options
@@ -30,7 +32,8 @@ from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError
 OPENING_SECONDS = 20.0
 """For how long the opening of a store is tried: more than one 503 or reset, less than anybody watches."""
 
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MAGIC = frozenset("*?[]")
 
 
 class InvalidJson(StoreError, ValueError):
@@ -38,10 +41,15 @@ class InvalidJson(StoreError, ValueError):
 
 
 def root_url(text: str) -> str:
-    """The root as a URL without a trailing slash. Plain paths become file:// URLs."""
-    if "://" in text:
-        return text.rstrip("/")
-    return Path(text).expanduser().resolve().as_uri()
+    """The root as a URL without a trailing slash, the same for all spellings of it. Plain paths become file:// URLs.
+
+    Raises `UserError` if no store can lie there.
+    """
+    root = absolute_url(text)
+    # fsspec would take a URL with "::" for a chain of file systems, and would remove everything that matches a pattern.
+    if local_path(root) is None and ("::" in root or _MAGIC & set(root)):
+        raise UserError(f"store {text}: choose a URL without '::' and without any of * ? [ ]")
+    return root
 
 
 def fsspec_at(url: str) -> tuple[Any, str]:
@@ -54,7 +62,7 @@ def fsspec_at(url: str) -> tuple[Any, str]:
 
 def check_run_group(name: str) -> str:
     """Return `name` if it is a valid name for a folder and a partition. Raises `UserError` otherwise."""
-    if not _NAME.match(name):
+    if not _NAME.fullmatch(name):
         raise UserError(f"run group {name!r}: use letters, digits, '.', '_' and '-', starting with a letter or digit")
     return name
 
@@ -73,6 +81,7 @@ class Store:
     @cached_property
     def top(self) -> Destination:
         """The root as a `Destination`. Raises `StoreError` for an unknown protocol."""
+        self._require_no_older()
         try:
             return Destination(self.root)
         except (ValueError, ImportError) as error:
@@ -192,5 +201,17 @@ class Store:
 
     def glob(self, pattern: str) -> list[str]:
         """Sorted URLs below the root that match."""
-        prefix = len(self.top.root) + 1
-        return sorted(self.url(str(path)[prefix:]) for path in self.top.fs.glob(self.top.path(pattern)))
+        if self.top.local:  # here the root may have any characters, also those of a pattern
+            found: Iterable[str] = glob.iglob(pattern, root_dir=self.top.root, include_hidden=True)  # noqa: PTH207  # faster than Path.glob
+        else:
+            prefix = len(self.top.root) + 1
+            found = (str(path)[prefix:] for path in self.top.fs.glob(self.top.path(pattern)))
+        return sorted(self.url(path) for path in found)
+
+    def _require_no_older(self) -> None:
+        """Raise `StoreError` for a store that an older version wrote to a folder with %20 for a space, and so on."""
+        path = local_path(self.root)
+        if path is None or self.root == f"file://{path}" or path.exists():
+            return
+        if (older := Path(self.root.removeprefix("file://"))).is_dir():
+            raise StoreError(f"store {path}: an older version wrote it to {older}; rename that folder to {path}")

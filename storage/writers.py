@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from common.cloning import link_or_clone
 from common.errors import UserError
+from common.locations import local_path
 from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
 
@@ -84,8 +85,12 @@ class Destination:
         from storage.remote import set_fsspec_defaults
 
         set_fsspec_defaults()
-        self.fs, self.root = fsspec.core.url_to_fs(url)
-        self.root = self.root.rstrip("/")
+        path = local_path(url)
+        if path is None:
+            self.fs, root = fsspec.core.url_to_fs(url)
+        else:  # fsspec would not decode %20, and would find a pattern or a chain of file systems in some names
+            self.fs, root = fsspec.filesystem("file"), str(path.absolute())
+        self.root: str = root.rstrip("/")
         self.local = self.fs.protocol in ("file", "local") or "file" in self.fs.protocol
         self.drafts = f"{self.root}/{drafts}" if drafts and self.local else ""
         self._folders: set[str] = set()

@@ -165,3 +165,17 @@ def test_what_must_be_cheap_imports_nothing_heavy(statement: str) -> None:
     code = f"import sys\n{statement}\nprint(*(m for m in {heavy!r} if m in sys.modules), file=sys.stderr)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert result.stderr.split() == []
+
+
+def test_no_pattern_of_re_ends_with_a_dollar() -> None:
+    """`$` also matches before a newline at the end of a text: names are matched with `fullmatch`, ends with `\\Z`."""
+    wrong = []
+    for path in [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]:
+        calls = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+        for call in calls:
+            if not (isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "re") or not call.args:
+                continue
+            texts = [each.value for each in ast.walk(call.args[0]) if isinstance(each, ast.Constant)]
+            if any(isinstance(text, str) and re.search(r"(?<!\\)\$(?=\)|\||\Z)", text) for text in texts):
+                wrong.append(f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call)}")
+    assert not wrong

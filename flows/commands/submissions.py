@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +12,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError, one_line
+from common.locations import local_path
 
 Known = TypeVar("Known")
-_URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class Line(BaseModel):
@@ -58,8 +57,8 @@ class Fetch:
         """The local path of a submission, None if there is none. Raises `UserError` for a URL that cannot be read."""
         if not path:
             return None
-        if not _URL.match(path):
-            return Path(path)
+        if (local := local_path(path)) is not None:
+            return local
         import fsspec
 
         self.count += 1

@@ -34,11 +34,11 @@ _ANSWERS = re.compile(
     re.I,
 )
 _WORLD = re.compile(
-    r"/(?:home/)?(?:data|submission|code|logs|agent|tmp|instructions\.txt|validate_submission\.sh)(?:/|$)"
+    r"/(?:home/)?(?:data|submission|code|logs|agent|tmp|instructions\.txt|validate_submission\.sh)(?:/|\Z)"
 )
 _OUTSIDE = re.compile(
-    r"^(?:/root(?:/|$)|/mnt/|/srv/|/media/|/var/(?!tmp)|/home/[^/]+|/proc/(?:\d+|self)/(?:environ|root|cwd)|/etc/(?:passwd|shadow)"
-    r"|~/\.|/private(?:/|$)|/run/docker|/var/run/docker)"
+    r"^(?:/root(?:/|\Z)|/mnt/|/srv/|/media/|/var/(?!tmp)|/home/[^/]+|/proc/(?:\d+|self)/(?:environ|root|cwd)|/etc/(?:passwd|shadow)"
+    r"|~/\.|/private(?:/|\Z)|/run/docker|/var/run/docker)"
 )
 _UPWARDS = re.compile(r"^(?:\.\./){3,}")
 _LEAST_IDS = 10

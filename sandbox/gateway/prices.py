@@ -11,7 +11,7 @@ import yaml
 from common.providers import Price
 from sandbox.gateway.tokens import Usage
 
-_DATE = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_DATE = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)\Z")
 
 
 def list_prices() -> dict[str, Price]:

@@ -64,8 +64,10 @@ class Checkpoint:
         sizes, declared = self._read("sizes", list), self._read("done-declared", list)
         if sizes is None or declared is None:
             return {}, None
-        names = [path.rsplit("/", 1)[1].removesuffix(".json") for path in fs.glob(f"{folder}/done-*.json")]
-        notes = {name.removeprefix("done-"): self._read(name, list) for name in names}
+        # Not with a glob: the folder's own name may contain the characters of a pattern.
+        names = (path.rsplit("/", 1)[1] for path in fs.ls(folder, detail=False))
+        finished = [name.removesuffix(".json") for name in names if name.startswith("done-") and name.endswith(".json")]
+        notes = {name.removeprefix("done-"): self._read(name, list) for name in finished}
         done = {name: rows for name, rows in notes.items() if rows is not None}
         return done, [Size(*size) for size in sizes]
 

@@ -19,9 +19,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from common.locations import local_path
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
@@ -144,9 +144,10 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
 def _download(job: Job) -> Download:
     """The job's download."""
     identity: tuple[int, ...] = ()
-    with contextlib.suppress(OSError):
-        stat = Path(job.raw.removeprefix("file://")).stat()
-        identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
+    if path := local_path(job.raw):
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
     return _open_download(job.raw, job.key, identity)
 
 

@@ -15,7 +15,7 @@ LOG_BYTES = 16 * 1024**2
 FILES = 2000
 """Maximum number of files read from a run's code or logs. Python files and notebooks come first."""
 CODE = (".py", ".ipynb", ".sh", ".r", ".R", ".sql", ".yaml", ".json", ".toml", ".txt", ".md")
-_INSTALLED = re.compile(r"(^|/)(site-packages|node_modules|\.git|\.?venv|__pycache__|\.ipynb_checkpoints)(/|$)")
+_INSTALLED = re.compile(r"(^|/)(site-packages|node_modules|\.git|\.?venv|__pycache__|\.ipynb_checkpoints)(/|\Z)")
 
 
 def code_of(store: Store, run: StoredRun) -> dict[str, str]:

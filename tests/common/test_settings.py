@@ -139,3 +139,40 @@ def test_parameters_of_competitions_come_from_a_file(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(UserError, match="not a readable JSON file"):
         settings.params_of("digits")
+
+
+@pytest.mark.parametrize("name", ["scratch", "raw_dir", "params"])
+def test_a_tilde_is_the_home_directory_where_no_shell_replaces_it(
+    name: str, toml: Toml, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+    toml(f'{name} = "~/here"')
+    assert getattr(get_settings(), name) == tmp_path / "here"
+
+
+def test_the_home_of_nobody_is_named(toml: Toml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLEBENCH_SCRATCH")
+    toml('scratch = "~nobody-of-this-name/x"')
+    with pytest.raises(UserError, match=r"MLEBENCH_SCRATCH.*nobody-of-this-name"):
+        get_settings()
+
+
+def test_an_empty_variable_is_not_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RAW_DIR", "PARAMS"):
+        monkeypatch.setenv(f"{PREFIX}{name}", "")
+    assert (get_settings().raw_dir, get_settings().params) == (None, None)
+    get_settings.cache_clear()
+    monkeypatch.setenv("MLEBENCH_SCRATCH", "")
+    with pytest.raises(UserError, match="MLEBENCH_SCRATCH"):
+        get_settings()
+
+
+def test_a_user_without_a_home_directory_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.delenv("MLEBENCH_SCRATCH")
+    with pytest.raises(UserError, match="set HOME, or MLEBENCH_STORE and MLEBENCH_SCRATCH"):
+        get_settings()

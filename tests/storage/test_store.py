@@ -54,7 +54,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
         store.read_json(store.url("a", "b.json"))
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", "-x", "a b", "x" * 101])
+@pytest.mark.parametrize("name", ["", "../up", "a/b", "-x", "a b", "x" * 101, "a\n", "a\nb", "a\0", "a\x1b[2J", "ü"])
 def test_a_run_group_names_a_folder(name: str) -> None:
     with pytest.raises(UserError, match="run group"):
         check_run_group(name)

@@ -24,6 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from common.locations import local_path
 from competitions.errors import DownloadError
 from competitions.preparing.archives.listing import files_below
 from competitions.preparing.archives.reading import damaged, reader
@@ -254,7 +255,8 @@ def open_container(location: str) -> Container:
 
     Raises `DownloadError` if it does not exist or the archive is damaged.
     """
-    if "://" in location and not location.startswith("file://"):
+    local = local_path(location)
+    if local is None:
         import fsspec
 
         fs, path = fsspec.core.url_to_fs(location)
@@ -270,7 +272,6 @@ def open_container(location: str) -> Container:
         return _archive(
             path, lambda: reader(fs.open(path, "rb", block_size=4 * _BLOCK, cache_type=ReadAhead.name), path)
         )
-    local = Path(location.removeprefix("file://"))
     if local.is_dir():
         return DirectoryContainer(local)
     if not local.is_file():

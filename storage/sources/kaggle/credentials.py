@@ -76,10 +76,11 @@ def _token() -> str | None:
 
 
 def _kaggle_json() -> dict[str, Any]:
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # unlike `Path.home`, no error where there is no home
     folders = [
         Path(os.environ["KAGGLE_CONFIG_DIR"]) if os.environ.get("KAGGLE_CONFIG_DIR") else None,
-        Path.home() / ".kaggle",
-        Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "kaggle",
+        home / ".kaggle",
+        Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "kaggle",
     ]
     for folder in filter(None, folders):
         try:

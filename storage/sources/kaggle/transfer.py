@@ -13,7 +13,7 @@ from storage.sources.kaggle.retry import Policy, Retries, network_errors
 from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
 
 _PIECE = 1 << 18
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)$")
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
 
 class Identity(NamedTuple):
@@ -87,7 +87,7 @@ class Transfer:
         headers = response.headers
         validator = headers.get("ETag") or headers.get("Last-Modified")
         if response.status_code == 206:
-            match = _RANGE.match(headers.get("Content-Range", ""))
+            match = _RANGE.fullmatch(headers.get("Content-Range", ""))
             if match is None or int(match[1]) != offset:
                 raise SourceChanged
             found, skip = Identity(validator, int(match[2])), 0
