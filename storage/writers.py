@@ -101,7 +101,8 @@ class Destination:
 
     def draft(self, path: str) -> str:
         """A temporary name for a file that will be moved to `path`, unique across threads, processes and machines."""
-        draft = f"{self.drafts or path}{'/' if self.drafts else '.'}{secrets.token_hex(6)}.partial"
+        # Not the file's own name with a suffix, which may be too long; hidden, so that it is no part of a table.
+        draft = f"{self.drafts or path.rpartition('/')[0]}/.{secrets.token_hex(6)}.partial"
         self.make_folder(draft)
         return draft
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from competitions.errors import BadCompetition
+from common import names
+from competitions.errors import BadCompetition, DownloadError
 from competitions.preparing.download import Download, Member
 from competitions.preparing.tables import csv_text
 
@@ -76,8 +77,11 @@ class Tree:
     def _add(self, path: str, operation: Operation) -> None:
         if path in self.operations:
             raise BadCompetition(f"{self.part}/{path} is declared twice")
-        if not {"", ".", ".."}.isdisjoint(path.split("/")):
-            raise BadCompetition(f"{self.part}/{path} is not a plain relative path")
+        if why := names.problem(path):
+            told = f"{names.shown(path)} cannot be a file of {self.part}/: it {why}"
+            if isinstance(operation, Copy):  # the name is most likely that of the member
+                raise DownloadError(f"{told}; download it again if it is damaged, else rename or omit it in prepare.py")
+            raise BadCompetition(f"{told}; rename or omit it")
         self.operations[path] = operation
 
     def table(self, path: str, frames: pd.DataFrame | Iterable[pd.DataFrame], **options: Any) -> None:
@@ -119,6 +123,11 @@ class Tree:
         pairs = tuple(entries.items() if isinstance(entries, Mapping) else entries)
         if len({name for name, _ in pairs}) != len(pairs):
             raise BadCompetition(f"{self.part}/{path} would contain a name twice")
+        for name, _ in pairs:
+            if why := names.problem(name):
+                raise BadCompetition(
+                    f"{names.shown(name)} cannot be a member of {self.part}/{path}: it {why}; rename it"
+                )
         self._add(path, Archive(kind, pairs, stored, tuple(folders)))
 
     def json(self, path: str, value: Any, **options: Any) -> None:

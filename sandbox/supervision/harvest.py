@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+from common import names
 from common.units import size
 from sandbox.limits import Limits
 from sandbox.supervision.control import Layout
@@ -38,7 +39,9 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     for name in ("logs", "code"):
         left_out = _folder(home / name, target / name, limits)
         if left_out:
-            notes.append(f"{left_out} of {name}/ left out (links, special files, or beyond the limits)")
+            notes.append(
+                f"{left_out} of {name}/ left out (links, special files, names that cannot be stored, or beyond the limits)"
+            )
     own = target / "logs" / OUTPUT
     if own.exists():
         own.rename(own.with_suffix(".own.log"))
@@ -91,7 +94,7 @@ def _folder(source: Path, target: Path, limits: Limits) -> int:
             with contextlib.suppress(OSError):  # the agent may have removed its own permissions
                 Path(entry.path).chmod(0o700)
         elif (
-            (length := _length(entry)) is None
+            (length := _length(entry, source)) is None
             or total + length > limits.collected_bytes
             or len(chosen) >= limits.collected_files
         ):
@@ -104,12 +107,13 @@ def _folder(source: Path, target: Path, limits: Limits) -> int:
     return left_out
 
 
-def _length(entry: os.DirEntry[str]) -> int | None:
-    """Bytes in a regular file with a name that can be encoded; ``None`` for everything else."""
+def _length(entry: os.DirEntry[str], source: Path) -> int | None:
+    """Bytes in a regular file with a path below ``source`` that every store accepts; ``None`` for everything else."""
+    if names.problem(Path(entry.path).relative_to(source).as_posix()):
+        return None
     try:
-        entry.name.encode()
         status = entry.stat(follow_symlinks=False)
-    except (OSError, UnicodeEncodeError):
+    except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 

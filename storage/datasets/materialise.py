@@ -30,6 +30,7 @@ from storage.datasets.job import Job, load_competition
 from storage.datasets.manifest import Columns, manifest_of
 from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan, unpack
+from storage.datasets.storable import require_storable
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def declare(job: Job) -> None:
     destination = Destination(job.out, DRAFTS)
     download = _download(job)
     preparation = competition.declare(download, job.edition, job.params)
+    require_storable(preparation, destination)
     checked = competition.facts.checksums.prepared
     tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
     here = [task for task in tasks if isinstance(task, Task) and task.computed]

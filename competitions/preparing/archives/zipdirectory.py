@@ -75,7 +75,8 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
             start = position + fixed
             end = start + name_length
             raw = data[start:end]
-            name = raw.decode("ascii" if raw.isascii() else "utf-8" if flags & _UTF8 else "cp437")
+            # A name that is not UTF-8 matters only if the file is wanted, so it is no reason to refuse the archive.
+            name = raw.decode("ascii" if raw.isascii() else "utf-8" if flags & _UTF8 else "cp437", "surrogateescape")
             if "\0" in name:
                 name = name[: name.index("\0")]
             if _ZIP64 in (packed, size, offset):
@@ -83,7 +84,7 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
             found[name] = Entry(offset + before, packed, size, crc, method, flags)
             position = end + extra + comment
             count += 1
-    except (struct.error, UnicodeDecodeError) as error:
+    except struct.error as error:
         raise zipfile.BadZipFile(f"Corrupt central directory: {error}") from error
     # A flipped bit in a length can hide entries. Archives without zip64 store the count modulo 65,536.
     if position != len(data) or (count - expected) % 65536:

@@ -132,3 +132,15 @@ def test_a_log_within_its_limit_is_whole(tmp_path: Path, length: int) -> None:
     log.write(said[:length])
     log.close()
     assert (tmp_path / "log").read_bytes() == said[:length]
+
+
+@pytest.mark.parametrize("name", [b"fol\xff/x.txt", b"x\x1b[2J.txt", b"a\nb", b"/".join([b"y" * 200] * 4)])
+def test_files_that_no_store_takes_are_left_out_and_counted(home: Path, name: bytes) -> None:
+    """Otherwise all files of the run would be lost when they are uploaded."""
+    path = home / "logs" / os.fsdecode(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x")
+    (home / "logs" / "kept.txt").write_text("y")
+    _, notes, target = gather(home)
+    assert "1 of logs/ left out" in notes
+    assert set(contents(target / "logs")) == {"kept.txt", "agent.log"}

@@ -1,0 +1,41 @@
+"""Names of files that everything can store: file systems, object stores, tables and archives."""
+
+from __future__ import annotations
+
+PATH_BYTES = 700
+"""Object stores take 1,024 bytes for a name, including the prefix of the store and the folder of a dataset or run."""
+NAME_BYTES = 255
+
+
+def problem(path: str) -> str | None:
+    r"""Why a file cannot have this relative POSIX path everywhere, for "... cannot be stored: it ..."; None if it can.
+
+    >>> problem("train/1.png"), problem("../1.png"), problem("a\n")
+    (None, "is not a plain relative path ('.', '..' or an empty part)", 'contains a control character')
+    """
+    if not {"", ".", ".."}.isdisjoint(path.split("/")):
+        return "is not a plain relative path ('.', '..' or an empty part)"
+    if path.isascii() and path.isprintable() and "\\" not in path and len(path) <= NAME_BYTES:
+        return None  # nearly all of them, of which there can be a million
+    try:
+        encoded = path.encode()
+    except UnicodeEncodeError:
+        return "is not valid UTF-8"
+    if any(character < " " or character == "\x7f" for character in path):
+        return "contains a control character"
+    if "\\" in path:
+        return "contains a backslash"
+    if len(encoded) > PATH_BYTES:
+        return f"has {len(encoded)} bytes, more than {PATH_BYTES}"
+    longest = max(len(part) for part in encoded.split(b"/"))
+    return f"has a part of {longest} bytes, more than {NAME_BYTES}" if longest > NAME_BYTES else None
+
+
+def shown(path: str) -> str:
+    r"""A name for a message: one line, and text that can be printed; shortened in the middle.
+
+    >>> shown("a\n\udcff")
+    "'a\\n\\udcff'"
+    """
+    text = ascii(path) if not path.isprintable() else repr(path)
+    return text if len(text) <= 120 else f"{text[:60]}...{text[-50:]}"
