@@ -39,9 +39,8 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     for name in ("logs", "code"):
         left_out = _folder(home / name, target / name, limits)
         if left_out:
-            notes.append(
-                f"{left_out} of {name}/ left out (links, special files, names that cannot be stored, or beyond the limits)"
-            )
+            why = "links, special files, names that cannot be stored, or beyond the limits"
+            notes.append(f"{left_out} of {name}/ left out ({why})")
     own = target / "logs" / OUTPUT
     if own.exists():
         own.rename(own.with_suffix(".own.log"))

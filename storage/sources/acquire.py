@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
 from storage.sources import RemoteSource, Report, Source, SourceChanged
 from storage.store import Store
-from storage.writers import Written
+from storage.writers import BLOCK, HashingWriter, Written
 
 _RESTARTS = 3
 
@@ -75,9 +76,10 @@ def acquire(
     if record is not None and has_archive(store, competition, record):
         return record
     store.remove(_record_url(store, competition.id))
-    if isinstance(source, RemoteSource) and not store.top.local:
+    written = _left_without_record(store, competition, on_progress)
+    if written is None and isinstance(source, RemoteSource) and not store.top.local:
         written = _streamed(store, competition, source, verify, on_progress, patience)
-    else:
+    elif written is None:
         written = _fetched(store, competition, source, verify, on_progress)
     record = DownloadRecord(
         hash=written.hash,
@@ -94,6 +96,28 @@ def acquire(
         on_wait=lambda text: on_progress(f"waiting {text}"),
     )
     return record
+
+
+def _left_without_record(store: Store, competition: Competition, report: Report) -> Written | None:
+    """Size and hashes of an archive of which a killed process wrote all but the record.
+
+    None if there is no such archive, or if it is not the published one by its MD5: it could be an older version.
+    """
+    expected = competition.facts.checksums.download
+    archive = store.raw(competition.id)
+    if not expected or not store.exists(archive):
+        return None
+    report("checking the archive that an interrupted download left")
+    with (
+        store.top.fs.open(store.top.path(store.relative(archive)), "rb") as file,
+        open(os.devnull, "wb", buffering=0) as nowhere,  # noqa: PTH123
+    ):
+        hashing = HashingWriter(nowhere, md5=True)
+        shutil.copyfileobj(file, hashing, BLOCK)
+    if hashing.written().md5 != expected:
+        return None
+    store.remove(store.url("raw", competition.id, "partial"))
+    return hashing.written()
 
 
 def _fetched(store: Store, competition: Competition, source: Source, verify: bool, report: Report) -> Written:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +18,9 @@ from competitions.errors import DownloadError
 from storage.sources.acquire import acquire, has_archive, recorded
 from storage.sources.bundled import Bundled
 from storage.sources.local import Local
+from storage.sources.source import Report
+from storage.store import Store as AnyStore
+from tests.s3.fixtures import Bucket
 from tests.stores import Store
 
 
@@ -68,3 +75,81 @@ def test_another_archive_than_the_published_one_is_refused(store: Store, digits_
         acquire(store, leaf, source)
     assert not store.exists(store.raw("leaf-classification"))
     assert acquire(store, leaf, source, verify=False)
+
+
+class Remote:
+    """A source on the network that serves `content` and counts how often."""
+
+    name = "remote"
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.served = content, 0
+
+    def version(self, competition: Competition) -> str | None:
+        return None
+
+    def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
+        path = folder / f"{competition.id}.zip"
+        path.write_bytes(b"".join(self.pieces(competition)))
+        return path
+
+    def pieces(self, competition: Competition, report: Report = lambda _: None) -> Iterator[bytes]:
+        self.served += 1
+        yield self.content
+
+
+def published(competition: Competition, content: bytes) -> Competition:
+    """The competition, whose published archive is `content`."""
+    checksums = competition.facts.checksums.model_copy(update={"download": hashlib.md5(content).hexdigest()})
+    facts = competition.facts.model_copy(update={"checksums": checksums})
+    return competition.model_copy(update={"facts": facts})
+
+
+def killed_before_the_record(store: AnyStore, competition: Competition, source: Any) -> None:
+    """Acquire in a process that is killed as it is about to write the record."""
+    if (child := os.fork()) == 0:
+        AnyStore.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+        acquire(store, competition, source)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    assert store.exists(store.raw(competition.id))
+    assert recorded(store, competition, source) is None
+
+
+def test_a_kill_between_archive_and_record_costs_no_second_download(
+    store: Store, digits: Competition, digits_zip: Path
+) -> None:
+    content = digits_zip.read_bytes()
+    competition, source = published(digits, content), Remote(content)
+    killed_before_the_record(store, competition, source)
+    store.local("raw", "digits", "partial").mkdir(exist_ok=True)  # as if it had been killed a moment earlier
+    record = acquire(store, competition, source)
+    assert source.served == 0, "the killed process had its own copy of the source"
+    assert (record["md5"], record["bytes"]) == (hashlib.md5(content).hexdigest(), len(content))
+    assert has_archive(store, competition, record)
+    assert acquire(store, competition, source) == record
+    assert sorted(path.name for path in store.local("raw", "digits").iterdir()) == ["digits.zip", "download.json"]
+
+
+@pytest.mark.service("s3")
+def test_a_kill_between_object_and_record_costs_no_second_download(
+    s3: Bucket, digits: Competition, digits_zip: Path
+) -> None:
+    content = digits_zip.read_bytes()
+    competition, source, store = published(digits, content), Remote(content), AnyStore(s3.url)
+    store.put(store.raw("digits"), digits_zip)
+    record = acquire(store, competition, source)
+    assert source.served == 0
+    assert has_archive(store, competition, record)
+
+
+def test_another_archive_without_a_record_is_not_taken_for_the_published_one(
+    store: Store, digits: Competition, digits_zip: Path
+) -> None:
+    """A process may also have been killed while it replaced an older version."""
+    content = digits_zip.read_bytes()
+    competition, source = published(digits, content), Remote(content)
+    store.write(store.raw("digits"), registry.get("diabetes").bundle())
+    acquire(store, competition, source)
+    assert source.served == 1
+    assert store.read(store.raw("digits")) == content
