@@ -13,8 +13,9 @@ from flows.integrity import integrity
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, contained
 from storage.runs.folders import finished_folders
-from tasks.agent_run import agent_run, attempts_of, finished_run
+from tasks.agent_run import agent_run, attempts_of, finished_run, work_folder
 from tasks.grade import grade_request
+from tasks.wiring import scratch
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import open_store
@@ -29,6 +30,7 @@ def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
     """
     outlast_server()
     place = open_store(request.store)
+    scratch.collect_finished(place)
     work: dict[str, Work] = {}
     failed: dict[str, Outcome] = {}
     for name in competition_ids:
@@ -41,6 +43,8 @@ def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
                 if finished_run(attempt) is None:
                     progress.report(attempt.name, "queued")
                     made = [agent_run.submit(attempt)]
+                else:
+                    scratch.collect(work_folder(attempt, place))  # older versions left no note in it
                 work[attempt.name] = submit_grade(grade_request(attempt), after=made)
     outcomes = outcomes_of(work) | failed
     with contained("integrity", outcomes):

@@ -29,6 +29,7 @@ from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.uses import Continuing
+from tasks.wiring import scratch
 from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
 from tasks.wiring.requests import Attempt, RunRequest
@@ -128,7 +129,7 @@ def run_agent(attempt: Attempt) -> str:
     agent = load_agent(request.agent, settings.agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
     dataset = Dataset(request.edition, competition_id)
-    workdir = settings.scratch / "runs" / _folder(attempt, place)
+    workdir = work_folder(attempt, place)
     # A container continues when its orchestrator is killed, and the data are mounted in it.
     contained = request.isolation.backend == "docker"
     continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK) if contained else None
@@ -190,10 +191,10 @@ def slot_with_data(
         yield prepared
 
 
-def _folder(attempt: Attempt, store: Store) -> str:
-    """The name of the run's work directory: short, and the same after a restart."""
+def work_folder(attempt: Attempt, store: Store) -> Path:
+    """The run's work directory. Its name is short, and the same after a restart."""
     what = f"{store.root} {attempt.request.run_group} {attempt.competition_id} {attempt.seed} {attempt.key}"
-    return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
+    return get_settings().scratch / "runs" / hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
 
 
 def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, attempt: Attempt) -> RunResult:
@@ -249,6 +250,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
         code_fingerprint=spec.agent.fingerprint(),
         **conditions,
     )
+    scratch.note(spec.workdir, attempt)
     folder.write_run(seal(folder, record, files, get_settings().ledger_key.get_secret_value()))
     runner.discard(handle)
     return result

@@ -24,7 +24,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
     "--fix",
     is_flag=True,
     help="Clean up after processes that died: mark their flow runs as crashed and submit those of deployments again, "
-    "free concurrency slots, stop abandoned containers.",
+    "free concurrency slots, stop abandoned containers, remove work folders of stored runs.",
 )
 @click.option(
     "--silent-for",
@@ -69,6 +69,7 @@ def command(
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
+    findings += health.guarded("work folders", lambda: leftovers.check_scratch(place, fix))
     _show(findings)
     failed = sum(each.verdict == "fail" for each in findings)
     click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,12 +11,19 @@ from competitions.editions import EDITIONS
 from flows.commands.du import size
 from flows.commands.options import StoreOptions, takes
 
+if TYPE_CHECKING:
+    from storage.store import Store
+    from storage.upkeep.space import DiskUsage
+
 
 @click.command("gc")
 @click.option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")
 @click.option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition.")
 @click.option(
-    "--orphans", is_flag=True, help="Remove incomplete datasets, downloads and uploads that no process is working on."
+    "--orphans",
+    is_flag=True,
+    help="Remove incomplete datasets, downloads and uploads that no process works on, and what stored runs left on "
+    "this machine.",
 )
 @click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
@@ -40,13 +48,13 @@ def command(
 
     place, settings = storage.open(), get_settings()
     found = gc.everything(place) if raw or edition or orphans else []
-    steps = []
+    steps: list[Iterable[DiskUsage]] = []
     if edition:
         steps.append(gc.edition_datasets(place, found, edition, dry))
     if raw:
         steps.append(gc.raw_archives(place, found, dry))
     if orphans:
-        steps.append(gc.orphans(place, found, dry))
+        steps += [gc.orphans(place, found, dry), _folders_of_runs(place, dry)]
     if copies:
         cache = Cache(settings.scratch / "cache", settings.cache_limit)
         steps.append(gc.local_copies(cache, settings.scratch, dry))
@@ -59,3 +67,14 @@ def command(
             )
     click.echo(f"{size(gone)} {'would be freed' if dry else 'freed'}")
     return 0
+
+
+def _folders_of_runs(place: Store, dry: bool) -> Iterator[DiskUsage]:
+    """Remove folders on the scratch disk of runs that are stored."""
+    from storage.upkeep.space import DiskUsage
+    from tasks.wiring import scratch
+
+    for folder in scratch.finished(place):
+        sizes = [path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+        if dry or scratch.collect(folder):
+            yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))

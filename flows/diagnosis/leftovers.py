@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from flows.diagnosis.health import Finding
+from storage.store import Store
 
 _REMEDY = "mlebench doctor --fix"
 
@@ -71,6 +72,20 @@ def check_containers(fix: bool = False) -> Iterator[Finding]:
             yield Finding("containers", "warn", str(orphan), _REMEDY)
     if not found:
         yield Finding("containers", "ok", "none without an orchestrator")
+
+
+def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:
+    """Folders of runs that are stored, whose orchestrator was killed before it removed them. `fix` removes them."""
+    from tasks.wiring import scratch
+
+    found = list(scratch.finished(store))
+    for folder in found:
+        if fix and scratch.collect(folder):
+            yield Finding("work folders", "ok", f"{folder}: its run is stored; removed")
+        else:
+            yield Finding("work folders", "warn", f"{folder}: its run is stored", _REMEDY)
+    if not found:
+        yield Finding("work folders", "ok", "none of a run that is stored")
 
 
 def _again(resolution: str) -> str:

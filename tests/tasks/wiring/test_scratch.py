@@ -1,0 +1,109 @@
+"""Work folders of runs whose orchestrator was killed between the record and the end are collected, living ones kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from common.settings import get_settings
+from flows.commands.gc import command as gc
+from flows.diagnosis.leftovers import check_scratch
+from sandbox.process.backend import ProcessBackend
+from storage.store import Store
+from tasks import agent_run
+from tasks.agent_run import attempts_of, finished_run, run_agent, work_folder
+from tasks.download import download_archive
+from tasks.split import split_dataset
+from tasks.wiring import scratch
+from tasks.wiring.requests import Attempt, RunRequest
+
+
+@pytest.fixture(autouse=True)
+def _no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))
+    get_settings.cache_clear()
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
+        yield
+    get_settings.cache_clear()
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    """An attempt that has still to be made, on a prepared competition."""
+    store = Store(str(tmp_path / "store"))
+    split_dataset("diabetes", store.root, "v1", download_archive("diabetes", store.root))
+    (found,) = attempts_of(RunRequest(agent="dummy", run_group="g", store=store.root), "diabetes")
+    return found
+
+
+def killed(attempt: Attempt, before: str) -> Path:
+    """Make the attempt in a process that is killed as it is about to call a function; the work folder it leaves."""
+    if (child := os.fork()) == 0:
+        place = agent_run.RunFolder if before == "write_run" else ProcessBackend
+        setattr(place, before, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        run_agent(attempt)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    folder = work_folder(attempt, Store(attempt.request.store))
+    assert (folder / "collected").is_dir()
+    return folder
+
+
+def test_a_folder_left_after_the_record_is_collected(attempt: Attempt) -> None:
+    store = Store(attempt.request.store)
+    folder = killed(attempt, "discard")
+    assert finished_run(attempt)
+    assert list(scratch.finished(store)) == [folder]
+    assert list(scratch.finished(Store(f"{store.local()}-2"))) == [], "another store with the same groups"
+    scratch.collect_finished(store)
+    assert not folder.exists()
+    assert finished_run(attempt)
+
+
+def test_a_folder_left_before_the_record_still_has_the_result(attempt: Attempt) -> None:
+    store = Store(attempt.request.store)
+    folder = killed(attempt, "write_run")
+    assert finished_run(attempt) is None
+    scratch.collect_finished(store)
+    assert (folder / "collected" / "submission.csv").is_file()
+    assert run_agent(attempt) == "completed"
+    assert finished_run(attempt)
+    assert not folder.exists()
+
+
+def test_a_folder_in_use_and_one_of_another_key_are_kept(attempt: Attempt) -> None:
+    store = Store(attempt.request.store)
+    folder = killed(attempt, "discard")
+    with scratch.locked(folder / "lock") as mine:  # as its supervisor, or an orchestrator that waits for it
+        assert mine is not None
+        assert list(scratch.finished(store)) == []
+        assert not scratch.collect(folder)
+    outcome = folder / "control" / "outcome.json"
+    outcome.rename(outcome.with_suffix(".away"))  # as if the agent had not ended
+    assert not scratch.collect(folder)
+    outcome.with_suffix(".away").rename(outcome)
+    scratch.note(folder, attempt.model_copy(update={"key": "of another agent"}))
+    assert list(scratch.finished(store)) == []
+    assert folder.exists()
+
+
+def test_doctor_and_gc_name_it_and_remove_it(attempt: Attempt) -> None:
+    store = Store(attempt.request.store)
+    folder = killed(attempt, "discard")
+    (finding,) = check_scratch(store)
+    assert (finding.verdict, finding.remedy) == ("warn", "mlebench doctor --fix")
+    arguments = ["--orphans", "--store", store.root]
+    assert f"would remove scratch {folder.name}" in CliRunner().invoke(gc, [*arguments, "--dry-run"]).output
+    assert folder.exists()
+    assert f"removed scratch {folder.name}" in CliRunner().invoke(gc, arguments).output
+    assert not folder.exists()
+    (finding,) = check_scratch(store)
+    assert finding.verdict == "ok"
