@@ -69,7 +69,7 @@ def command(
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
-    findings += health.guarded("work folders", lambda: leftovers.check_scratch(place, fix))
+    findings += health.guarded("folders", lambda: leftovers.check_scratch(place, fix))
     _show(findings)
     failed = sum(each.verdict == "fail" for each in findings)
     click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")

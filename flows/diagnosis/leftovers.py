@@ -81,11 +81,11 @@ def check_scratch(store: Store, fix: bool = False) -> Iterator[Finding]:
     found = list(scratch.finished(store))
     for folder in found:
         if fix and scratch.collect(folder):
-            yield Finding("work folders", "ok", f"{folder}: its run is stored; removed")
+            yield Finding("folders", "ok", f"{folder}: its run is stored; removed")
         else:
-            yield Finding("work folders", "warn", f"{folder}: its run is stored", _REMEDY)
+            yield Finding("folders", "warn", f"{folder}: its run is stored", _REMEDY)
     if not found:
-        yield Finding("work folders", "ok", "none of a run that is stored")
+        yield Finding("folders", "ok", "none of a run that is stored")
 
 
 def _again(resolution: str) -> str:

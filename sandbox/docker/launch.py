@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,16 @@ from sandbox.backend import RunSpec
 from sandbox.docker import network, runs
 from sandbox.docker.containers import HOME, ContainerConfig, options, user
 from sandbox.docker.engine import engine_errors
+from sandbox.errors import BackendError
 from sandbox.supervision import control
-from sandbox.world.layout import is_script, lay_out
+from sandbox.world.files import entries
+from sandbox.world.layout import DESCRIPTION, is_script, lay_out
 
 if TYPE_CHECKING:
     from docker import DockerClient
+
+
+_MOUNTED = ("data", "instructions.txt", "validate_submission.sh")
 
 
 def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity: str, config: ContainerConfig) -> None:
@@ -33,6 +39,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     layout.control.mkdir()
     lay_out(spec, layout.home, HOME, with_data=False)
     _change_owner(layout.home)
+    _let_read(spec.data)
     script = layout.home / "agent" / spec.agent.start
     shell = [] if is_script(script) else ["sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"]
     command = [*shell, f"{HOME}/agent/{spec.agent.start}", *spec.agent.arguments()]
@@ -64,10 +71,34 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
 
 
 def _change_owner(home: Path) -> None:
-    """Make the agent's user the owner of its home, except for the mount points."""
+    """Make the agent's user the owner of its home, except for the mount points, which it can only read."""
     uid, gid = user()
     if os.getuid():
         return
     for path in [home, *home.rglob("*")]:
-        if path.parent != home or path.name not in ("data", "instructions.txt", "validate_submission.sh"):
+        if path.parent != home or path.name not in (*_MOUNTED, DESCRIPTION):
             os.chown(path, uid, gid, follow_symlinks=False)
+        else:
+            path.chmod(0o755 if path.name in ("data", "validate_submission.sh") else 0o644)
+
+
+def _let_read(data: Path) -> None:
+    """Let the agent's user read the data, which root may have prepared with a umask such as 077.
+
+    The folders above the data keep their permissions, so that other users of this machine cannot reach them.
+    """
+    if os.getuid():
+        return
+    try:
+        _add_mode(data, 0o055 if data.is_dir() else 0o044)
+        for entry in entries(data):
+            if not entry.is_symlink():
+                _add_mode(Path(entry.path), 0o055 if entry.is_dir() else 0o044)
+    except OSError as error:
+        raise BackendError(f"agents cannot read {error.filename}: chmod -R a+rX {data}") from error
+
+
+def _add_mode(path: Path, wanted: int) -> None:
+    mode = path.stat().st_mode
+    if mode & wanted != wanted:
+        path.chmod(stat.S_IMODE(mode) | wanted)

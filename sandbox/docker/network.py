@@ -46,11 +46,14 @@ def socket_folder(workdir: Path) -> Path:
     """
     base = Path(tempfile.gettempdir()) / f"mlebench-{os.getuid()}"
     folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
-    base.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        base.mkdir(mode=0o700)
+        base.chmod(0o700)
     status = base.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise BackendError(f"{base} must be a directory that only you can access (mode 700): remove it")
     folder.mkdir(mode=0o755, exist_ok=True)
+    folder.chmod(0o755)  # whatever the umask: the container has another user
     return folder
 
 

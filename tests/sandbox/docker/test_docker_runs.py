@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -176,3 +177,27 @@ def test_arguments_reach_the_start_file(
     spec = replace(docker_spec(""), agent=make_agent('echo "$#: $*"', kwargs={"steps": 5, "fast": True}))
     result = docker_backend.wait(docker_backend.start(spec))
     assert (result.logs / "agent.log").read_text() == "4: --fast true --steps 5\n"
+
+
+@pytest.mark.parametrize("mask", [0o077, 0o000])
+def test_a_run_does_not_depend_on_the_umask(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], mask: int
+) -> None:
+    """Root's umask also applied when the data were prepared."""
+    script = 'cat /home/data/images/1.png /home/instructions.txt && echo "x" >"$CODE_DIR/main.py" && ' + HANDS_IN
+    spec = docker_spec(script)
+    if mask:
+        for path in [spec.data, *spec.data.rglob("*")]:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+    above = spec.data.parent.stat().st_mode
+    before = os.umask(mask)
+    try:
+        handle = docker_backend.start(spec)
+        result = docker_backend.wait(handle)
+    finally:
+        os.umask(before)
+    log = (result.logs / "agent.log").read_text()
+    assert (result.status, result.message) == ("completed", None), log
+    assert "pixels" in log
+    assert result.submission is not None
+    assert spec.data.parent.stat().st_mode == above

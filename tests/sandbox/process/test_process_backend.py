@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from sandbox.backend import Backend, RunSpec
 from sandbox.definitions import Agent
 from sandbox.errors import BackendError, UntrustedAgentRefused
 from sandbox.process.backend import ProcessBackend
+from tests.sandbox.conftest import Run
 
 HANDS_IN = 'echo begun\nprintf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 WAITS_FOR_GO = 'echo started >>"$LOGS_DIR/starts"; echo waiting\nwhile [ ! -e go ]; do sleep 0.02; done\n'
@@ -232,3 +234,14 @@ def test_a_run_that_begins_anew_has_no_earlier_versions(
     result = backend.wait(backend.start(spec))
     assert result.snapshots is not None
     assert list(result.snapshots.iterdir()) == []
+
+
+@pytest.mark.parametrize("mask", [0o077, 0o000])
+def test_a_run_does_not_depend_on_the_umask(run: Callable[..., Run], mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        done = run('cat "$DATA_DIR/images/1.png" && printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"')
+    finally:
+        os.umask(before)
+    assert (done.result.status, done.result.message) == ("completed", None), done.log
+    assert "pixels" in done.log
