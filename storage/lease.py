@@ -1,37 +1,45 @@
 """Leases in the store, which ensure that only one of several processes, on any machines, does a piece of work.
 
 A lease is a sequence of generations, `locks/<name>/<generation>.json`. The process that creates the next generation
-holds the lease. Creation is exclusive (a hard link on local disks, `If-None-Match: *` on S3), so a generation has one
-holder. The holder rewrites its file every few seconds (a heartbeat) and finally marks it as released. The next
-generation may be created when the newest one is released or its holder is dead. The death of a process on this machine
-is detected immediately; otherwise a holder is considered dead when the file has not changed for a while. The waiting
-process measures this time, so clocks do not have to agree. A holder that was wrongly considered dead finds a newer
-generation and raises `LeaseLost` before it publishes anything. The two newest generations are kept after their release:
-a process that was slow between reading and creating may create a generation that was held and removed long ago, finds a
-newer one when it looks again, and withdraws.
+holds the lease. Creation is exclusive (`storage.exclusive`), so a generation has one holder. The holder rewrites its
+file every few seconds (a heartbeat) and finally marks it as released. The next generation may be created when the
+newest one is released or its holder is dead. The death of a process on this machine is detected immediately; otherwise,
+also if its process exists but is stopped or cannot reach the store, a holder is considered dead when the file has not
+changed for a while. The waiting process measures this time, so clocks do not have to agree, and time in which it cannot
+reach the store itself does not count. A holder that was wrongly considered dead finds a newer generation and raises
+`LeaseLost` before it publishes anything. The two newest generations are kept after their release: a process that was
+slow between reading and creating may create a generation that was held and removed long ago, finds a newer one when it
+looks again, and withdraws.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Container, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from common.causes import cause_of
 from common.errors import UserError
 from common.processes import alive, identity
 from storage.dataset import Dataset
-from storage.remote import describe_error, is_transient
-from storage.store import Store
+from storage.exclusive import create
+from storage.remote import describe_error
+from storage.store import Store, fsspec_at
 
 HEARTBEAT = 5.0  # seconds between heartbeats
-STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder on another machine is considered dead
+STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder is considered dead, even if its process exists
+_BEAT_TIMEOUT = 10.0  # seconds for writing a heartbeat
+_AWAY = 3600.0  # seconds for which a waiting process endures a store that does not answer
+_RELEASES = 3  # attempts to mark a lease as released
+
+# Global, because it says what this process holds: nonce of a generation -> thread. A generation of this process that is
+# not here was created by a request whose answer got lost, or was not released because the store was away.
+_held: dict[str, int] = {}
 
 
 def prepare_lease(dataset: Dataset) -> str:
@@ -44,6 +52,11 @@ def download_lease(competition_id: str) -> str:
     return f"download/{competition_id}"
 
 
+def run_lease(run_group: str, competition_id: str, seed: int) -> str:
+    """Name of the lease for making a run and writing its record."""
+    return f"run/{run_group}/{competition_id}/{seed}"
+
+
 class LeaseLost(UserError):
     """Another process took over the work, because this one did not send a heartbeat for too long."""
 
@@ -52,22 +65,39 @@ class Lease:
     """A lease held by this process. Call `require_held` before publishing a result."""
 
     def __init__(self, store: Store, name: str, generation: int, record: dict[str, Any]) -> None:
-        self._store, self._name, self._generation, self._record = store, name, generation, record
+        self.generation = generation
+        """How often the lease was taken, this time included."""
+        self.contested = bool(record.get("contested"))
+        """Whether an earlier holder may still be running: it was considered dead because of its silence."""
+        self._store, self._name, self._record = store, name, record
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
+        self._confirmed = time.monotonic()
 
     def require_held(self) -> None:
         """Raise `LeaseLost` if another process has taken over."""
-        if _newest(self._store, self._name)[0] != self._generation:
+        if time.monotonic() - self._confirmed > STALE_AFTER / 2:  # others may be about to take over
+            self._write_beat()
+        if max(_generations(self._store, self._name), default=0) != self.generation:
             raise LeaseLost(f"{self._name}: another process took over; run the same command again to see its result")
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT):
             with contextlib.suppress(Exception):  # the work itself will report an unreachable store
-                self._write({**self._record, "beat": uuid.uuid4().hex})
+                self._write_beat()
+
+    def _write_beat(self) -> None:
+        now = time.monotonic()
+        self._write({**self._record, "beat": uuid.uuid4().hex})
+        self._confirmed = now
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._store.write_json(_url(self._store, self._name, self._generation), record)
+        """Write the record with short timeouts, so that a request that hangs does not cost the lease."""
+        url, content = _url(self._store, self._name, self.generation), Store.json_bytes(record)
+        if self._store.top.local:
+            self._store.write(url, content)
+        else:
+            _write_quickly(url, content)
 
     def start(self) -> None:
         """Start sending heartbeats."""
@@ -76,9 +106,12 @@ class Lease:
     def release(self) -> None:
         """Release the lease. If the store cannot be reached, other processes wait until the lease is stale."""
         self._ended.set()
-        self._thread.join()
-        with contextlib.suppress(Exception):
-            self._write({**self._record, "released": True})
+        if self._thread.is_alive():
+            self._thread.join()
+        for _ in range(_RELEASES):
+            with contextlib.suppress(Exception):
+                self._write({**self._record, "released": True})
+                return
 
 
 @contextlib.contextmanager
@@ -90,100 +123,151 @@ def lease(
     wait: bool = True,
     stale_after: float = STALE_AFTER,
 ) -> Iterator[Lease | None]:
-    """Hold the lease `name` for the block. Waits for another holder, which is passed to `on_wait`.
+    """Hold the lease `name` for the block. Waits for another holder, which is passed to `on_wait` again and again.
 
-    With `wait=False`, yields None if another process holds it.
+    With `wait=False`, yields None if another process or thread holds it.
+
+    Raises:
+        RuntimeError: this thread holds the lease already, and would wait for itself.
     """
-    watch = _Watch(stale_after)
-    pause = threading.Event()
-    while True:
-        generation, record = _newest(store, name)
-        if record is None or record.get("released") or watch.dead(generation, record):
-            mine = {"holder": identity(), "host": socket.gethostname(), "beat": uuid.uuid4().hex}
-            if not _create(store, name, generation + 1, mine):
-                continue
-            if _newest(store, name)[0] != generation + 1:
-                _remove(store, name, {generation + 1})
-                continue
-            _remove(store, name, range(generation))
-            break
-        if not wait:
-            yield None
-            return
-        on_wait(f"for another process ({record.get('host', 'unknown')})")
-        pause.wait(min(1.0, stale_after / 4))
-    held = Lease(store, name, generation + 1, mine)
-    held.start()
+    nonce = uuid.uuid4().hex
+    mine = {"holder": identity(), "host": socket.gethostname(), "nonce": nonce, "beat": nonce}
+    _held[nonce] = threading.get_ident()
     try:
-        yield held
+        watch = _Watch(stale_after)
+        while (generation := _take(store, name, mine, watch)) is None:
+            if not wait:
+                yield None
+                return
+            if _held.get(watch.nonce) == threading.get_ident():
+                raise RuntimeError(f"this thread holds the lease {name} already")
+            on_wait(watch.reason())
+            watch.pause()
+        held = Lease(store, name, generation, mine)
+        try:
+            held.start()
+            yield held
+        finally:
+            held.release()
     finally:
-        held.release()
+        del _held[nonce]
+
+
+def _take(store: Store, name: str, mine: dict[str, Any], watch: _Watch) -> int | None:
+    """The generation that this process has created; None if the lease is held."""
+    while True:
+        try:
+            found = _generations(store, name)
+            newest = max(found, default=0)
+            record = _read(store, name, newest) if newest else None
+        except Exception as error:
+            watch.store_is_away(error)
+            return None
+        if not (record is None or record.get("released") or watch.dead(newest, record)):
+            return None
+        mine["contested"] = bool(record and (record.get("contested") or not (record.get("released") or watch.ended)))
+        if not _create(store, name, newest + 1, mine):
+            continue
+        found = _generations(store, name)
+        if max(found, default=0) == newest + 1:
+            _remove(store, name, (each for each in found if each < newest))
+            return newest + 1
+        _remove(store, name, [newest + 1])
 
 
 class _Watch:
-    """Detects that the holder of a lease is dead."""
+    """What a waiting process knows of the holder, to detect that it is dead."""
 
     def __init__(self, stale_after: float) -> None:
         self._stale_after, self._seen, self._since = stale_after, "", time.monotonic()
+        self._began, self._answered = time.monotonic(), time.monotonic()
+        self._pause, self._who = min(0.2, stale_after / 4), ""
+        self._store_away = False
+        self.nonce, self.ended = "", False
 
     def dead(self, generation: int, record: dict[str, Any]) -> bool:
-        known = alive(record.get("holder"))
-        if known is not None:
-            return not known
+        """Whether the holder of the newest generation is dead, as far as can be known."""
+        now = time.monotonic()
+        self._answered, self._store_away = now, False
+        holder, self.nonce = record.get("holder") or {}, str(record.get("nonce"))
+        self._who = f"{record.get('host', 'unknown')}, process {holder.get('pid', 'unknown')}"
+        self.ended = alive(holder) is False or (holder == identity() and self.nonce not in _held)
+        if self.ended:
+            return True
         seen = f"{generation} {record.get('beat')}"
         if seen != self._seen:
-            self._seen, self._since = seen, time.monotonic()
-        return time.monotonic() - self._since > self._stale_after
+            self._seen, self._since = seen, now
+        return now - self._since > self._stale_after
+
+    def store_is_away(self, error: Exception) -> None:
+        """Endure an error of the store, if this process waits already; the holder's silence does not count then."""
+        away = time.monotonic() - self._answered
+        if not self._who or not cause_of(error).passes or away > _AWAY:
+            raise error
+        self._seen, self._store_away = "", True
+
+    def reason(self) -> str:
+        """What is waited for, for the user."""
+        minutes = int((time.monotonic() - self._began) / 60)
+        since = f" for {minutes} min" if minutes else ""
+        if self._store_away:
+            return f"for the store, which does not answer{since and ','}{since}"
+        return f"for another process ({self._who}){since and ','}{since}"
+
+    def pause(self) -> None:
+        """Wait a little, and longer each time, as looking costs two requests."""
+        time.sleep(self._pause)
+        self._pause = min(self._pause * 1.3, HEARTBEAT, self._stale_after / 4)
+
+
+def _write_quickly(url: str, content: bytes) -> None:
+    from fsspec.asyn import sync
+
+    fs, path = fsspec_at(url)
+    if fs.async_impl:  # bounded here, because clients wait for ever for the answer to `Expect: 100-continue`
+        sync(fs.loop, fs._pipe_file, path, content, timeout=_BEAT_TIMEOUT)
+    else:
+        fs.pipe_file(path, content)
 
 
 def _url(store: Store, name: str, generation: int) -> str:
     return store.url("locks", name, f"{generation:08d}.json")
 
 
-def _newest(store: Store, name: str) -> tuple[int, dict[str, Any] | None]:
-    """(newest generation, its record), or (0, None) if there has never been one."""
-    found = store.glob(f"locks/{name}/*.json")
-    if not found:
-        return 0, None
-    generation = int(found[-1].rsplit("/", 1)[1].removesuffix(".json"))
+def _path(store: Store, name: str, generation: int) -> str:
+    return store.top.path(store.relative(_url(store, name, generation)))
+
+
+def _generations(store: Store, name: str) -> list[int]:
+    """The generations in the store; one listing."""
     try:
-        return generation, store.read_json(found[-1]) or {}
+        found = store.top.fs.ls(store.top.path(f"locks/{name}"), detail=False)
+    except FileNotFoundError:
+        return []
+    stems = (str(path).rsplit("/", 1)[-1].removesuffix(".json") for path in found)
+    return [int(stem) for stem in stems if stem.isdecimal()]
+
+
+def _read(store: Store, name: str, generation: int) -> dict[str, Any]:
+    """The record of a generation; empty if it was removed meanwhile or is torn, so its holder is unknown."""
+    try:
+        record = store.read_json(_url(store, name, generation))
     except ValueError:
-        return generation, {}
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _create(store: Store, name: str, generation: int, record: dict[str, Any]) -> bool:
     """Create a generation. Returns False if it exists already."""
-    content = json.dumps(record).encode()
-    path = store.top.path(store.relative(_url(store, name, generation)))
-    if store.top.local:
-        draft = Path(f"{path}.{os.getpid()}.{threading.get_ident()}.draft")
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink()
-        return True
     try:
-        store.top.fs.pipe_file(path, content, mode="create")
-    except FileExistsError:
-        return False
+        return create(store.top.fs, _path(store, name, generation), json.dumps(record).encode(), store.top.local)
     except Exception as error:
-        # Stores raise different errors for existing files, and a retried request may find its own file.
-        written = store.read_json(_url(store, name, generation))
-        if written is None:
-            if is_transient(error):
-                raise
-            raise UserError(f"store {store.root}: cannot create a lease: {describe_error(error)}") from error
-        return bool(written == record)
-    return True
+        if cause_of(error).passes:
+            raise
+        raise UserError(f"store {store.root}: cannot create a lease: {describe_error(error)}") from error
 
 
-def _remove(store: Store, name: str, generations: Container[int]) -> None:
-    for url in store.glob(f"locks/{name}/*.json"):
-        if int(url.rsplit("/", 1)[1].removesuffix(".json")) in generations:
-            with contextlib.suppress(FileNotFoundError):
-                store.remove(url)
+def _remove(store: Store, name: str, generations: Iterable[int]) -> None:
+    for generation in generations:
+        with contextlib.suppress(FileNotFoundError):
+            store.top.fs.rm_file(_path(store, name, generation))

@@ -26,6 +26,7 @@ from common.errors import UserError
 from common.locations import absolute_url, local_path
 from common.windows import windowed
 from storage.dataset import Dataset
+from storage.exclusive import creates_once
 from storage.remote import describe_error, quick_options
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError
 
@@ -111,10 +112,16 @@ class Store:
         probe = f"{root}/.probe-{uuid.uuid4().hex}"
         if self.top.local:
             Path(root).mkdir(parents=True, exist_ok=True)
+        once = creates_once(fs, probe, self.top.local)
         fs.pipe_file(probe, b"probe")
         if fs.cat_file(probe) != b"probe":
             raise StoreError(f"store {self.root}: the content read differs from the content written")
         fs.rm_file(probe)
+        if not once:
+            raise StoreError(
+                f"store {self.root} creates a file that exists already (it ignores If-None-Match), so two processes "
+                "could do the same work at once; choose another with --store"
+            )
 
     def url(self, *parts: str | int) -> str:
         """The URL of a path below the root."""

@@ -181,7 +181,8 @@ class Destination:
     def sync(self) -> None:
         """Have everything that this host has written here reach the disk; what an object store has shown is stored."""
         if self.local:
-            sync_file_system(self.root)
+            with contextlib.suppress(FileNotFoundError):  # nothing was written yet
+                sync_file_system(self.root)
 
     def move(self, name: str, source: str, md5: bool = False) -> Written:
         """Turn a finished local file into `name`. On a local file system it is renamed, so its bytes are only read."""

@@ -24,8 +24,9 @@ from sandbox.services.run_services import RunServices
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
-from storage.runs.evidence.seal import seal
+from storage.lease import Lease, lease, run_lease
 from storage.runs.folders import RunFolder
+from storage.runs.publish import publish
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.uses import Continuing
@@ -114,17 +115,35 @@ def agent_run(attempt: Attempt) -> str:
 def run_agent(attempt: Attempt) -> str:
     """Run the agent, or continue waiting for it if it is already running; returns how it ended.
 
-    The run's record is written last: files in the run's folder do not count without it.
+    A lease covers the run. If another process makes the same run, its result is waited for, without a slot. The run's
+    record is written last: files in the run's folder do not count without it.
+
+    Raises:
+        LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
     """
-    request, competition_id = attempt.request, attempt.competition_id
-    record = finished_run(attempt)
-    if record is not None:
-        return str(record.status)
 
     def waiting(reason: str) -> None:
         progress.report(attempt.name, "waiting", reason)
 
-    waiting("")
+    while True:
+        record = finished_run(attempt)
+        if record is not None:
+            return str(record.status)
+        waiting("")
+        status = _attempt(attempt, waiting)
+        if status is not None:
+            return status
+        with lease(open_store(attempt.request.store), _lease_name(attempt), on_wait=waiting):
+            pass  # the other process has finished the run, or has ended, so that it is to be continued
+
+
+def _lease_name(attempt: Attempt) -> str:
+    return run_lease(attempt.request.run_group, attempt.competition_id, attempt.seed)
+
+
+def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
+    """Like `run_agent`, but returns None if another process makes the run."""
+    request, competition_id = attempt.request, attempt.competition_id
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
@@ -133,7 +152,15 @@ def run_agent(attempt: Attempt) -> str:
     # A container continues when its orchestrator is killed, and the data are mounted in it.
     contained = request.isolation.backend == "docker"
     continuing = Continuing(workdir, limits.time_limit_seconds + _SLACK) if contained else None
-    with slot_with_data(place, dataset, continuing, waiting) as prepared:
+    with (
+        slot_with_data(place, dataset, continuing, waiting) as prepared,
+        lease(place, _lease_name(attempt), wait=False) as held,
+    ):
+        if held is None:
+            return None
+        record = finished_run(attempt)  # another process may have made it meanwhile
+        if record is not None:
+            return str(record.status)
         competition = registry.get(competition_id)
         sample = competition.facts.files.sample_submission
         spec = RunSpec(
@@ -163,7 +190,7 @@ def run_agent(attempt: Attempt) -> str:
                 allowance=services.allowance,
                 env={**secrets, **services.env},
             )
-            result = _run(runner, spec, services, place, attempt)
+            result = _run(runner, spec, services, attempt, held)
     return result.status
 
 
@@ -197,7 +224,7 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
     return get_settings().scratch / "runs" / hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
 
 
-def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, attempt: Attempt) -> RunResult:
+def _run(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt, held: Lease) -> RunResult:
     request, row = attempt.request, attempt.name
     handle = _start(runner, spec, services)
     progress.report(row, "running", "found running" if handle.attachment == "running" else "")
@@ -210,8 +237,6 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
     services.close()  # completes the logs of the services, which are stored below
     if result.status == "cancelled":
         raise cancelled()
-    folder = run_folder(attempt)
-    store.remove(folder.url)
     files = services.files()
     if result.submission is not None:
         files["submission.csv"] = result.submission
@@ -221,7 +246,6 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
             continue
         paths = sorted(p for p in left.rglob("*") if p.is_file() and not p.is_symlink())
         files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
-    store.put_many(folder.url, files)
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.description is not None else {}),
@@ -251,7 +275,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, store: Store, at
         **conditions,
     )
     scratch.note(spec.workdir, attempt)
-    folder.write_run(seal(folder, record, files, get_settings().ledger_key.get_secret_value()))
+    publish(run_folder(attempt), record, files, held, get_settings().ledger_key.get_secret_value())
     runner.discard(handle)
     return result
 

@@ -11,8 +11,9 @@ from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.prepared import check_dataset, is_verified
-from storage.lease import lease, prepare_lease
+from storage.lease import download_lease, lease, prepare_lease
 from storage.sources.acquire import discard_archive
+from storage.sources.wants import wanted
 from storage.store import Store
 from tasks.wiring.caching import while_stored
 from tasks.wiring.retries import retried
@@ -49,10 +50,11 @@ def verify_checksums(competition_id: str, store: str, edition: Edition, key: str
 
 
 def _discard_archive(store: Store, dataset: Dataset) -> None:
-    """Remove the archive, unless another process prepares another edition from it; that process will remove it."""
+    """Remove the archive, unless another process uses it or will use it; that process will remove it."""
+    name = dataset.competition_id
     with contextlib.ExitStack() as held:
-        for other in EDITIONS:
-            name = prepare_lease(Dataset(other, dataset.competition_id))
-            if other != dataset.edition and held.enter_context(lease(store, name, wait=False)) is None:
+        for each in (download_lease(name), *(prepare_lease(Dataset(edition, name)) for edition in EDITIONS)):
+            if held.enter_context(lease(store, each, wait=False)) is None:
                 return
-        discard_archive(store, dataset.competition_id)
+        if not wanted(store, name):
+            discard_archive(store, name)

@@ -15,6 +15,7 @@ from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.lease import download_lease, lease
 from storage.sources.acquire import acquire, recorded
+from storage.sources.wants import want_archive
 from tasks.wiring.retries import retried
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import already_prepared, download_source, open_store
@@ -61,4 +62,5 @@ def download_archive(
             on_progress=lambda step: progress.report(competition_id, "download", step),
             patience=get_settings().patience,
         )
+        want_archive(place, dataset)
     return record["hash"]

@@ -21,7 +21,7 @@ from grading.report import GradedSubmission
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
-from storage.runs.folders import RunFolder, finished_folders
+from storage.runs.folders import RunFolder, StoredRun, finished_folders
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from tasks.wiring.caching import while_stored
@@ -125,8 +125,11 @@ def grade_run(request: GradeRequest) -> GradeRecord:
     run = folder.read_run()
     if run is None:
         raise UserError(f"run {folder.name} is not finished in {folder.store.root}: it cannot be graded")
-    graded, snapshots = grade_submission(folder.store, run, folder.url, request.edition, request.leaderboard)
+    source = StoredRun(folder, run).source
+    graded, snapshots = grade_submission(folder.store, run, source, request.edition, request.leaderboard)
     record = graded.replace(key=request.key)
+    if folder.read_run() != run:
+        raise UserError(f"run {folder.name} was replaced while it was graded; run the same command again")
     folder.write_snapshots(snapshots)
     folder.write_grade(record)
     progress.report(request.name, "graded", record.message or f"score {record.score}")

@@ -20,6 +20,7 @@ from storage.datasets.job import Job
 from storage.datasets.materialise import Executor, Progress, materialise
 from storage.datasets.prepared import committed_key, prepared_key
 from storage.lease import lease, prepare_lease
+from storage.sources.wants import no_longer_wanted
 from tasks.wiring.caching import while_stored
 from tasks.wiring.process import apply_settings
 from tasks.wiring.retries import retried
@@ -89,6 +90,7 @@ def split_dataset(
     ):
         assert mine is not None
         if committed_key(place, dataset) == key:
+            no_longer_wanted(place, dataset)
             return key
         progress.report(competition_id, "split", "planning")
         job = Job(
@@ -100,6 +102,7 @@ def split_dataset(
             key=key,
         )
         materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
+        no_longer_wanted(place, dataset)
     return key
 
 

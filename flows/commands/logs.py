@@ -15,6 +15,7 @@ from flows.commands.options import StoreOptions, takes
 from flows.commands.show import run_folder
 from sandbox.supervision import control
 from sandbox.supervision.follow import Follower
+from storage.runs.folders import StoredRun
 from storage.store import Store
 
 _LOOK_SECONDS = 0.25
@@ -38,8 +39,8 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:
         _print_live(live, follow)
-    elif folder.finished():
-        _print_stored(place, f"{folder.url}/logs/agent.log", run)
+    elif (record := folder.read_run()) is not None:
+        _print_stored(place, f"{StoredRun(folder, record).source}/logs/agent.log", run)
     else:
         raise UserError(f"run {run} is neither finished in {place.root} nor running on this machine")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common.errors import UserError
@@ -17,6 +17,8 @@ SNAPSHOTS = "snapshots.json"
 EVIDENCE = "ledger.jsonl"
 VALIDATIONS = "validation.jsonl"
 REQUESTS = "gateway.jsonl"
+TRY = "try-"
+"""Beginning of the names of folders for the files of a run that replaces another one; see `storage.runs.publish`."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,20 @@ class RunFolder:
     run_group: str
     competition_id: str
     seed: int
+    files: str = ""
+    """Folder in this one that holds the files of the run, from its record; empty if they are in this one itself."""
 
     @classmethod
     def at(cls, store: Store, url: str) -> RunFolder | None:
-        """The folder with that URL; None if it is not the URL of a run."""
+        """The folder with that URL, or with that URL of its files; None if it is not the URL of a run."""
         parts = store.relative(url).split("/")
-        if len(parts) != 4 or parts[0] != "runs" or not parts[3].isdecimal():
+        if len(parts) not in (4, 5) or parts[0] != "runs" or not parts[3].isdecimal():
             return None
-        return cls(store, parts[1], parts[2], int(parts[3]))
+        return cls(store, parts[1], parts[2], int(parts[3]), *parts[4:])
+
+    def of(self, record: RunRecord) -> RunFolder:
+        """The folder with the files that belong to a record of this run."""
+        return replace(self, files=record.files or "")
 
     @property
     def name(self) -> str:
@@ -45,6 +53,11 @@ class RunFolder:
     def url(self) -> str:
         """URL of the folder."""
         return self.store.run(self.run_group, self.competition_id, self.seed)
+
+    @property
+    def files_url(self) -> str:
+        """URL of the folder with the files of the run: submission, logs, code, snapshots and evidence."""
+        return f"{self.url}/{self.files}" if self.files else self.url
 
     @property
     def run_url(self) -> str:
@@ -97,7 +110,7 @@ class RunFolder:
 
     def snapshot_files(self) -> list[tuple[float, str]]:
         """Seconds since the start of the run and URL of each snapshot of the submission, sorted by time."""
-        urls = self.store.glob(f"{self.store.relative(self.url)}/snapshots/*.csv")
+        urls = self.store.glob(f"{self.store.relative(self.files_url)}/snapshots/*.csv")
         return sorted((float(url.rsplit("/", 1)[1].removesuffix(".csv")), url) for url in urls)
 
     def read_usage(self) -> Iterator[UsageRecord]:
@@ -106,7 +119,7 @@ class RunFolder:
         if run is None:
             return
         try:
-            content = self.store.read(f"{self.url}/{REQUESTS}")
+            content = self.store.read(f"{self.of(run).files_url}/{REQUESTS}")
         except FileNotFoundError:
             return
         yield from (UsageRecord.of(run, call) for call in parse(content) if call.get("status") != "refused")
@@ -131,7 +144,7 @@ class StoredRun:
     @property
     def source(self) -> str:
         """URL of the folder with its files, which for a regraded copy is that of the original run."""
-        return self.record.submission_from or self.folder.url
+        return self.record.submission_from or self.folder.of(self.record).files_url
 
 
 def finished_folders(store: Store, run_group: str = "*", competition_id: str = "*") -> list[RunFolder]:

@@ -106,6 +106,8 @@ class RunRecord(Record):
     ledger_entries: int | None = None
     ledger_signature: str | None = None
     submission_from: str | None = None
+    files: str | None = None
+    """Folder in the run's folder that holds its files; None if they are in the run's folder itself."""
 
     @property
     def name(self) -> str:

@@ -13,7 +13,9 @@ from competitions.editions import EDITIONS, Edition
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.materialise import remove_commit_marker
-from storage.lease import download_lease, lease, prepare_lease
+from storage.datasets.prepared import committed_key
+from storage.lease import download_lease, lease, prepare_lease, run_lease
+from storage.sources.wants import wanted
 from storage.store import Store
 from storage.upkeep.space import DiskUsage, usage_of_machine, usage_of_store
 from storage.writers import Destination
@@ -22,17 +24,22 @@ _ABANDONED = timedelta(days=1)  # age at which a multipart upload is considered 
 
 
 def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
-    """Remove archives of prepared competitions. Download records are kept, so nothing is prepared again."""
+    """Remove archives of prepared competitions, unless another edition is to be prepared from them.
+
+    An edition whose preparation was interrupted counts as one that is to be prepared. Download records are kept, so
+    nothing is prepared again.
+    """
     found = list(found)
-    complete = {each.name.split(" ", 1)[1] for each in found if each.kind == "prepared" and each.state == "complete"}
+    datasets = [(each.name.split(" ", 1)[1], each.state) for each in found if each.kind == "prepared"]
+    done = {name for name, state in datasets if state == "complete"}
+    done -= {name for name, state in datasets if state == "incomplete"}
     for each in found:
-        if each.kind != "raw" or each.name not in complete:
+        if each.kind != "raw" or each.name not in done:
             continue
-        path = store.top.path(store.relative(store.raw(each.name)))
-        if not store.top.fs.exists(path):
-            continue
-        with _unused(store, each.name) as free:
-            if free:
+        with _unused(store, each.name) as free:  # what `found` says may have changed until now
+            path = store.top.path(store.relative(store.raw(each.name)))
+            prepared = any(committed_key(store, Dataset(edition, each.name)) for edition in EDITIONS)
+            if free and prepared and not wanted(store, each.name) and store.top.fs.exists(path):
                 archive = DiskUsage("raw", each.name, store.raw(each.name), store.top.fs.size(path), 1)
                 if not dry:
                     store.remove(archive.where)
@@ -88,30 +95,60 @@ def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[
     """Remove partial archives, and archives without a record."""
     folder = store.top.path(f"raw/{competition_id}")
     record = f"{folder}/download.json"
-    known = store.top.fs.exists(record)
-    for path, info in store.top.fs.find(folder, detail=True).items():
-        whole = known and path in (record, f"{folder}/{competition_id}.zip")
-        if whole or path == record:
-            continue
-        with _unused(store, competition_id) as free:
-            if free:
-                if not dry:
-                    store.top.fs.rm_file(path)
-                yield DiskUsage("raw", f"part of {competition_id}", path, info["size"], 1, "incomplete")
+    with _unused(store, competition_id) as free:
+        if not free:
+            return
+        known = store.top.fs.exists(record)
+        for path, info in store.top.fs.find(folder, detail=True).items():
+            whole = known and path == f"{folder}/{competition_id}.zip"
+            if whole or path == record:
+                continue
+            if not dry:
+                store.top.fs.rm_file(path)
+            yield DiskUsage("raw", f"part of {competition_id}", path, info["size"], 1, "incomplete")
 
 
 def _unfinished_uploads(store: Store, dry: bool) -> Iterator[DiskUsage]:
+    """Abort uploads below the root whose process has not finished them, and holds no lease on their object any more."""
     if "s3" not in store.top.fs.protocol:
         return
     fs: Any = store.top.fs
     bucket, prefix, _ = fs.split_path(store.top.root)
-    answer = fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix)
-    for upload in answer.get("Uploads", ()):
+    below = f"{prefix}/" if prefix else ""
+    for upload in list(_uploads(fs, bucket, below)):
         if datetime.now(UTC) - upload["Initiated"] < _ABANDONED:
             continue
-        if not dry:
-            fs.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
-        yield DiskUsage("raw", "upload never finished", f"{bucket}/{upload['Key']}", 0, 1, "incomplete")
+        with contextlib.ExitStack() as held:
+            leases = _leases_of(upload["Key"].removeprefix(below))
+            if not all(held.enter_context(lease(store, name, wait=False)) for name in leases):
+                continue
+            if not dry:
+                with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
+                    fs.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+            yield DiskUsage("raw", "upload never finished", f"{bucket}/{upload['Key']}", 0, 1, "incomplete")
+
+
+def _uploads(fs: Any, bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
+    """All unfinished uploads of objects whose key begins with `prefix`."""
+    where: dict[str, str] = {}
+    while True:
+        page = fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **where)
+        yield from page.get("Uploads", ())
+        if not page.get("IsTruncated"):
+            return
+        where = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+
+def _leases_of(path: str) -> list[str]:
+    """The leases of which a process that writes this object holds one. Tables and reports need none."""
+    match path.split("/"):
+        case ["raw", competition_id, *_]:
+            return [download_lease(competition_id)]
+        case ["prepared", edition, competition_id, *_]:
+            return [prepare_lease(Dataset(cast(Edition, edition), competition_id))]
+        case ["runs", run_group, competition_id, seed, *_] if seed.isdecimal():
+            return [run_lease(run_group, competition_id, int(seed))]
+    return []
 
 
 @contextlib.contextmanager

@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
 import storage.lease as lease_module
 from common.processes import alive, identity
+from storage import remote
 from storage.lease import LeaseLost, lease
 from storage.store import Store
-from tests.s3.fixtures import Bucket
+from storage.writers import StoreError
+from tests.s3.fixtures import Bucket, FaultyBucket
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from storage.lease import lease
 from storage.store import Store
-with lease(Store(sys.argv[1]), "work"):
+with lease(Store(sys.argv[1]), "work") as mine:
     print("held", flush=True)
-    sys.stdin.read()
+    sys.stdin.readline()
+    mine.require_held()
 """
+
+
+@contextmanager
+def holder(store: Store) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lease until it gets a line, and then requires that it still does."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", HOLD, store.root]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class Everywhere:
@@ -59,12 +82,15 @@ class Everywhere:
         for _ in range(3):
             with lease(store, "work"):
                 pass
-        listed = lease_module._newest
-        stale: list[tuple[int, dict[str, object] | None]] = [(1, {"released": True})]
-        monkeypatch.setattr(lease_module, "_newest", lambda *where: stale.pop() if stale else listed(*where))
+        listed, read = lease_module._generations, lease_module._read
+        stale = [[1]]
+        monkeypatch.setattr(lease_module, "_generations", lambda *where: stale.pop() if stale else listed(*where))
+        monkeypatch.setattr(
+            lease_module, "_read", lambda *where: {"released": True} if where[-1] == 1 else read(*where)
+        )
         with ExitStack() as held:
             held.enter_context(lease(store, "work"))
-            stale.append((1, {"released": True}))  # read before generations 2 to 4 came and went
+            stale.append([1])  # read before generations 2 to 4 came and went
             assert held.enter_context(lease(store, "work", wait=False)) is None
         assert not stale
 
@@ -76,20 +102,37 @@ class Everywhere:
                 assert third is not None
 
     def test_the_lease_of_a_killed_process_is_free_at_once(self, store: Store) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-c", HOLD, store.root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
-        )
-        assert process.stdout is not None
-        assert process.stdin is not None
-        assert process.stdout.readline() == "held\n"
-        with lease(store, "work", wait=False) as mine:
-            assert mine is None
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stdin.close()
+        with holder(store) as process:
+            with lease(store, "work", wait=False) as mine:
+                assert mine is None
+            process.kill()
+            process.wait()
+            with lease(store, "work", wait=False) as mine:
+                assert mine is not None
+
+    def test_a_process_that_is_stopped_loses_it_and_finds_out(self, store: Store) -> None:
+        with holder(store) as process:
+            process.send_signal(signal.SIGSTOP)
+            with lease(store, "work", stale_after=0.5) as mine:
+                assert mine is not None
+                process.send_signal(signal.SIGCONT)
+                _, errors = process.communicate("\n")
+                assert "LeaseLost" in errors
+                assert process.returncode == 1
+                mine.require_held()
+
+    def test_who_waits_and_holds_in_the_same_thread_is_told(self, store: Store) -> None:
+        with lease(store, "work"), pytest.raises(RuntimeError, match="already"), lease(store, "work"):
+            pass
         with lease(store, "work", wait=False) as mine:
             assert mine is not None
+
+    def test_what_this_process_created_without_knowing_it_takes(self, store: Store) -> None:
+        lost = {"holder": identity(), "host": "this", "nonce": "of a create without an answer", "beat": "1"}
+        store.write_json(store.url("locks", "work", "00000003.json"), lost)
+        with lease(store, "work", wait=False) as mine:
+            assert mine is not None
+            assert mine.generation == 4
 
     def test_a_holder_elsewhere_without_a_sign_of_life_loses_it(self, store: Store) -> None:
         elsewhere = {"holder": {**identity(), "machine": "another"}, "host": "another", "beat": "1"}
@@ -117,6 +160,14 @@ class TestOnADisk(Everywhere):
     def store(self, tmp_path: Path) -> Store:
         return Store(str(tmp_path))
 
+    def test_without_hard_links(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        def link(*_: object) -> None:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", link)
+        self.test_one_at_a_time(store)
+        store.require_usable()
+
     def test_a_torn_record_is_waited_for_not_believed(self, store: Store, tmp_path: Path) -> None:
         (tmp_path / "locks/work").mkdir(parents=True)
         (tmp_path / "locks/work/00000001.json").write_text("")
@@ -130,6 +181,66 @@ class TestInABucket(Everywhere):
     @pytest.fixture
     def store(self, s3: Bucket) -> Store:
         return Store(s3.url)
+
+
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that give up at once, and frequent heartbeats."""
+    monkeypatch.setattr(lease_module, "_BEAT_TIMEOUT", 1.0)
+    monkeypatch.setitem(remote._PATIENT, "retries", {"mode": "standard", "max_attempts": 1})
+    monkeypatch.setattr(lease_module, "HEARTBEAT", 0.1)
+
+
+@pytest.mark.parametrize("effect", ["lose_answer", "repeat"])
+def test_a_create_that_is_repeated_is_recognised(faulty_s3: FaultyBucket, effect: str) -> None:
+    rule = getattr(faulty_s3.faults, effect)("PUT", "locks/work")
+    with lease(Store(faulty_s3.url), "work", wait=False) as mine:
+        assert rule.hits == 1
+        assert mine is not None
+        assert mine.generation == 1
+
+
+def test_heartbeats_go_on_after_one_that_hangs(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+    with lease(Store(faulty_s3.url), "work"):
+        rule = faulty_s3.faults.hang("PUT", "locks/work")
+        until(lambda: rule.hits, what="a heartbeat")
+        beats = rule.seen
+        until(lambda: rule.seen > beats + 1, 30, what="a heartbeat after the one that hangs")
+
+
+def test_who_waits_endures_that_the_store_is_away(faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+    store, heard, entered = Store(faulty_s3.url), [""], threading.Event()
+
+    def wait() -> None:
+        with lease(store, "work", on_wait=heard.append, stale_after=2):
+            entered.set()
+
+    with lease(store, "work") as mine:
+        assert mine is not None
+        thread = threading.Thread(target=wait)
+        thread.start()
+        until(lambda: "process" in heard[-1], what="the second to wait")
+        faulty_s3.proxy.stop()
+        until(lambda: "store" in heard[-1], what="the second to notice")
+        faulty_s3.proxy.start()
+        until(lambda: "process" in heard[-1] or entered.is_set(), what="the second to go on")
+        mine.require_held()
+    thread.join()
+    assert entered.is_set()
+
+
+def test_a_store_on_which_everybody_creates_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store("memory://shared")
+    store.require_usable()
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", lambda self, path, value, **_: self.pipe({path: value}))
+    monkeypatch.setattr(MemoryFileSystem, "pipe", lambda self, files: self.store.update(_files(files)))
+    with pytest.raises(StoreError, match=r"memory://shared .*If-None-Match"):
+        store.require_usable()
+
+
+def _files(contents: dict[str, bytes]) -> dict[str, MemoryFile]:
+    return {path: MemoryFile(None, path, content) for path, content in contents.items()}
 
 
 def test_a_pid_that_is_used_again_is_another_process() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.jsonlines import parse
 from storage.runs.evidence.chain import Problem, chain, check_chain, head_of, sign, signed, to_bytes
 from storage.runs.evidence.content import compare, evidence
-from storage.runs.folders import EVIDENCE, REQUESTS, RUN, SNAPSHOTS, VALIDATIONS, RunFolder, finished_folders
+from storage.runs.folders import EVIDENCE, REQUESTS, RUN, SNAPSHOTS, TRY, VALIDATIONS, RunFolder, finished_folders
 from storage.runs.records import RecordError, RunRecord
 from storage.store import Store
 from storage.tables import read_table
@@ -36,7 +37,7 @@ def seal(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], key: s
     hashes = {name: _hashed(path) for name, path in files.items()}
     calls = {kind: list(parse(files[name].read_bytes())) if name in files else [] for kind, name in _JOURNALS.items()}
     entries = chain(evidence(record.to_json(), hashes, calls["validation"], calls["gateway"]))
-    folder.store.write(f"{folder.url}/{EVIDENCE}", to_bytes(entries))
+    folder.store.write(f"{folder.files_url}/{EVIDENCE}", to_bytes(entries))
     head = head_of(entries)
     sealed = record.replace(ledger_head=head, ledger_entries=len(entries))
     return sealed.replace(ledger_signature=sign(head, key)) if key else sealed
@@ -50,8 +51,8 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
         key: key for checking signatures; they are not checked if it is None or empty.
         listed_head: head in `tables/runs`; None if the run is not in the table.
     """
-    store, url = folder.store, folder.url
     record, problems = _record(folder)
+    store, url = folder.store, replace(folder, files=str(record.get("files") or "")).files_url
     if record.get("submission_from"):
         return problems + _verify_copy(store, record, key)
     if not record:
@@ -68,7 +69,9 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
     digests = {
         path: _digest(store, each)
         for path, each in sorted(found.items())
-        if path not in _MADE_LATER and not (path.startswith("grade") and path.endswith(".json"))
+        if path not in _MADE_LATER
+        and not (path.startswith("grade") and path.endswith(".json"))
+        and not path.startswith(TRY)  # of another process, which lost its lease or is at work
     }
     journals = {kind: list(parse(store.read(found[name]))) if name in found else [] for kind, name in _JOURNALS.items()}
     return problems + compare(entries, record, digests, journals)
