@@ -121,6 +121,9 @@ class Settings(BaseSettings):
     dask_workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, gt=0, description="Worker processes of the local cluster."
     )
+    dask_dashboard: str | None = Field(
+        default=None, description="Address of the local cluster's dashboard, e.g. 127.0.0.1:8787. None: no dashboard."
+    )
     downloads: int = Field(default=2, gt=0, description="Concurrent downloads (network bound).")
     preparations: int = Field(default=4, gt=0, description="Competitions split concurrently (disk bound).")
     agents: int = Field(

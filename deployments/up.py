@@ -18,7 +18,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from deployments.background import BackgroundProcesses, ServiceError, free_port
+from storage.datasets.cluster import worker_memory
 
 _HOST = "127.0.0.1"  # the services have no passwords, so other machines must not reach them
 _POOL = "mlebench"
@@ -51,6 +54,11 @@ class Installation:
     def dask_address(self) -> str:
         """The address of the Dask scheduler. Raises `FileNotFoundError` before it is listening."""
         return str(json.loads(self.scheduler_file.read_text())["address"])
+
+    def dashboard(self) -> str:
+        """The URL of Dask's dashboard."""
+        services = json.loads(self.scheduler_file.read_text())["services"]
+        return f"http://{_HOST}:{services['dashboard']}/status"
 
     def environment(self) -> dict[str, str]:
         """The environment of a process that uses this installation."""
@@ -98,13 +106,13 @@ class Installation:
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", _HOST, "--port", "0"]
-        command += ["--no-dashboard", "--scheduler-file", str(self.scheduler_file)]
+        command += ["--dashboard-address", f"{_HOST}:0", "--scheduler-file", str(self.scheduler_file)]
         self.processes.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
 
     def _start_dask_workers(self) -> None:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", _HOST]
-        command += ["--preload", "storage.datasets.preloaded"]
+        command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
         command += ["--local-directory", str(self.state / "dask")]
         self.processes.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
 
@@ -178,6 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     print(f"Prefect UI  {installation.url}")  # noqa: T201
     print(f"Dask        {installation.dask_address()}")  # noqa: T201
+    print(f"Dashboard   {installation.dashboard()}")  # noqa: T201
     print(f"Logs        {installation.state}")  # noqa: T201
     print(f"\nexport PREFECT_API_URL={installation.url}/api")  # noqa: T201
     print("prefect deployment run nightly/nightly-lite --param split=demo")  # noqa: T201

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Any
 
 from prefect import flow
 from prefect.futures import PrefectFuture
+from prefect.logging import get_run_logger
 
 from common import progress
 from common.causes import patiently
@@ -20,6 +22,7 @@ from storage.store import OPENING_SECONDS
 from tasks.checksum import checksum
 from tasks.download import download
 from tasks.split import split
+from tasks.wiring.process import apply_settings
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import already_prepared, open_store
 
@@ -59,12 +62,17 @@ def prepare(
                 progress.report(name, "queued")
     todo = [name for name in competition_ids if name not in outcomes]
     if todo:
+        log = get_run_logger()
+        opened = partial(
+            cluster,
+            settings.dask_address,
+            settings.dask_workers,
+            apply_settings,
+            settings.dask_dashboard,
+            lambda link: log.info("Dask dashboard: %s", link),
+        )
         with contextlib.ExitStack() as stack:
-            address = patiently(
-                lambda: stack.enter_context(cluster(settings.dask_address, settings.dask_workers)),
-                seconds=OPENING_SECONDS,
-                on_wait=waiting,
-            )
+            address = patiently(lambda: stack.enter_context(opened()), seconds=OPENING_SECONDS, on_wait=waiting)
             chains: dict[str, list[PrefectFuture[Any]]] = {}
             for name in todo:
                 archive = download.submit(name, place.root, raw_dir, not skip_verification, edition)

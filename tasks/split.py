@@ -100,6 +100,7 @@ def split_dataset(
             edition=edition,
             params=get_settings().params_of(competition_id),
             key=key,
+            code=registry.get(competition_id).fingerprint("prepare"),
         )
         materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
         no_longer_wanted(place, dataset)

@@ -10,8 +10,7 @@ import pickle
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from common.causes import HOUR
@@ -20,6 +19,7 @@ from common.errors import UserError
 _LOOK_SECONDS = 5.0
 _SAY_SECONDS = 60.0
 _PRELOAD = ["storage.datasets.preloaded"]
+_log = logging.getLogger(__name__)
 
 
 class ClusterError(UserError):
@@ -28,18 +28,55 @@ class ClusterError(UserError):
     kind = "scheduler"
 
 
+def worker_memory(workers: int, memory: int) -> int:
+    """Memory limit of each of `workers` processes on a machine with `memory` bytes, in bytes.
+
+    An equal share, but enough for a prepare.py if the machine has as much. Chunks need little, and how many processes
+    run a prepare.py at the same time is limited separately, so the sum may exceed the memory of the machine.
+
+    >>> worker_memory(2, 64 << 30) >> 30, worker_memory(16, 32 << 30) >> 30, worker_memory(4, 3 << 30) >> 30
+    (32, 5, 3)
+    """
+    from storage.datasets.workers import DECLARING_BYTES
+
+    return max(memory // workers, min(DECLARING_BYTES, memory))
+
+
 @contextlib.contextmanager
-def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
+def cluster(
+    address: str | None = None,
+    workers: int = 1,
+    set_up: Callable[[], None] | None = None,
+    dashboard: str | None = None,
+    on_dashboard: Callable[[str], None] = lambda _: None,
+) -> Iterator[str]:
     """Yield the address of a scheduler: `address`, or that of a local cluster with `workers` processes for the block.
 
-    Raises `ClusterError` if no scheduler answers at `address`.
+    Args:
+        address: address of an existing scheduler.
+        workers: number of processes of the local cluster.
+        set_up: called once in each worker process. It is pickled by name, so it must be a module-level function.
+        dashboard: address at which the local cluster serves Dask's dashboard, such as 127.0.0.1:8787; None: no
+            dashboard.
+        on_dashboard: called with the URL of the dashboard, if the scheduler has one.
+
+    Raises:
+        ClusterError: no scheduler answers at `address`.
+        CodeMismatch: workers run other code or other versions of libraries than this process.
     """
+    from storage.datasets.workers import DECLARING_BYTES, WorkerSetup
+
     if address:
-        _connect(address).close()
+        with contextlib.closing(_connect(address)) as client:
+            _set_up(client, WorkerSetup(set_up))
+            _report_dashboard(client, on_dashboard)
         yield address
         return
     import dask
+    import psutil
     from distributed import LocalCluster
+
+    memory = psutil.virtual_memory().total
 
     # Hide warnings about workers that end while the cluster closes, and about a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -53,12 +90,37 @@ def cluster(address: str | None = None, workers: int = 1) -> Iterator[str]:
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            memory_limit=worker_memory(workers, memory),
+            dashboard_address=dashboard,
             silence_logs=logging.CRITICAL,  # errors of tasks are raised in the caller
             env=dict(os.environ),  # the fork server may have a different environment
         ) as local,
     ):
+        with contextlib.closing(_connect(local.scheduler_address)) as client:
+            _set_up(client, WorkerSetup(set_up, declaring=max(1, memory // DECLARING_BYTES)))
+            if dashboard:
+                _report_dashboard(client, on_dashboard)
         yield local.scheduler_address
+
+
+def _set_up(client: Any, plugin: Any) -> None:
+    """Set up the workers with a `WorkerSetup`, those that start later included."""
+    try:
+        client.register_plugin(plugin)
+    except OSError:
+        return  # a worker that ends just now; the others set themselves up with their first task
+    except UserError:
+        raise
+    except Exception as error:  # of any type: it was raised by a worker with any code
+        text = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ClusterError(
+            f"a Dask worker cannot be set up ({text}); restart the workers with this process's installation"
+        ) from error
+
+
+def _report_dashboard(client: Any, on_dashboard: Callable[[str], None]) -> None:
+    if "dashboard" in client.scheduler_info(n_workers=0)["services"]:
+        on_dashboard(client.dashboard_link)
 
 
 def _prepare_forkserver() -> None:
@@ -84,22 +146,19 @@ def _connect(address: str) -> Any:
 
 
 def _call(packed: bytes) -> Any:
-    set_up, function, *arguments = pickle.loads(packed)
-    if set_up is not None:
-        _set_up_once(set_up)
+    from storage.datasets.workers import set_up_once
+
+    set_up, client, function, *arguments = pickle.loads(packed)
+    client.require()
+    set_up_once(set_up)
     return function(*arguments)
-
-
-@cache  # global, because it must run once per worker process
-def _set_up_once(set_up: Callable[[], None]) -> None:
-    set_up()
 
 
 class _Watch:
     """Notices that a scheduler has no workers: it would wait for some without a word."""
 
-    def __init__(self, client: Any, executor: DaskExecutor) -> None:
-        self._client, self._executor = client, executor
+    def __init__(self, client: Any, executor: DaskExecutor, resources: Mapping[str, float] | None) -> None:
+        self._client, self._executor, self._resources = client, executor, resources or {}
         self._since: float | None = None
         self._next = time.monotonic() + _LOOK_SECONDS
 
@@ -124,12 +183,13 @@ class _Watch:
             self._executor.on_wait(f"for Dask workers at {address}; giving up in {(patience - gone) / 60:.0f} min")
 
     def _workers(self) -> int:
-        """How many workers there are; 0 if the scheduler does not answer."""
+        """How many workers could do the work; 0 if the scheduler does not answer."""
         try:
             found = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=10)
         except (OSError, TimeoutError):
             return 0
-        return len(found["workers"])
+        offers = (worker["resources"] for worker in found["workers"].values())
+        return sum(all(offer.get(name, 0) >= need for name, need in self._resources.items()) for offer in offers)
 
 
 class DaskExecutor:
@@ -137,9 +197,9 @@ class DaskExecutor:
 
     Args:
         address: address of the scheduler.
-        set_up: called once in each worker process before its first task. It is pickled by name, so it must be a
-            module-level function.
-        on_wait: told what is waited for when there has been no worker for a minute.
+        set_up: called once in each worker process before its first task, unless `cluster` has registered it. It is
+            pickled by name, so it must be a module-level function.
+        on_wait: called with what it waits for when there has been no worker for a minute.
         patience: seconds without any worker after which the work is given up.
     """
 
@@ -152,27 +212,39 @@ class DaskExecutor:
     ) -> None:
         self.address, self.set_up, self.on_wait, self.patience = address, set_up, on_wait, patience
 
-    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
-        """Yield results in the order of completion. An error cancels the remaining tasks and is raised here."""
+    def map(
+        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
+    ) -> Iterator[Any]:
+        """Yield results in the order of completion. An error cancels the remaining tasks and is raised here.
+
+        Raises:
+            ClusterError: the workers or the scheduler are lost.
+            CodeMismatch: a worker runs other code or other versions of libraries than this process.
+        """
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker, as_completed
+
+        from storage.datasets.workers import DECLARING, DECLARING_BYTES, WorkerSetup, environment
 
         if not values:
             return
         client = _connect(self.address)
         try:
+            _set_up(client, WorkerSetup(self.set_up))
+            resources = {DECLARING: 1} if heavy and _offered(client, DECLARING) else None
             # Values are sent as bytes, because Dask searches every list in a value for futures, which takes longer than
             # the work on small files. Tasks write files, so random keys and pure=False prevent their deduplication.
-            calls = [pickle.dumps((self.set_up, function, value, *fixed)) for value in values]
+            calls = [pickle.dumps((self.set_up, environment(), function, value, *fixed)) for value in values]
             keys = [f"{function.__name__}-{uuid.uuid4()}" for _ in calls]
             futures = [
-                client.submit(_call, call, key=key, pure=False)  # it repeats what a lost worker did, no errors
+                # Dask repeats what a lost worker did. Errors are raised here at once.
+                client.submit(_call, call, key=key, pure=False, resources=resources)
                 for call, key in zip(calls, keys, strict=True)
             ]
             try:
                 finished = as_completed(futures, loop=client.loop)
-                watch = _Watch(client, self)
+                watch = _Watch(client, self, resources)
                 while not finished.is_empty():
                     if finished.has_ready():
                         yield next(finished).result()
@@ -181,7 +253,11 @@ class DaskExecutor:
                     with finished.thread_condition:
                         finished.thread_condition.wait(timeout=0.1)
             except KilledWorker as error:
-                raise ClusterError(f"Dask workers died doing {function.__name__}: out of memory? ({error})") from error
+                raise ClusterError(
+                    f"Dask workers died doing {function.__name__}, probably because they ran out of memory; give each "
+                    f"{DECLARING_BYTES >> 30} GiB with dask worker --memory-limit, or start fewer with "
+                    f"MLEBENCH_DASK_WORKERS ({error})"
+                ) from error
             except CancelledError as error:  # only the loss of the scheduler cancels these futures
                 raise ClusterError(
                     f"the connection to the Dask scheduler at {self.address} was lost; start it, and run the same "
@@ -195,3 +271,18 @@ class DaskExecutor:
                     client.cancel(unfinished)
         finally:
             client.close()
+
+
+def _offered(client: Any, resource: str) -> bool:
+    """Whether a worker offers the resource. A task that asks for one that nobody offers would wait for ever."""
+    from storage.datasets.workers import DECLARING_BYTES
+
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    if any(worker["resources"].get(resource) for worker in workers):
+        return True
+    _log.warning(
+        "No Dask worker has a memory limit of %d GiB; the tables of large competitions may not fit "
+        "(dask worker --memory-limit)",
+        DECLARING_BYTES >> 30,
+    )
+    return False

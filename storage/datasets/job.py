@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from common.errors import UserError
 from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
+
+if TYPE_CHECKING:
+    from competitions.competition import Competition
 
 
 class Preparable(Protocol):
@@ -41,6 +45,10 @@ class Preparable(Protocol):
         ...
 
 
+class CodeMismatch(UserError):
+    """A process has imported other code or other versions of libraries than the one that sent the job."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A dataset to prepare, as small values that can be sent to workers.
@@ -52,6 +60,8 @@ class Job:
         edition: edition of the benchmark.
         params: overrides of the `params` in competition.yaml.
         folder: the competition's folder, if the registry does not know the id.
+        code: fingerprint of the code of prepare.py that the key stands for. A process that imported other code refuses
+            the job. Without one, any code does.
         key: the content key. An interrupted job with the same key is resumed, and the files of a different one are
             removed. Without a key nothing is resumed.
     """
@@ -63,6 +73,7 @@ class Job:
     params: Mapping[str, Any] = field(default_factory=dict)
     folder: str | None = None
     key: str = ""
+    code: str = ""
 
     def __post_init__(self) -> None:
         if self.edition not in EDITIONS:  # checked before anything is removed
@@ -74,4 +85,19 @@ def load_competition(job: Job) -> Preparable:
     from competitions import registry
     from competitions.competition import Competition
 
-    return Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
+    competition = Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
+    if job.code and _loaded_code(competition) != job.code:
+        raise CodeMismatch(
+            f"a process on {socket.gethostname()} has imported other code of {competition.id} than this one; restart "
+            "the Dask workers"
+        )
+    return competition
+
+
+_fingerprints: dict[Path, str] = {}  # global, because modules are imported once a process
+
+
+def _loaded_code(competition: Competition) -> str:
+    """The fingerprint of the code of prepare.py as this process imports it, or has imported it."""
+    # The first call comes before the import. Later changes of the files do not change what was imported.
+    return _fingerprints.setdefault(competition.folder, competition.fingerprint("prepare"))

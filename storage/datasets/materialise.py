@@ -53,16 +53,20 @@ class Progress(NamedTuple):
 class Executor(Protocol):
     """Maps a function over values, in any order, and yields results as they complete."""
 
-    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
-        """`function(value, *fixed)` for each value."""
+    def map(
+        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
+    ) -> Iterator[Any]:
+        """`function(value, *fixed)` for each value. `heavy` means that a call may need several GiB of memory."""
         ...
 
 
 class Serial:
     """An executor that runs everything in this process, in order."""
 
-    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
-        """`function(value, *fixed)` for each value."""
+    def map(
+        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
+    ) -> Iterator[Any]:
+        """`function(value, *fixed)` for each value. `heavy` means that a call may need several GiB of memory."""
         for value in values:
             yield function(value, *fixed)
 
@@ -92,7 +96,7 @@ def materialise(
     done, sizes = checkpoint.load() if job.key else ({}, None)
     if sizes is None:
         clear_destination(destination)
-        next(iter(executor.map(declare, [job])))
+        next(iter(executor.map(declare, [job], heavy=True)))
         done, sizes = checkpoint.load()
         assert sizes is not None
     counter = _Counter(done, sizes, on_progress)

@@ -56,7 +56,9 @@ class Watching:
     def __init__(self, look: Callable[[], None]) -> None:
         self.look = look
 
-    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
+    def map(
+        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
+    ) -> Iterator[Any]:
         for value in Serial().map(function, values, *fixed):
             self.look()
             yield value

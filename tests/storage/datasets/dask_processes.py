@@ -12,14 +12,23 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).parents[3]
-PRELOAD = ("--preload", "storage.datasets.preloaded")
 
 
 class DaskProcesses:
     """A Dask scheduler and workers as processes of their own, each in a directory of its own."""
 
-    def __init__(self, folder: Path, workers: int, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workers: int,
+        env: dict[str, str] | None = None,
+        root: Path = ROOT,
+        options: str = "",
+        scheduler_options: str = "",
+    ) -> None:
+        """`root` is the code of the workers, `options` are further ones of `dask worker`."""
         self.folder, self.count, self.env = folder, workers, env or {}
+        self.root, self.options, self.scheduler_options = root, options.split(), scheduler_options.split()
         self.processes: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> tuple[str, list[subprocess.Popen[str]]]:
@@ -30,10 +39,12 @@ class DaskProcesses:
             raise
 
     def _cluster(self) -> str:
-        first = self._start("scheduler", "scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
+        options = ["--port", "0", "--host", "127.0.0.1", "--no-dashboard", *self.scheduler_options]
+        first = self._start("scheduler", "scheduler", *options)
         address = self._line(first, "Scheduler at:").split("Scheduler at:")[1].strip()
         for number in range(self.count):
-            self._start(f"worker-{number}", "worker", address, "--nthreads", "1", "--no-dashboard", "--nanny", *PRELOAD)
+            options = ["--nthreads", "1", "--no-dashboard", "--nanny", *self.options]
+            self._start(f"worker-{number}", "worker", address, *options)
         from distributed import Client
 
         with Client(address, set_as_default=False, timeout=60) as client:
@@ -46,7 +57,7 @@ class DaskProcesses:
         process = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
             cwd=place,
-            env={**os.environ, **self.env, "TMPDIR": str(place), "PYTHONPATH": str(ROOT), "HOME": str(place)},
+            env={**os.environ, **self.env, "TMPDIR": str(place), "PYTHONPATH": str(self.root), "HOME": str(place)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE if name == "scheduler" else subprocess.DEVNULL,
             text=True,

@@ -40,7 +40,7 @@ class Counting(Serial):
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def map(self, function, values, *fixed):  # type: ignore[no-untyped-def]
+    def map(self, function, values, *fixed, heavy=False):  # type: ignore[no-untyped-def]
         for value in values:
             self.calls.append(f"{function.__name__} {value if isinstance(value, int) else ''}".strip())
             yield function(value, *fixed)

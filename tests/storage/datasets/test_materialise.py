@@ -154,7 +154,9 @@ class Killed:
         self.after = after
         self.chunks = 0
 
-    def map(self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any) -> Iterator[Any]:
+    def map(
+        self, function: Callable[..., Any], values: Sequence[Any], *fixed: Any, heavy: bool = False
+    ) -> Iterator[Any]:
         for value in values:
             if function.__name__ == "run_chunk":
                 if self.chunks == self.after:

@@ -1,0 +1,167 @@
+"""Workers of a real Dask cluster: whose code they run, which of them declare, how they are reached."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import os
+import shutil
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions.competition import Competition
+from storage.datasets import workers
+from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.job import CodeMismatch, Job
+from storage.datasets.materialise import materialise
+from tests.storage.datasets.dask_processes import ROOT, DaskProcesses
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with cluster(workers=2) as scheduler:
+        yield scheduler
+
+
+def _pid(_number: int) -> int:
+    return os.getpid()
+
+
+class TestTheSameCode:
+    def test_a_worker_with_other_code_refuses(self, tmp_path: Path) -> None:
+        other = tmp_path / "other"
+        for room in ("common", "competitions", "storage", "tests"):
+            shutil.copytree(ROOT / room, other / room, ignore=shutil.ignore_patterns("catalog", "*.xz", "__pycache__"))
+        (other / "competitions" / "catalog").mkdir()
+        with (other / "storage" / "datasets" / "execute.py").open("a") as file:
+            file.write("\n# Another version.\n")
+        with (
+            DaskProcesses(tmp_path, 1, root=other) as (address, _),
+            pytest.raises(CodeMismatch, match=r"a Dask worker on .* imported other code than .*; restart the workers"),
+        ):
+            list(DaskExecutor(address).map(_pid, [1]))
+
+    def test_a_worker_that_cannot_be_set_up_is_one_line(self, tmp_path: Path) -> None:
+        with (
+            DaskProcesses(tmp_path, 1) as (address, _),
+            pytest.raises(ClusterError, match=r"cannot be set up \(no module named tasks\); restart the workers"),
+        ):
+            list(DaskExecutor(address, set_up=_fails).map(_pid, [1]))
+
+    def test_a_worker_with_another_pandas_refuses(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        mine = workers.environment()
+        versions = tuple((name, "1.0" if name == "pandas" else version) for name, version in mine.versions)
+        monkeypatch.setattr(workers, "environment", lambda: replace(mine, versions=versions))
+        with pytest.raises(CodeMismatch, match=r"has imported pandas [\d.]+ instead of 1\.0; restart the workers"):
+            list(DaskExecutor(address).map(_pid, [1]))
+
+    def test_a_prepare_that_changed_after_its_import_is_refused(
+        self, address: str, digits_zip: Path, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "digits"
+        shutil.copytree(ROOT / "competitions" / "catalog" / "digits", folder)
+
+        def job(name: str) -> Job:
+            code = Competition.load(folder).fingerprint("prepare")
+            return Job("digits", str(digits_zip), str(tmp_path / name), folder=str(folder), key=name, code=code)
+
+        first = materialise(job("first"), executor=DaskExecutor(address))
+        with (folder / "prepare.py").open("a") as file:
+            file.write("\nCHANGED = True\n")
+        with pytest.raises(CodeMismatch, match="imported other code of digits than this one; restart the Dask workers"):
+            materialise(job("second"), executor=DaskExecutor(address))
+        assert not (tmp_path / "second" / "commit.json").exists()
+        with cluster(workers=1) as fresh:
+            assert materialise(job("second"), executor=DaskExecutor(fresh)).equals(first)
+
+
+def _fails() -> None:
+    raise RuntimeError("no module named tasks")
+
+
+class TestMemory:
+    def test_declarations_wait_for_a_worker_with_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(workers, "DECLARING_BYTES", 1 << 60)  # more than any machine has: one at a time
+        with cluster(workers=3) as address:
+            executor = DaskExecutor(address)
+            assert len(set(executor.map(_pid, range(12), heavy=True))) == 1
+            assert len(set(executor.map(_pid, range(60)))) > 1
+
+    def test_without_such_a_worker_the_log_says_so(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        with (
+            DaskProcesses(tmp_path, 1, options="--memory-limit 1GiB") as (address, _),
+            caplog.at_level(logging.WARNING, logger="storage"),
+        ):
+            assert len(list(DaskExecutor(address).map(_pid, [1], heavy=True))) == 1
+        assert "No Dask worker has a memory limit of 5 GiB" in caplog.text
+
+
+def _clients(dask_scheduler: Any) -> list[str]:
+    return [name for name in dask_scheduler.clients if name != "fire-and-forget"]
+
+
+def test_no_client_stays_connected(address: str) -> None:
+    from distributed import Client
+
+    results = DaskExecutor(address).map(_pid, range(10))
+    next(results)
+    results.close()  # type: ignore[attr-defined]  # a generator
+    with Client(address, set_as_default=False) as client:
+        assert client.run_on_scheduler(_clients) == [client.id]
+
+
+def test_the_dashboard_is_reachable_and_named() -> None:
+    links: list[str] = []
+    with cluster(workers=1, dashboard="127.0.0.1:0", on_dashboard=links.append):
+        (link,) = links
+        with urllib.request.urlopen(link, timeout=30) as answer:
+            assert "bokeh" in answer.read().decode()
+
+
+def test_a_cluster_with_certificates(tmp_path: Path) -> None:
+    certificate, key = _self_signed(tmp_path)
+    options: dict[str, Any] = {"require-encryption": True, "tls.ca-file": certificate}
+    for role in ("scheduler", "worker", "client"):
+        options |= {f"tls.{role}.cert": certificate, f"tls.{role}.key": key}
+    import dask
+
+    env = {f"DASK_DISTRIBUTED__COMM__{name.replace('.', '__')}": str(value) for name, value in options.items()}
+    with (
+        dask.config.set({f"distributed.comm.{name}": value for name, value in options.items()}),
+        DaskProcesses(tmp_path, 1, env=env, scheduler_options="--protocol tls") as (address, _),
+    ):
+        assert address.startswith("tls://")
+        assert len(list(DaskExecutor(address).map(_pid, [1]))) == 1
+
+
+def _self_signed(folder: Path) -> tuple[str, str]:
+    """Paths of a certificate, which is its own authority, and of its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "dask")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "dask.pem", folder / "dask.key"
+    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return str(paths[0]), str(paths[1])
