@@ -5,32 +5,31 @@ A folder is imported as a package of its own, so that its modules can import eac
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError, one_line
-from common.syntax import parse
 from competitions.editions import EDITIONS, Edition
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
+from competitions.fingerprints import Closure, closure, digest, shown
 
 if TYPE_CHECKING:
     from competitions.preparing.declaration import Preparation
     from competitions.preparing.download import Download
 
-# Part of every content key: raise it when the meaning of the shared preparation vocabulary changes.
-PREPARATION_VERSION = 1
-Part = Literal["prepare", "grade"]
+Part = Literal["prepare", "grade", "bundle"]
+PARTS: tuple[Part, ...] = get_args(Part)
+_NOT_CODE = {".md", ".yaml", ".pyc"}
 _REQUIRED = ("competition.yaml", "description.md", "prepare.py", "grade.py")
 
 
@@ -88,36 +87,39 @@ class Competition(BaseModel):
         return {**self.facts.params, **(overrides or {})}
 
     def fingerprint(self, part: Part = "prepare") -> str:
-        """Hash of the code and data files that `part` depends on, as 16 hexadecimal digits.
+        """Hash of the code, the data files and the libraries that `part` depends on, as 16 hexadecimal digits.
 
-        Files that only the other part imports are excluded, so that a changed grader does not cause a dataset to be
-        prepared again. Descriptions are excluded for the same reason.
+        These are `part`.py, what it imports of the folder and of this project, and what the folder holds besides. Files
+        that only other parts use are excluded, so that a changed grader does not cause a dataset to be prepared again.
+        Descriptions are excluded for the same reason, and `competition.yaml`, whose values count where they are used.
         """
-        other: Part = "grade" if part == "prepare" else "prepare"
-        unrelated = self._imported_by(other) - self._imported_by(part)
-        digest = hashlib.blake2b(f"{part} {PREPARATION_VERSION}".encode(), digest_size=8)
-        for path in sorted(self.folder.iterdir()):
-            if path.is_file() and path.name not in unrelated and path.suffix in {".py", ".json", ".csv", ".txt"}:
-                digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-        return digest.hexdigest()
+        used = self._closure(part)
+        others = [self._closure(other) for other in PARTS if other != part]
+        unrelated = {path for other in others for path in other.files} - used.files
+        files = {
+            path.relative_to(self.folder).as_posix(): path
+            for path in self._files()
+            if path not in unrelated and (path.suffix == ".py" or not self._of_others(path, used, others))
+        }
+        files |= {shown(path): path for path in used.files if not path.is_relative_to(self.folder)}
+        return digest(part, files, used.libraries)
 
-    def _imported_by(self, part: Part) -> set[str]:
-        """Names of the files of this folder that `part`.py imports, directly or indirectly, itself included."""
-        found: set[str] = set()
-        stems: list[str] = [part]
-        while stems:
-            path = self.folder / f"{stems.pop()}.py"
-            if path.name in found or not path.is_file():
-                continue
-            found.add(path.name)
-            try:
-                tree = parse(path.read_bytes())
-            except (SyntaxError, ValueError):  # importing it will say so, where only this competition fails
-                continue
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ImportFrom) and node.level == 1:
-                    stems += [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
-        return found
+    def _of_others(self, path: Path, used: Closure, others: Iterable[Closure]) -> bool:
+        """Whether a data file is named in the code of other parts only."""
+        return not used.names(path.name) and any(other.names(path.name) for other in others)
+
+    def _closure(self, part: Part) -> Closure:
+        return closure(self.folder / f"{part}.py", self.folder)
+
+    def _files(self) -> list[Path]:
+        """The files of the folder that code may use."""
+        return [
+            path
+            for path in self.folder.rglob("*")
+            if path.suffix not in _NOT_CODE
+            and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(self.folder).parts)
+            and path.is_file()
+        ]
 
     def declare(self, raw: Download, edition: Edition = "v1", params: Mapping[str, Any] | None = None) -> Preparation:
         """Run prepare.py and return the prepared dataset as a declaration. Nothing is written."""

@@ -14,8 +14,8 @@ class Bundled:
     name = "bundled"
 
     def version(self, competition: Competition) -> str | None:
-        """Fingerprint of the competition's code."""
-        return competition.fingerprint("prepare")
+        """Fingerprint of the code that creates the archive."""
+        return competition.fingerprint("bundle")
 
     def fetch(self, competition: Competition, folder: Path, report: Report = lambda _: None) -> Path:
         """Write the archive to `folder`."""
