@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 from benchmarks.measure import Case, best
 from competitions import registry
-from storage.datasets.prepared import prepared_key
+from storage.dataset import Dataset
+from storage.datasets.current import make_current
+from storage.datasets.materialise import MARKER
+from storage.datasets.prepared import VERIFIED, verified_record
+from storage.datasets.recipe import recipe_of
 from storage.sources.local import Local
+from storage.store import Store
 
 
 def case(work: Path) -> Case:
@@ -42,11 +46,9 @@ def _commit(store: Path, raw: Path, competition_id: str) -> None:
         "hash": competition_id, "md5": "", "bytes": 0, "source": source.name, "version": source.version(competition),
         "at": "",
     }  # fmt: skip
-    key = prepared_key(competition, competition_id, "v1")
-    for path, value in (
-        (f"raw/{competition_id}/download.json", record),
-        (f"prepared/v1/{competition_id}/commit.json", {"key": key}),
-        (f"prepared/v1/{competition_id}/verified.json", {"key": key}),
-    ):
-        (store / path).parent.mkdir(parents=True, exist_ok=True)
-        (store / path).write_text(json.dumps(value))
+    place, recipe = Store(str(store)), recipe_of(competition, competition_id, "v1")
+    dataset = Dataset("v1", competition_id, recipe.key)
+    place.write_json(place.url("raw", competition_id, "download.json"), record)
+    place.write_json(f"{place.prepared(dataset)}/{VERIFIED}", verified_record(dataset, competition))
+    place.write_json(f"{place.prepared(dataset)}/{MARKER}", {"key": dataset.key})
+    make_current(place, dataset, recipe)

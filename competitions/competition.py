@@ -9,7 +9,6 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +35,7 @@ _REQUIRED = ("competition.yaml", "description.md", "prepare.py", "grade.py")
 class Competition(BaseModel):
     """A competition of the catalog, or of a user's own folder."""
 
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, ignored_types=(cached_property,))
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     folder: Path = Field(description="The directory with competition.yaml, prepare.py and grade.py.")
     facts: CompetitionFacts = Field(description="The content of competition.yaml.")
@@ -65,12 +64,12 @@ class Competition(BaseModel):
         """Kaggle's slug."""
         return self.facts.id
 
-    @cached_property
+    @property
     def description(self) -> str:
-        """The description for agents, as Markdown."""
+        """The description for agents, as Markdown, as it is now: a process may live for weeks."""
         return (self.folder / "description.md").read_text("utf-8")
 
-    @cached_property
+    @property
     def obfuscated_description(self) -> str:
         """The description without anything that identifies the competition. Raises `UserError` if there is none."""
         path = self.folder / "description_obfuscated.md"

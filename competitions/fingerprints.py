@@ -8,6 +8,7 @@ competition's folder and modules of this project, transitively. Nothing is impor
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,14 +75,18 @@ def closure(path: Path, folder: Path | None = None) -> Closure:
         own = folder if folder is not None and file.is_relative_to(folder) else None
         imports = source(file).imports
         for name in imports.absolute:
-            top = name.partition(".")[0]
-            if top in _ROOMS:
+            if name.partition(".")[0] in _ROOMS:
                 todo += _module_files(name)
-            elif top not in sys.stdlib_module_names:
-                libraries.add(top)
+        libraries |= libraries_of(file)
         for level, name in imports.relative:
             todo += _relative_files(file, level, name, own or ROOT)
     return Closure(frozenset(files), frozenset(libraries))
+
+
+def libraries_of(path: Path) -> set[str]:
+    """The libraries that a file itself imports, by import name."""
+    tops = {name.partition(".")[0] for name in source(path).imports.absolute}
+    return {top for top in tops if top not in _ROOMS and top not in sys.stdlib_module_names}
 
 
 def digest(label: str, files: Mapping[str, Path], libraries: Iterable[str] = ()) -> str:
@@ -126,10 +131,8 @@ def _source(path: Path, _modified: int, _size: int) -> Source:
     text = path.read_bytes()
     imports = Imports(frozenset(), frozenset())
     if path.suffix == ".py":
-        try:
+        with contextlib.suppress(SyntaxError, ValueError):  # importing it will say so, for this competition alone
             imports = _imports_of(parse(text))
-        except (SyntaxError, ValueError):
-            pass  # importing it will say so, where only this competition fails
     # Only Python files are searched for the names of data files.
     return Source(hashlib.blake2b(text, digest_size=16).digest(), imports, text if path.suffix == ".py" else b"")
 

@@ -40,9 +40,11 @@ def prepare(
     raw_dir: str | None = None,
     keep_raw: bool = False,
     skip_verification: bool = False,
+    renew: bool = False,
 ) -> list[Outcome]:
     """Prepare competitions. Already prepared ones are skipped before any task is submitted.
 
+    With `renew`, datasets made by other code are downloaded again, and kept if the current code makes the same files.
     Raises `PartlyFailed` at the end if some failed; the others are prepared nevertheless.
     """
     outlast_server()
@@ -55,7 +57,7 @@ def prepare(
     outcomes: dict[str, Outcome] = {}
     for name in competition_ids:
         with contained(name, outcomes):
-            if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification):
+            if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification, renew=renew):
                 outcomes[name] = Outcome(name, "reused", "prepared already")
                 progress.report(name, "reused", "prepared already")
             else:
@@ -75,7 +77,7 @@ def prepare(
             address = patiently(lambda: stack.enter_context(opened()), seconds=OPENING_SECONDS, on_wait=waiting)
             chains: dict[str, list[PrefectFuture[Any]]] = {}
             for name in todo:
-                archive = download.submit(name, place.root, raw_dir, not skip_verification, edition)
+                archive = download.submit(name, place.root, raw_dir, not skip_verification, edition, renew)
                 key = split.submit(name, place.root, edition, address, archive, return_state=False)
                 chains[name] = [archive, key]
                 if not skip_verification:

@@ -79,7 +79,9 @@ class RunSpec:
     validation_url: str | None = None
     """Base URL of the validation service as the agent reaches it; gives the agent ``validate_submission.sh``."""
     description: str | None = None
-    """Replaces the text of ``data/description.md``. The agent is then not told the competition's id either."""
+    """The text of ``data/description.md`` for this run; as it lies in ``data`` if there is none."""
+    obfuscated: bool = False
+    """Whether ``description`` replaces all descriptions in ``data``, and the agent is not told the competition's id."""
     allowance: Allowance = Allowance()
     """Limits on the validation service and on language models."""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -14,12 +14,16 @@ class Dataset:
     Args:
         edition: edition of the benchmark.
         competition_id: id of the competition.
-        key: content key (see `storage.datasets.prepared.prepared_key`); None for the currently committed content.
+        key: content key, which names its folder; None for whichever content is current (see
+            `storage.datasets.current.find`).
+        unkeyed: it lies directly in the folder of its competition, as stores had it before datasets had folders of
+            their own.
     """
 
     edition: Edition
     competition_id: str
     key: str | None = None
+    unkeyed: bool = False
 
     def __str__(self) -> str:
         return f"{self.competition_id} ({self.edition})"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the tables, and of the records they are created from. Files without a version have version 0."""
 METADATA_KEY = b"mlebench.schema_version"
 """Key of the schema version in the metadata of a Parquet file."""
@@ -150,6 +150,7 @@ _RUNS = TableSchema(
         Column("ledger_entries", "int64", "Number of entries of the evidence."),
         Column("ledger_signature", "string", "HMAC of `ledger_head` by MLEBENCH_LEDGER_KEY; null without a key."),
         Column("submission_from", "string", "URL of the run whose files a regraded copy uses; null for a run itself."),
+        Column("dataset_key", "string", "Content key of the dataset that the agent worked on.", since=2),
     ),
 )
 
@@ -182,6 +183,7 @@ _GRADES = TableSchema(
         Column("created_at", "timestamp", "When the submission was graded."),
         Column("submission_path", "string", "Path or URL of the submission."),
         Column("leaderboard", "string", "Where the thresholds come from: `stored`, or a fetched leaderboard and when."),
+        Column("dataset_key", "string", "Content key of the dataset with the answers.", since=2),
     ),
 )
 

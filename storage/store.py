@@ -1,7 +1,9 @@
 """The store: one root URL, and the layout below it.
 
 raw/<id>/<id>.zip                      + download.json (last)
-prepared/<edition>/<id>/{public,private}/...  + manifest.parquet + commit.json (last)
+prepared/<edition>/<id>/<key>/{public,private}/...  + manifest.parquet + commit.json (last); then never changed
+prepared/<edition>/<id>/current.json    which key is current, see storage.datasets.current
+prepared/<edition>/<id>/<key>.uses/     who uses a dataset, see storage.datasets.uses
 runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
 tables/<table>/run_group=<run_group>/*.parquet
 reports/<run_group>/{summary.json, report.html, report.md}
@@ -135,9 +137,17 @@ class Store:
         """URL of a competition's download archive."""
         return self.url("raw", competition_id, f"{competition_id}.zip")
 
-    def prepared(self, dataset: Dataset) -> str:
-        """URL of a prepared dataset's folder."""
+    def datasets(self, dataset: Dataset) -> str:
+        """URL of the folder with all prepared datasets of a competition in an edition, whatever their key."""
         return self.url("prepared", dataset.edition, dataset.competition_id)
+
+    def prepared(self, dataset: Dataset) -> str:
+        """URL of a prepared dataset's folder. Raises `ValueError` for a dataset without a key."""
+        if dataset.unkeyed:
+            return self.datasets(dataset)
+        if dataset.key is None:
+            raise ValueError(f"{dataset} has no key: find the current dataset first")
+        return f"{self.datasets(dataset)}/{dataset.key}"
 
     def run(self, run_group: str, competition_id: str, seed: int) -> str:
         """URL of a run's folder."""

@@ -189,7 +189,7 @@ class Destination:
         with open(source, "rb") as file:  # noqa: PTH123
             if not self.local or os.fstat(file.fileno()).st_dev != os.stat(self.root).st_dev:  # noqa: PTH116
                 return self.copy(name, file, md5, os.fstat(file.fileno()).st_size)
-            hasher = HashingWriter(_NullSink(), md5)
+            hasher = HashingWriter(NullSink(), md5)
             shutil.copyfileobj(file, hasher, BLOCK)
         path = self.path(name)
         self.make_folder(path)
@@ -210,7 +210,7 @@ class Destination:
             count = os.readv(descriptor, [block])
             if count < len(block):
                 return _hashed(block[:count], md5)
-            hasher = HashingWriter(_NullSink(), md5)
+            hasher = HashingWriter(NullSink(), md5)
             while count:
                 hasher.write(block[:count])
                 count = os.readv(descriptor, [block])
@@ -256,6 +256,8 @@ def _blake3() -> Any:
     return blake3
 
 
-class _NullSink(io.BytesIO):
+class NullSink(io.BytesIO):
+    """Accepts bytes and keeps none."""
+
     def write(self, data: Any) -> int:
         return len(data)

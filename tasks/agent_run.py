@@ -22,6 +22,7 @@ from sandbox.errors import RunLost
 from sandbox.secrets import resolve
 from sandbox.services.run_services import RunServices
 from storage.dataset import Dataset
+from storage.datasets.current import require
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
 from storage.lease import Lease, lease, run_lease
@@ -45,20 +46,21 @@ _SLACK = 3600.0
 
 def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
     """The attempts of a request at a competition, one per seed."""
-    prepared_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
+    dataset_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
     return [
         Attempt(
             request=request,
             competition_id=competition_id,
             seed=seed,
             # Without a prepared dataset the key does not matter: the run then fails because of that.
-            key=run_key(request, seed, prepared_key or ""),
+            key=run_key(request, seed, dataset_key or ""),
+            dataset_key=dataset_key,
         )
         for seed in range(request.seeds)
     ]
 
 
-def run_key(request: RunRequest, seed: int, prepared_key: str) -> str:
+def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
     """The content key of a run: the agent, its limits, the seed, the dataset, and what the agent can reach.
 
     The run group is part of it, because another group is another attempt.
@@ -71,7 +73,7 @@ def run_key(request: RunRequest, seed: int, prepared_key: str) -> str:
         limits.as_dict(),
         seed,
         request.edition,
-        prepared_key,
+        dataset_key,
         request.run_group,
         *([reach] if reach else []),
     )
@@ -147,7 +149,7 @@ def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    dataset = Dataset(request.edition, competition_id)
+    dataset = require(place, attempt.dataset)
     workdir = work_folder(attempt, place)
     # A container continues when its orchestrator is killed, and the data are mounted in it.
     contained = request.isolation.backend == "docker"
@@ -171,12 +173,13 @@ def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
             data=prepared / "public",
             workdir=workdir,
             limits=limits,
-            description=competition.obfuscated_description if request.obfuscated else None,
+            description=competition.obfuscated_description if request.obfuscated else competition.description,
+            obfuscated=request.obfuscated,
             labels={"group": request.run_group, "store": place.root},
             sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
         )
         runner = backend(request.isolation, settings.allowed_hosts)
-        with run_services(runner, spec, place, request.edition, settings) as services:
+        with run_services(runner, spec, place, dataset, settings) as services:
             secrets = resolve(
                 spec.agent.name,
                 spec.agent.env,
@@ -190,7 +193,8 @@ def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
                 allowance=services.allowance,
                 env={**secrets, **services.env},
             )
-            result = _run(runner, spec, services, attempt, held)
+            held_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
+            result = _run(runner, spec, services, held_attempt, held)
     return result.status
 
 
@@ -248,7 +252,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt
         files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
-        **({"obfuscated": True} if spec.description is not None else {}),
+        **({"obfuscated": True} if spec.obfuscated else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),
@@ -272,6 +276,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt
         submission_exists=result.submission is not None,
         time_limit_seconds=float(spec.limits.time_limit_seconds),
         code_fingerprint=spec.agent.fingerprint(),
+        dataset_key=attempt.dataset_key,
         **conditions,
     )
     scratch.note(spec.workdir, attempt)

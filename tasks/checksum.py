@@ -21,7 +21,8 @@ from tasks.wiring.stores import open_store
 
 
 def _stored_key(competition_id: str, store: str, edition: Edition, key: str, **_: bool) -> str | None:
-    return key if is_verified(open_store(store), Dataset(edition, competition_id, key)) else None
+    place = open_store(store)  # first: it applies the settings, which name further competitions
+    return key if is_verified(place, Dataset(edition, competition_id, key), registry.get(competition_id)) else None
 
 
 @task(

@@ -18,7 +18,7 @@ from storage.sources.acquire import acquire, recorded
 from storage.sources.wants import want_archive
 from tasks.wiring.retries import retried
 from tasks.wiring.slots import slot
-from tasks.wiring.stores import already_prepared, download_source, open_store
+from tasks.wiring.stores import archive_needed, download_source, open_store
 
 
 @task(
@@ -27,19 +27,29 @@ from tasks.wiring.stores import already_prepared, download_source, open_store
     **retried(),
 )
 def download(
-    competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
+    competition_id: str,
+    store: str,
+    raw_dir: str | None = None,
+    verify: bool = True,
+    edition: Edition = "v1",
+    renew: bool = False,
 ) -> str:
     """Fetch the archive of a competition; see `download_archive`."""
-    return download_archive(competition_id, store, raw_dir, verify, edition)
+    return download_archive(competition_id, store, raw_dir, verify, edition, renew)
 
 
 def download_archive(
-    competition_id: str, store: str, raw_dir: str | None = None, verify: bool = True, edition: Edition = "v1"
+    competition_id: str,
+    store: str,
+    raw_dir: str | None = None,
+    verify: bool = True,
+    edition: Edition = "v1",
+    renew: bool = False,
 ) -> str:
     """Fetch the archive if the store has no complete one; returns its hash.
 
     Waits if another process is downloading the archive. That process may even have prepared the dataset and removed
-    the archive by then.
+    the archive by then. With `renew`, the archive of a dataset that other code made is fetched too.
     """
     place = open_store(store)
 
@@ -52,7 +62,7 @@ def download_archive(
         progress.report(competition_id, "download", source.name)
         known = recorded(place, competition, source)
         dataset = Dataset(edition, competition_id)
-        if known is not None and already_prepared(place, dataset, raw_dir, verified=False):
+        if known is not None and not archive_needed(place, dataset, raw_dir, renew=renew):
             return known["hash"]
         record = acquire(
             place,

@@ -16,6 +16,7 @@ from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.familiarity import correlation, mean_probability
 from storage.dataset import Dataset
+from storage.datasets.current import find
 from storage.keys import content_key
 from storage.sources.kaggle.kernels import read_index
 from storage.sources.kaggle.pages import OFFICIAL
@@ -99,8 +100,9 @@ def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> I
     Kaggle's own description is used if it was fetched (`mlebench prepare --official-description`). Ours is newly
     written, so models cannot have seen it.
     """
-    official = f"{store.prepared(Dataset(edition, competition_id))}/public/{OFFICIAL}"
-    if store.exists(official):
+    dataset = find(store, Dataset(edition, competition_id))
+    official = f"{store.prepared(dataset)}/public/{OFFICIAL}" if dataset else ""
+    if official and store.exists(official):
         yield "description", _text(store, official)
     else:
         with contextlib.suppress(UnknownCompetition):

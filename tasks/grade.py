@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ from common.causes import explain
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
-from grading.medals import STORED, Leaderboard
+from grading.medals import STORED, Leaderboard, Thresholds
 from grading.report import GradedSubmission
 from storage.dataset import Dataset
+from storage.datasets.current import find, read_current, require
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
 from storage.runs.folders import RunFolder, StoredRun, finished_folders
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
 def grade_request(attempt: Attempt) -> GradeRequest:
     """The request to grade an attempt with the stored leaderboard, in the edition of its run."""
     request = attempt.request
+    facts = registry.get(attempt.competition_id).facts
     return GradeRequest(
         store=request.store,
         run_group=request.run_group,
         competition_id=attempt.competition_id,
         seed=attempt.seed,
         edition=request.edition,
-        key=grade_key(attempt.competition_id, attempt.key, request.edition),
+        key=grade_key(attempt.key, attempt.dataset, Thresholds.of(facts)),
     )
 
 
@@ -56,8 +58,8 @@ def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> It
             run = folder.read_run()
             if run is None:
                 continue
-            board = chosen_thresholds(store, registry.get(name).facts, leaderboard).leaderboard
-            key = grade_key(name, run.key, run.edition, board)
+            thresholds = chosen_thresholds(store, registry.get(name).facts, leaderboard)
+            key = grade_key(run.key, dataset_for(store, run, run.edition), thresholds)
         except Exception as error:  # a damaged record, a broken competition: this run's own bad luck
             yield Ungradable(run_name(name, seed), explain(error))
             continue
@@ -80,10 +82,46 @@ class Ungradable:
     reason: str
 
 
-def grade_key(competition_id: str, run_key: str, edition: Edition, leaderboard: str = STORED) -> str:
-    """The content key of a grade: the run, the grader's code, and the leaderboard if it is a fetched one."""
-    other = [] if leaderboard == STORED else [leaderboard]
-    return content_key(run_key, registry.get(competition_id).fingerprint("grade"), edition, *other)
+def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
+    """The content key of a grade: the run, the dataset with the answers, the code that grades, and the thresholds."""
+    competition = registry.get(dataset.competition_id)
+    return content_key(
+        "grade",
+        run_key,
+        dataset.edition,
+        dataset.key,
+        competition.fingerprint("grade"),
+        competition.facts.files.answers,
+        asdict(thresholds),
+    )
+
+
+def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:
+    """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
+
+    A run from before records named their dataset is graded with the current one. In another edition, the dataset must
+    be made of the same download with the same parameters, as far as that is known.
+
+    Raises `UserError` if there is no such dataset.
+    """
+    own = Dataset(run.edition, run.competition_id, run.dataset_key)
+    if edition == run.edition:
+        found = find(store, own)
+        if found is None and own.key is not None and (now := committed_key(store, replace(own, key=None))):
+            raise UserError(
+                f"run {run.name} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
+                f"{now}); its submission cannot be graded with other answers: run the agent again"
+            )
+        return found or require(store, own)
+    other = require(store, Dataset(edition, run.competition_id))
+    theirs = read_current(store, other).own_recipes(other.key)
+    ours = read_current(store, own).own_recipes(own.key)
+    if ours and theirs and not any((a.download, a.params) == (b.download, b.params) for a in ours for b in theirs):
+        raise UserError(
+            f"run {run.name} was made on a dataset of {own} from another download, or with other parameters, than "
+            f"the current dataset of {other}; its submission cannot be graded with those answers"
+        )
+    return other
 
 
 def finished_grade(request: GradeRequest) -> GradeRecord | None:
@@ -126,8 +164,7 @@ def grade_run(request: GradeRequest) -> GradeRecord:
     if run is None:
         raise UserError(f"run {folder.name} is not finished in {folder.store.root}: it cannot be graded")
     source = StoredRun(folder, run).source
-    graded, snapshots = grade_submission(folder.store, run, source, request.edition, request.leaderboard)
-    record = graded.replace(key=request.key)
+    record, snapshots = grade_submission(folder.store, run, source, request.edition, request.leaderboard)
     if folder.read_run() != run:
         raise UserError(f"run {folder.name} was replaced while it was graded; run the same command again")
     folder.write_snapshots(snapshots)
@@ -141,16 +178,17 @@ def grade_submission(
 ) -> tuple[GradeRecord, list[SnapshotRecord]]:
     """Grade the submission of `run`, whose files are below the URL `source`, and its snapshots.
 
-    Raises `UserError` if the competition is not prepared, or if the chosen leaderboard was not fetched.
+    The key in the record is that of this grading: see `grade_key`. Raises `UserError` if the leaderboard to grade with
+    was not fetched, and as `dataset_for`.
     """
     competition = registry.get(run.competition_id)
     thresholds = chosen_thresholds(place, competition.facts, leaderboard)
-    dataset = Dataset(edition, competition.id)
-    version = committed_key(place, dataset) or ""
+    dataset = dataset_for(place, run, edition)
+    key = grade_key(run.key, dataset, thresholds)
     with (
         local_copy(place, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
-        process_graders().grader(competition, prepared, edition, version, thresholds) as grader,
+        process_graders().grader(competition, prepared, edition, str(dataset.key), thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
         if run.submission_exists:
@@ -170,7 +208,8 @@ def grade_submission(
         complexity=competition.facts.complexity,
         category=competition.facts.category,
     )
-    return GradeRecord(**graded.to_row(), detail=result.detail), snapshots
+    record = GradeRecord(**graded.to_row(), detail=result.detail, key=key, dataset_key=dataset.key)
+    return record, snapshots
 
 
 def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 from prefect import task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.logging import get_run_logger
 
 from common import progress
 from common.settings import get_settings
@@ -16,9 +18,11 @@ from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.datasets.cluster import DaskExecutor
+from storage.datasets.current import find, make_current, read_current
 from storage.datasets.job import Job
-from storage.datasets.materialise import Executor, Progress, materialise
-from storage.datasets.prepared import committed_key, prepared_key
+from storage.datasets.materialise import Executor, Progress, Serial, materialise
+from storage.datasets.prove import difference
+from storage.datasets.recipe import Recipe, recipe_of
 from storage.lease import lease, prepare_lease
 from storage.sources.wants import no_longer_wanted
 from tasks.wiring.caching import while_stored
@@ -28,18 +32,22 @@ from tasks.wiring.server import shown
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import open_store
 
+logger = logging.getLogger(__name__)
 
-def split_key(competition_id: str, download_hash: str, edition: Edition) -> str:
-    """The content key of the dataset that `split` makes from a download."""
+
+def split_recipe(competition_id: str, download_hash: str, edition: Edition) -> Recipe:
+    """The recipe by which `split` makes the dataset of a download."""
     params = get_settings().params_of(competition_id)
-    return prepared_key(registry.get(competition_id), download_hash, edition, params)
+    return recipe_of(registry.get(competition_id), download_hash, edition, params)
 
 
 def _stored_key(competition_id: str, store: str, edition: Edition, download_hash: str, **_: str) -> str | None:
     # The store is opened first, because that applies the settings, which can add competitions.
     place = open_store(store)
-    key = split_key(competition_id, download_hash, edition)
-    return key if committed_key(place, Dataset(edition, competition_id)) == key else None
+    current = read_current(place, Dataset(edition, competition_id))
+    if current.dataset is None or current.state(split_recipe(competition_id, download_hash, edition)) != "same":
+        return None
+    return current.dataset.key
 
 
 @task(
@@ -58,7 +66,8 @@ def split(competition_id: str, store: str, edition: Edition, dask_address: str, 
         on_wait=lambda reason: progress.report(competition_id, "waiting", reason),
         patience=get_settings().patience,
     )
-    return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show)
+    tell = get_run_logger().info
+    return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show, tell)
 
 
 def split_dataset(
@@ -68,13 +77,18 @@ def split_dataset(
     download_hash: str,
     executor: Executor | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    tell: Callable[[str], None] = logger.info,
 ) -> str:
-    """Prepare the dataset of a download unless it is already in the store; returns its content key.
+    """Make the dataset of a download the current one, and prepare it unless the store has it; returns its key.
+
+    A dataset that other code made from the same download is kept if the current code declares the same files, which is
+    found out without writing anything; and also if the store no longer has the download.
 
     Without an executor, the work is done in this process.
     """
     place, dataset = open_store(store), Dataset(edition, competition_id)
-    key = split_key(competition_id, download_hash, edition)
+    recipe = split_recipe(competition_id, download_hash, edition)
+    executor = executor or Serial()
 
     def waiting(reason: str) -> None:
         progress.report(competition_id, "waiting", reason)
@@ -89,22 +103,45 @@ def split_dataset(
         lease(place, prepare_lease(dataset), on_wait=waiting) as mine,
     ):
         assert mine is not None
-        if committed_key(place, dataset) == key:
+        current = read_current(place, dataset)
+        state = current.state(recipe)
+        if current.dataset is not None and state == "same":
             no_longer_wanted(place, dataset)
-            return key
-        progress.report(competition_id, "split", "planning")
+            return str(current.dataset.key)
+        target = Dataset(edition, competition_id, current.key_of(recipe))
         job = Job(
             competition_id,
             raw=place.raw(competition_id),
-            out=place.prepared(dataset),
+            out=place.prepared(target),
             edition=edition,
             params=get_settings().params_of(competition_id),
-            key=key,
+            key=str(target.key),
+            recipe=recipe,
             code=registry.get(competition_id).fingerprint("prepare"),
         )
-        materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
+        known = find(place, target)
+        if current.dataset is not None and state == "other code" and known is None:
+            if not place.exists(place.raw(competition_id)):
+                tell(f"{dataset}: made by other code and used as it is, because the store does not have its download")
+                no_longer_wanted(place, dataset)
+                return str(current.dataset.key)
+            progress.report(competition_id, "split", "comparing the dataset with what the current code makes")
+            found = next(iter(executor.map(difference, [job], place.prepared(current.dataset))))
+            if found is None:
+                mine.require_held()
+                make_current(place, current.dataset, recipe)
+                tell(f"{dataset}: the current code makes the same files; the dataset is kept")
+                progress.report(competition_id, "split", "unchanged by the current code; kept")
+                no_longer_wanted(place, dataset)
+                return str(current.dataset.key)
+            tell(f"{dataset}: the current code makes other files ({found}); prepared under a new key")
+        if known is None:
+            progress.report(competition_id, "split", "planning")
+            materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
+        mine.require_held()
+        make_current(place, known or target, recipe)
         no_longer_wanted(place, dataset)
-    return key
+    return str(target.key)
 
 
 _PAUSE = 60.0

@@ -54,6 +54,7 @@ def command(
         for about, check in (
             ("versions", health.check_versions),
             ("store", lambda: health.check_store(place)),
+            ("datasets", lambda: health.check_datasets(place, ids)),
             ("disk", lambda: health.check_disk(place, ids)),
             ("scratch", lambda: health.check_scratch(settings)),
             ("memory", lambda: health.check_memory(settings.agents)),

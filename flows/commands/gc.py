@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 @click.option("--raw", is_flag=True, help="Remove downloaded archives of prepared competitions.")
 @click.option("--edition", type=click.Choice(EDITIONS), help="Remove all prepared datasets of this edition.")
 @click.option(
+    "--old-datasets",
+    "old",
+    is_flag=True,
+    help="Remove prepared datasets that are no longer current; with --edition only those of that edition. Runs that "
+    "were made on them can no longer be graded.",
+)
+@click.option(
     "--orphans",
     is_flag=True,
     help="Remove incomplete datasets, downloads and uploads that no process works on, and what stored runs left on "
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 def command(
     raw: bool,
     edition: Any,
+    old: bool,
     orphans: bool,
     copies: bool,
     dry: bool,
@@ -40,16 +48,18 @@ def command(
 
     Only the chosen kinds of data are removed, and nothing that a process is using.
     """
-    if not (raw or edition or orphans or copies):
-        raise click.UsageError("choose what to remove: --raw, --edition, --orphans, --cache")
+    if not (raw or edition or old or orphans or copies):
+        raise click.UsageError("choose what to remove: --raw, --edition, --old-datasets, --orphans, --cache")
     from common.settings import get_settings
     from storage.cache import Cache
     from storage.upkeep import gc
 
     place, settings = storage.open(), get_settings()
-    found = gc.everything(place) if raw or edition or orphans else []
+    found = gc.everything(place) if raw or edition or old or orphans else []
     steps: list[Iterable[DiskUsage]] = []
-    if edition:
+    if old:
+        steps.append(gc.old_datasets(place, found, edition, dry))
+    elif edition:
         steps.append(gc.edition_datasets(place, found, edition, dry))
     if raw:
         steps.append(gc.raw_archives(place, found, dry))
@@ -61,6 +71,9 @@ def command(
     gone = 0
     for step in steps:
         for each in step:
+            if each.state == "in use":
+                click.echo(f"kept {each.kind} {each.name}: in use")
+                continue
             gone += each.bytes
             click.echo(
                 f"{'would remove' if dry else 'removed'} {each.kind} {each.name} {each.state}, {size(each.bytes)}"

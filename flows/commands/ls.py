@@ -6,6 +6,7 @@ import click
 
 from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
+from flows.commands.prepare import show_other_code
 from grading.words import score_and_medal
 from storage.runs.folders import RunFolder, finished_folders, runs_of
 from storage.store import Store
@@ -17,6 +18,8 @@ from storage.store import Store
 def command(run_group: str | None, storage: StoreOptions) -> None:
     """List the run groups in the store, or the runs of RUN_GROUP.
 
+    Also names the prepared datasets that were made by other code than the current one.
+
     The list is made from the records of runs, so a group in progress is listed with its finished runs.
     """
     place = readable(storage.open())
@@ -24,6 +27,8 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    if run_group is None:
+        show_other_code(place)
 
 
 def readable(store: Store) -> Store:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
 from storage.store import Store
+
+if TYPE_CHECKING:
+    from storage.dataset import Dataset
 
 
 @click.command("prepare")
@@ -19,7 +23,15 @@ from storage.store import Store
     is_flag=True,
     help="Also fetch Kaggle's own description, and store it next to ours for agents.",
 )
-def command(selection: Selection, preparation: PreparationOptions, storage: StoreOptions, official: bool) -> int:
+@click.option(
+    "--renew",
+    is_flag=True,
+    help="Download the archives of datasets that were made by other code again, and compare: a dataset is kept if the "
+    "current code makes the same files, and is otherwise prepared anew.",
+)
+def command(
+    selection: Selection, preparation: PreparationOptions, storage: StoreOptions, official: bool, renew: bool
+) -> int:
     """Download, split and verify competitions.
 
     Already prepared competitions are skipped, and a failure does not stop the rest. Exit code 1 if any failed.
@@ -32,9 +44,12 @@ def command(selection: Selection, preparation: PreparationOptions, storage: Stor
     from tasks.wiring.stores import already_prepared
 
     verified = not preparation.skip_verification
-    todo = [name for name in ids if not already_prepared(place, Dataset(edition, name), raw, verified)]
+    todo = [
+        name for name in ids if not already_prepared(place, Dataset(edition, name), raw, verified=verified, renew=renew)
+    ]
     if not todo:
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
+        show_other_code(place, ids)
         return _official(ids, place, edition) if official else 0
     _require_room(place, todo)
     from flows.commands.session import run_flow
@@ -42,10 +57,29 @@ def command(selection: Selection, preparation: PreparationOptions, storage: Stor
     def flow() -> Any:
         from flows.prepare import prepare
 
-        return prepare(ids, place.root, edition, raw, preparation.keep_raw, preparation.skip_verification)
+        return prepare(ids, place.root, edition, raw, preparation.keep_raw, preparation.skip_verification, renew)
 
     code = run_flow(f"Preparing in {place.root}", flow)
+    show_other_code(place, ids)
     return max(code, _official(ids, place, edition)) if official else code
+
+
+def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
+    """Print a line if datasets were made by other code than the current one; of all competitions or of some."""
+    from storage.datasets.prepared import made_by_other_code
+
+    found = made_by_other_code(store, ids)
+    if found:
+        click.echo(
+            f"{len(found)} prepared by other code, used as they are: {listed(found)}; `mlebench prepare --renew` "
+            "compares them with what the current code makes"
+        )
+
+
+def listed(datasets: Sequence[Dataset]) -> str:
+    """The names of the first datasets, and how many more there are."""
+    shown = ", ".join(map(str, datasets[:5]))
+    return shown + (f" and {len(datasets) - 5} more" if len(datasets) > 5 else "")
 
 
 def _require_room(store: Store, ids: list[str]) -> None:
@@ -62,16 +96,17 @@ def _official(ids: list[str], store: Store, edition: Any) -> int:
     from common.settings import get_settings
     from competitions import registry
     from storage.dataset import Dataset
-    from storage.datasets.prepared import committed_key
+    from storage.datasets.current import find
     from storage.sources.kaggle.pages import write_official_description
 
     code, timeout = 0, get_settings().network_timeout
     for competition in map(registry.get, ids):
         dataset = Dataset(edition, competition.id)
-        if competition.facts.source != "kaggle" or committed_key(store, dataset) is None:
+        current = find(store, dataset)
+        if competition.facts.source != "kaggle" or current is None:
             continue
         try:
-            url = write_official_description(store, dataset, competition, timeout)
+            url = write_official_description(store, current, competition, timeout)
             click.echo(f"{competition.id}: {url}")
         except UserError as error:
             click.echo(f"mlebench: {error}", err=True)

@@ -78,8 +78,7 @@ def _regrade(
     run: StoredRun, group: str, edition: Edition | None, leaderboard: Leaderboard
 ) -> tuple[GradeRecord | None, GradeRecord]:
     """Grade one run again; returns the grade before, if there was one, and after."""
-    from grading.medals import STORED
-    from tasks.grade import grade_key, grade_submission
+    from tasks.grade import grade_submission
 
     record = run.record
     chosen = edition or record.edition
@@ -88,13 +87,12 @@ def _regrade(
     before = run.folder.read_grade(other) or run.folder.read_grade()
     target = replace(run.folder, run_group=group)
     if target != run.folder:
-        record = record.replace(run_group=group, edition=chosen, submission_from=run.source)
+        record = record.replace(run_group=group, submission_from=run.source)
         other = None
     graded, snapshots = grade_submission(run.folder.store, record, run.source, chosen, leaderboard)
     if target != run.folder:
-        target.write_run(record)
-    key = grade_key(record.competition_id, record.key, chosen, graded.leaderboard or STORED)
-    graded = graded.replace(key=key)
+        # In a copy, edition and dataset are those of its grade, so that it can be graded again.
+        target.write_run(record.replace(edition=chosen, dataset_key=graded.dataset_key))
     target.write_snapshots(snapshots)
     target.write_grade(graded, other)
     return before, graded

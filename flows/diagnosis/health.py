@@ -61,6 +61,18 @@ def check_disk(store: Store, competition_ids: list[str]) -> Finding:
     return Finding("disk", "ok" if free > 1.5 * needed else "warn", text)
 
 
+def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
+    """The prepared datasets of the selection were made by the current code, or proven to be what it makes."""
+    from storage.datasets.prepared import made_by_other_code
+
+    found = made_by_other_code(store, competition_ids)
+    if found:
+        return Finding(
+            "datasets", "warn", f"prepared by other code: {_some(list(map(str, found)))}", "mlebench prepare --renew"
+        )
+    return Finding("datasets", "ok", "none was prepared by other code")
+
+
 def check_scratch(settings: Settings) -> Finding:
     """The scratch directory is writable."""
     try:

@@ -120,7 +120,7 @@ def options(
     if spec.description is not None:
         mounts += [
             Mount(str(HOME / "data" / name), str(home / DESCRIPTION), type="bind", read_only=True)
-            for name in descriptions(spec.data)
+            for name in descriptions(spec)
         ]
     ulimits = [Ulimit(name="core", soft=0, hard=0)]
     if limits.disk_bytes:

@@ -58,7 +58,7 @@ def instructions(spec: RunSpec, home: PurePath) -> str:
     if spec.validation_url:
         check = WITH_SERVICE.format(home=home, submission=submission, allowed=_validations(spec.allowance))
     return TEXT.format(
-        competition=spec.competition_id if spec.description is None else "Its name is not disclosed.",
+        competition="Its name is not disclosed." if spec.obfuscated else spec.competition_id,
         data=home / "data",
         sample=f"\n  A sample submission: {home / 'data' / spec.sample_submission}" if spec.sample_submission else "",
         submission=submission,

@@ -62,7 +62,7 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
     else:
         (home / "data").mkdir()
     if spec.description is not None:
-        _replace_description(spec.description, home, with_data=with_data)
+        _lay_description(spec, spec.description, home, with_data=with_data)
     agent_home = agent_home or home
     (home / "instructions.txt").write_text(instructions(spec, agent_home), encoding="utf-8")
     if spec.validation_url:
@@ -72,19 +72,22 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
         script.chmod(0o755)
 
 
-def descriptions(data: Path) -> list[str]:
-    """Names of the files that describe the competition: ours, and the original description if it was downloaded."""
-    return sorted({DESCRIPTION, *(path.name for path in data.glob("description*.md"))})
+def descriptions(spec: RunSpec) -> list[str]:
+    """Names of the files in ``data`` that the text of the run replaces: ours, and if it is obfuscated all others."""
+    others = (path.name for path in spec.data.glob("description*.md")) if spec.obfuscated else ()
+    return sorted({DESCRIPTION, *others})
 
 
-def _replace_description(text: str, home: Path, *, with_data: bool) -> None:
-    """Replace the descriptions by the text. If the data are mounted, only write the text, to be mounted over them."""
+def _lay_description(spec: RunSpec, text: str, home: Path, *, with_data: bool) -> None:
+    """Replace the descriptions by the text. If the data are mounted, it goes beside them, to be mounted over them."""
     if not with_data:
+        if not (spec.data / DESCRIPTION).is_file():
+            raise BackendError(f"{spec.data} has no {DESCRIPTION} to mount the run's text over; create an empty one")
         (home / DESCRIPTION).write_text(text, encoding="utf-8")
         return
     folder = home / "data"
     folder.chmod(0o755)
-    for name in descriptions(folder):
+    for name in descriptions(spec):
         (folder / name).unlink(missing_ok=True)  # it may be a link to the prepared data
         (folder / name).write_text(text, encoding="utf-8")
         (folder / name).chmod(0o444)
@@ -120,7 +123,7 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         "CODE_DIR": str(home / "code"),
         "AGENT_DIR": str(home / "agent"),
         "INSTRUCTIONS_FILE": str(home / "instructions.txt"),
-        "COMPETITION_ID": spec.competition_id if spec.description is None else "competition",
+        "COMPETITION_ID": "competition" if spec.obfuscated else spec.competition_id,
         "SEED": str(spec.seed),
         "TIME_LIMIT_SECONDS": f"{spec.limits.time_limit_seconds:g}",
         "MLEBENCH_PYTHON": python,

@@ -13,6 +13,7 @@ from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download
+from storage.datasets.recipe import Recipe
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -62,8 +63,9 @@ class Job:
         folder: the competition's folder, if the registry does not know the id.
         code: fingerprint of the code of prepare.py that the key stands for. A process that imported other code refuses
             the job. Without one, any code does.
-        key: the content key. An interrupted job with the same key is resumed, and the files of a different one are
-            removed. Without a key nothing is resumed.
+        key: the content key, for which `out` is the only directory. An interrupted job with the same key is resumed,
+            and a finished one is not done again. Without a key, the files of an earlier dataset are removed from `out`.
+        recipe: what the dataset is made of, for the commit marker.
     """
 
     competition_id: str
@@ -74,6 +76,7 @@ class Job:
     folder: str | None = None
     key: str = ""
     code: str = ""
+    recipe: Recipe | None = None
 
     def __post_init__(self) -> None:
         if self.edition not in EDITIONS:  # checked before anything is removed

@@ -8,6 +8,10 @@ The steps of preparing one competition into a directory (a local path or fsspec 
    source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
 
+The directory of a job with a key belongs to that key alone. Once it is committed it is never changed: a job that finds
+its marker returns the manifest. Until then nothing in it is removed either, because equal keys mean equal bytes, and
+agents may still read a dataset whose marker was removed because a file was damaged. The files are replaced one by one.
+
 The checkpoint (`.progress/<key>/`) has the manifest rows of every finished chunk, so that a killed run can be resumed.
 """
 
@@ -22,12 +26,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from common.locations import local_path
-from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
 from storage.datasets.execute import Copies, Task, execute, group_copies
 from storage.datasets.job import Job, load_competition
-from storage.datasets.manifest import Columns, manifest_of
+from storage.datasets.manifest import Columns, columns_of, manifest_of
 from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan, unpack
 from storage.datasets.storable import require_storable
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
+DESCRIPTION = "description.md"
+"""The text for agents, beside the public files. It is not part of the dataset: a run gets the text of its day."""
 
 
 class Progress(NamedTuple):
@@ -78,7 +83,7 @@ def materialise(
     on_progress: Callable[[Progress], None] | None = None,
     before_commit: Callable[[], None] | None = None,
 ) -> pd.DataFrame:
-    """Prepare a dataset and return its manifest.
+    """Prepare a dataset and return its manifest, that of the committed dataset if there is one with the job's key.
 
     Args:
         job: the dataset to prepare, and its destination.
@@ -92,10 +97,14 @@ def materialise(
     executor = executor or Serial()
     destination = Destination(job.out, DRAFTS)
     checkpoint = Checkpoint(destination, job.key)
-    remove_commit_marker(destination)
+    if job.key:
+        if is_complete(destination, job):
+            return read_manifest_of(destination)
+    else:
+        remove_commit_marker(destination)
+        clear_destination(destination)
     done, sizes = checkpoint.load() if job.key else ({}, None)
     if sizes is None:
-        clear_destination(destination)
         next(iter(executor.map(declare, [job], heavy=True)))
         done, sizes = checkpoint.load()
         assert sizes is not None
@@ -117,18 +126,17 @@ def declare(job: Job) -> None:
     """Run prepare.py on a worker, write what it computed, and save the plan for the rest."""
     competition = load_competition(job)
     destination = Destination(job.out, DRAFTS)
-    download = _download(job)
+    download = download_of(job)
     preparation = competition.declare(download, job.edition, job.params)
     require_storable(preparation, destination)
     checked = competition.facts.checksums.prepared
     tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
     here = [task for task in tasks if isinstance(task, Task) and task.computed]
-    if "description.md" not in preparation.public.operations:
-        text = competition.description.encode()
-        here.append(Task("public", "description.md", Content(lambda: [text])))
     elsewhere = [task for task in tasks if isinstance(task, Copies) or not task.computed]
     checkpoint = Checkpoint(destination, job.key)
     rows = execute(here, competition, download, destination)
+    if DESCRIPTION not in preparation.public.operations:
+        destination.write(f"public/{DESCRIPTION}", [competition.description.encode()])
     destination.sync()
     checkpoint.save_rows("declared", rows)
     checkpoint.save_plan(plan(elsewhere, download))
@@ -137,17 +145,23 @@ def declare(job: Job) -> None:
 
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
-    """Execute a chunk of the plan on a worker and save its rows."""
+    """Execute a chunk of the plan on a worker and save its rows.
+
+    Nothing is written into a dataset that is complete: another process has finished what a killed one began, while the
+    worker of the killed one went on.
+    """
     destination = Destination(job.out, DRAFTS)
+    if job.key and is_complete(destination, job):
+        return number, columns_of([])
     checkpoint = Checkpoint(destination, job.key)
     task = unpack(checkpoint.load_task(number))
-    rows = execute([task], load_competition(job), _download(job), destination)
+    rows = execute([task], load_competition(job), download_of(job), destination)
     destination.sync()  # on the host that wrote it, before the note says that it is there
     checkpoint.save_rows(f"{number}", rows)
     return number, rows
 
 
-def _download(job: Job) -> Download:
+def download_of(job: Job) -> Download:
     """The job's download."""
     identity: tuple[int, ...] = ()
     if path := local_path(job.raw):
@@ -207,9 +221,30 @@ def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
         "files": len(manifest),
         "bytes": pc.sum(manifest["bytes"], min_count=0).as_py(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **({"recipe": job.recipe.to_json()} if job.recipe else {}),
     }
     destination.write(MARKER, [json.dumps(marker).encode()])
     destination.sync()  # what the dataset was made of may be removed after this
+
+
+def is_complete(destination: Destination, job: Job) -> bool:
+    """Whether the destination has the committed dataset of the job. Raises `ValueError` if it has another one."""
+    try:
+        marker = json.loads(destination.fs.cat_file(destination.path(MARKER)))
+    except FileNotFoundError:
+        return False
+    if marker["key"] != job.key:
+        raise ValueError(f"{destination.root} has the dataset {marker['key']}, not {job.key}")
+    return True
+
+
+def read_manifest_of(destination: Destination) -> pd.DataFrame:
+    """The manifest of a committed dataset."""
+    import pyarrow.parquet as pq
+
+    content = destination.fs.cat_file(destination.path(MANIFEST))
+    found: pd.DataFrame = pq.read_table(io.BytesIO(content)).to_pandas()
+    return found
 
 
 def clear_destination(destination: Destination) -> None:

@@ -3,79 +3,140 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
 from competitions import registry
-from competitions.competition import Competition
-from competitions.editions import Edition
 from storage.cache import Cache
 from storage.dataset import Dataset
+from storage.datasets.checkpoint import FOLDER
+from storage.datasets.current import Current, competitions_of, find, read_current, require
 from storage.datasets.fetch import fetch_all
 from storage.datasets.job import Preparable
-from storage.datasets.materialise import MARKER
-from storage.datasets.verify import ChecksumMismatch, read_manifest, verify
+from storage.datasets.materialise import DESCRIPTION, MANIFEST, MARKER
+from storage.datasets.recipe import code_of, recipe_of
+from storage.datasets.uses import use
+from storage.datasets.verify import ChecksumMismatch, published_checksums, read_manifest, verify
 from storage.keys import content_key
-from storage.sources import Source
-from storage.sources.acquire import recorded
+from storage.lease import lease, prepare_lease
+from storage.sources import RemoteSource, Source
+from storage.sources.acquire import has_archive, recorded
 from storage.store import Store
 from storage.uses import Continuing
 
-_VERIFIED = "verified.json"
-
-
-def prepared_key(
-    competition: Competition, download_hash: str, edition: Edition, params: Mapping[str, Any] | None = None
-) -> str:
-    """Content key of a prepared dataset, from its download, the competition's code, the edition and the parameters."""
-    return content_key(download_hash, competition.fingerprint("prepare"), edition, competition.params(params))
+_AT_ONCE = 16  # small requests at the same time
+VERIFIED = "verified.json"
+CONTENT = (MARKER, VERIFIED, MANIFEST, FOLDER, "public", "private")
+"""What the folder of a dataset has in it, with the marker first."""
 
 
 def committed_key(store: Store, dataset: Dataset) -> str | None:
-    """The committed content key, regardless of `dataset.key`; None if there is no complete dataset."""
-    marker: dict[str, Any] | None = store.read_json(f"{store.prepared(dataset)}/{MARKER}")
-    return None if marker is None else marker["key"]
+    """The key of the dataset, or of the current one if it has no key; None if there is no such complete dataset."""
+    found = find(store, dataset)
+    return found.key if found else None
 
 
-def is_verified(store: Store, dataset: Dataset) -> bool:
-    """Whether the dataset with this key has passed `check`."""
-    record = store.read_json(f"{store.prepared(dataset)}/{_VERIFIED}")
-    return record is not None and record["key"] == dataset.key
+def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool:
+    """Whether the dataset with this key has passed `check_dataset` with the present checksums of the competition."""
+    found = find(store, dataset)
+    record = store.read_json(f"{store.prepared(found)}/{VERIFIED}") if found else None
+    return record is not None and record == verified_record(dataset, competition)
+
+
+def verified_record(dataset: Dataset, competition: Preparable) -> dict[str, Any]:
+    """The content of `verified.json` of a dataset that has passed; checksums that are added later are not in it."""
+    return {"key": dataset.key, "checksums": content_key(published_checksums(dataset, competition))}
 
 
 def is_prepared(
-    store: Store, dataset: Dataset, source: Source, params: Mapping[str, Any] | None = None, verified: bool = True
+    store: Store,
+    dataset: Dataset,
+    source: Source,
+    params: Mapping[str, Any] | None = None,
+    *,
+    verified: bool = True,
+    renew: bool = False,
 ) -> bool:
-    """Whether the store has the dataset that the current code would create from the current download of `source`.
+    """Whether preparing would change nothing: the store has the dataset made of the current download of `source`.
+
+    A dataset made by other code counts if its download is not at hand to make it again: it is used as it is until the
+    operator decides.
 
     Args:
         store: store of the dataset.
-        dataset: edition and competition; the key is computed.
+        dataset: edition and competition.
         source: source of the download.
         params: overrides of the competition's parameters.
-        verified: whether the dataset must have passed `check`.
+        verified: whether the dataset must have passed `check_dataset`.
+        renew: whether a dataset made by other code never counts.
     """
     competition = registry.get(dataset.competition_id)
     record = recorded(store, competition, source)
     if record is None:
         return False
-    key = prepared_key(competition, record["hash"], dataset.edition, params)
-    if committed_key(store, dataset) != key:
+    current = read_current(store, dataset)
+    recipe = recipe_of(competition, record["hash"], dataset.edition, params)
+    state = current.state(recipe)
+    if current.dataset is None or state == "other inputs":
         return False
-    return not verified or is_verified(store, Dataset(dataset.edition, dataset.competition_id, key))
+    if state == "other code":
+        at_hand = not isinstance(source, RemoteSource) or has_archive(store, competition, record)
+        if renew or at_hand or find(store, replace(dataset, key=current.key_of(recipe))):
+            return False
+    return not verified or is_verified(store, current.dataset, competition)
+
+
+def needs_download(
+    store: Store, dataset: Dataset, source: Source, params: Mapping[str, Any] | None = None, *, renew: bool = False
+) -> bool:
+    """Whether preparing needs the archive of the download; as `is_prepared`, but any complete dataset will do."""
+    competition = registry.get(dataset.competition_id)
+    record = recorded(store, competition, source)
+    if record is None:
+        return True
+    key = read_current(store, dataset).key_of(recipe_of(competition, record["hash"], dataset.edition, params))
+    if find(store, replace(dataset, key=key)) is not None:
+        return False
+    return not is_prepared(store, dataset, source, params, verified=False, renew=renew)
+
+
+def made_by_other_code(store: Store, competition_ids: Iterable[str] | None = None) -> list[Dataset]:
+    """The current datasets that other code than the current one made, of all known competitions or of some."""
+    known = set(registry.folders()) if competition_ids is None else set(competition_ids)
+    wanted = [Dataset(edition, name) for edition, name in competitions_of(store) if name in known]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # a request each
+        found = list(pool.map(lambda each: read_current(store, each), wanted))
+    return [each.dataset for each in found if each.dataset and not _made_by_current_code(each)]
+
+
+def _made_by_current_code(current: Current) -> bool:
+    assert current.dataset is not None
+    try:
+        return current.made_by(code_of(registry.get(current.dataset.competition_id)))
+    except UserError:  # a competition folder with a mistake; whoever uses it is told
+        return True
 
 
 def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> int:
     """Verify a dataset and record that it passed. Returns the number of files compared with published MD5s.
 
     Raises `ChecksumMismatch` naming files that are damaged or differ from the published benchmark. The commit marker of
-    a damaged dataset is removed, so that it is prepared again.
+    a damaged dataset is removed, so that no reader finds it and the next preparation writes its files again; they have
+    the same bytes, so agents that still read the others are not disturbed.
     """
-    result = verify(store, dataset, competition)
+    found = require(store, dataset)
+    result = verify(store, found, competition)
     if result.damaged:
-        store.remove(f"{store.prepared(dataset)}/{MARKER}")
+        with lease(store, prepare_lease(found)):
+            result = verify(store, found, competition)  # another process may have mended it meanwhile
+            if result.damaged:
+                store.remove(f"{store.prepared(found)}/{VERIFIED}")
+                store.remove(f"{store.prepared(found)}/{MARKER}")
+    if result.damaged:
         raise ChecksumMismatch(
             f"{dataset.competition_id}: {_some(result.damaged)} missing or of the wrong size; run prepare again"
         )
@@ -84,7 +145,8 @@ def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> in
             f"{dataset.competition_id}: {_some(result.different)} differ from the published benchmark; check that the "
             "download is the right one, or pass --skip-verification to use the files"
         )
-    store.write_json(f"{store.prepared(dataset)}/{_VERIFIED}", {"key": dataset.key or committed_key(store, dataset)})
+    if not is_verified(store, found, competition):
+        store.write_json(f"{store.prepared(found)}/{VERIFIED}", verified_record(found, competition))
     return result.compared
 
 
@@ -103,42 +165,42 @@ def local_copy(
 
     Args:
         store: store of the dataset.
-        dataset: the dataset.
+        dataset: the dataset; without a key the current one.
         part: "public" or "private".
         cache: cache for the copy; not used with a local store.
-        continuing: a run that uses the copy even if this process is killed.
+        continuing: a run that uses the dataset or the copy even if this process is killed.
         on_wait: told what is waited for: room, or another process that makes the same copy.
 
     Raises:
         UserError: the dataset is not prepared, or the store's copy is damaged.
     """
-    key = committed_key(store, dataset)
-    if key is None or dataset.key not in (None, key):
-        raise UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")
-    here = store.local("prepared", dataset.edition, dataset.competition_id)
-    if here is not None:
-        yield here
-        return
-    manifest = read_manifest(store, dataset)
-    rows = manifest.loc[manifest["part"] == part, ["path", "bytes", "hash"]]
-    files = list(rows.itertuples(index=False, name=None))
-    url = f"{store.prepared(dataset)}/{part}"
+    with use(store, dataset, continuing) as found:
+        here = store.local(store.relative(store.prepared(found)))
+        if here is not None:
+            yield here
+            return
+        manifest = read_manifest(store, found)
+        rows = manifest.loc[manifest["part"] == part, ["path", "bytes", "hash"]]
+        files = list(rows.itertuples(index=False, name=None))
+        url = f"{store.prepared(found)}/{part}"
 
-    def fill(folder: Path) -> None:
-        fetch_all(store, url, files, folder / part)
+        def fill(folder: Path) -> None:
+            fetch_all(store, url, files, folder / part)
 
-    label = f"{dataset.competition_id} {dataset.edition} {part}"
-    size, digest = int(rows["bytes"].sum()), content_key(part, files)
-    with cache.use(digest, label, size, fill, continuing=continuing, on_wait=on_wait) as root:
-        if part == "public":
-            _copy_official_description(store, dataset, root / part)
-        yield root
+        label = f"{dataset.competition_id} {dataset.edition} {part}"
+        size, digest = int(rows["bytes"].sum()), content_key(part, files)
+        with cache.use(digest, label, size, fill, continuing=continuing, on_wait=on_wait) as root:
+            if part == "public":
+                _lay_texts_beside(store, found, root / part)
+            yield root
 
 
-def _copy_official_description(store: Store, dataset: Dataset, folder: Path) -> None:
-    """Copy Kaggle's own description if the store has it. It is not part of the dataset and may be added later."""
+def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:
+    """Lay the descriptions beside the files of a copy. They are not part of the dataset and may be added later."""
     from storage.sources.kaggle.pages import OFFICIAL
 
+    if not (folder / DESCRIPTION).exists():  # a container needs a file to mount the text of its run over
+        (folder / DESCRIPTION).write_text(registry.get(dataset.competition_id).description, "utf-8")
     path = store.top.path(store.relative(f"{store.prepared(dataset)}/public/{OFFICIAL}"))
     if store.top.fs.exists(path):
         store.top.fs.get_file(path, str(folder / OFFICIAL))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +18,7 @@ from storage.datasets.job import Preparable
 from storage.datasets.materialise import MANIFEST
 from storage.frames import read_frame
 from storage.store import Store
+from storage.writers import BLOCK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 15  # rows of the manifest
 _NAMED = 1_000  # damaged files that are named, at most
+_AT_ONCE = 8  # files read at the same time
 
 
 class ChecksumMismatch(UserError):
@@ -48,23 +52,37 @@ def read_manifest(store: Store, dataset: Dataset) -> pd.DataFrame:
     return manifest
 
 
+def published_checksums(dataset: Dataset, competition: Preparable) -> Mapping[str, str]:
+    """The MD5s by path that the prepared files must have. Only edition v1 is compared with the published benchmark."""
+    return competition.facts.checksums.prepared if dataset.edition == "v1" else {}
+
+
 def verify(store: Store, dataset: Dataset, competition: Preparable) -> Verification:
     """Compare the manifest with the MD5s in competition.yaml, and the sizes of stored files with the manifest.
 
-    Both the manifest and the listing of an object store are read in batches, so memory does not depend on the number of
+    The manifest has the MD5s that were known when the dataset was made. Those of other files are computed here.
+    Manifest and listing of an object store are read in batches, so memory does not depend on the number of
     files, and on a local disk only that of the manifest does.
     """
-    expected: Mapping[str, str] = competition.facts.checksums.prepared if dataset.edition == "v1" else {}
+    expected = published_checksums(dataset, competition)
     missing, different = set(expected), []
     damaged: list[str] = []
-    stored = _stored(store, store.relative(store.prepared(dataset)))
+    unknown: list[str] = []
+    root = store.relative(store.prepared(dataset))
+    stored = _stored(store, root)
     for path, size, md5 in manifest_rows(store, dataset):
+        intact = len(damaged) >= _NAMED or stored.has(path, size)
+        if not intact:
+            damaged.append(path)
         if path in missing:
             missing.remove(path)
-            if md5 != expected[path]:
+            if md5 is None and intact:
+                unknown.append(path)
+            elif md5 != expected[path]:
                 different.append(path)
-        if len(damaged) < _NAMED and not stored.has(path, size):
-            damaged.append(path)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        md5s = pool.map(lambda path: _md5(store, f"{root}/{path}"), unknown)
+        different += [path for path, md5 in zip(unknown, md5s, strict=True) if md5 != expected[path]]
     return Verification(len(expected), sorted([*different, *missing]), damaged)
 
 
@@ -83,6 +101,14 @@ def manifest_rows(store: Store, dataset: Dataset) -> Iterator[tuple[str, int, st
     for batch in pq.ParquetFile(io.BytesIO(content)).iter_batches(_BATCH, columns=columns):
         for part, path, size, md5 in zip(*(batch[name].to_pylist() for name in columns), strict=True):
             yield f"{part}/{path}", size, md5
+
+
+def _md5(store: Store, path: str) -> str:
+    found = hashlib.md5()
+    with store.top.fs.open(store.top.path(path), "rb") as file:
+        while piece := file.read(8 * BLOCK):
+            found.update(piece)
+    return found.hexdigest()
 
 
 class _Stored(Protocol):

@@ -108,6 +108,8 @@ class RunRecord(Record):
     submission_from: str | None = None
     files: str | None = None
     """Folder in the run's folder that holds its files; None if they are in the run's folder itself."""
+    dataset_key: str | None = None
+    """Content key of the dataset that the agent worked on. Records before version 2 do not have it."""
 
     @property
     def name(self) -> str:
@@ -126,7 +128,7 @@ class GradeRecord(Record):
     table: ClassVar[Table] = "grades"
 
     key: str = ""
-    """Content key of the grade: the run, the grader's code, the edition, and a fetched leaderboard."""
+    """Content key of the grade: the run, the dataset, the code that grades, and the thresholds."""
     detail: str | None = None
     """Traceback if grading failed."""
     outcome: str
@@ -155,6 +157,8 @@ class GradeRecord(Record):
     created_at: datetime
     submission_path: str | None = None
     leaderboard: str | None = None
+    dataset_key: str | None = None
+    """Content key of the dataset with the answers."""
 
 
 class SnapshotRecord(Record):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -12,13 +13,13 @@ from typing import Any, cast
 from competitions.editions import EDITIONS, Edition
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.materialise import remove_commit_marker
 from storage.datasets.prepared import committed_key
+from storage.datasets.removal import remove_dataset
+from storage.datasets.uses import is_used
 from storage.lease import download_lease, lease, prepare_lease, run_lease
 from storage.sources.wants import wanted
 from storage.store import Store
-from storage.upkeep.space import DiskUsage, usage_of_machine, usage_of_store
-from storage.writers import Destination
+from storage.upkeep.space import DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
 
 _ABANDONED = timedelta(days=1)  # age at which a multipart upload is considered abandoned
 
@@ -47,17 +48,27 @@ def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterato
 
 
 def edition_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition, dry: bool) -> Iterator[DiskUsage]:
-    """Remove all datasets of an edition, complete or not."""
+    """Remove all datasets of an edition, complete or not. Yields those that are in use too, with that state."""
     for each in found:
-        if each.kind == "prepared" and each.name.startswith(f"{edition} "):
-            yield from _dataset(store, each, dry)
+        if each.dataset is not None and each.dataset.edition == edition:
+            yield from _dataset(store, each, ("complete", "old", "incomplete"), dry)
+
+
+def old_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition | None, dry: bool) -> Iterator[DiskUsage]:
+    """Remove complete datasets that are no longer current, of an edition or of all; as `edition_datasets`.
+
+    Runs made on them can no longer be graded.
+    """
+    for each in found:
+        if each.dataset is not None and each.state == "old" and edition in (None, each.dataset.edition):
+            yield from _dataset(store, each, ("old",), dry)
 
 
 def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
     """Remove incomplete datasets and downloads that no process is working on, and abandoned uploads."""
     for each in found:
-        if each.kind == "prepared" and each.state == "incomplete":
-            yield from _dataset(store, each, dry)
+        if each.dataset is not None and each.state == "incomplete":
+            yield from _dataset(store, each, ("incomplete",), dry)
         elif each.kind == "raw":
             yield from _partial_download(store, each.name, dry)
     yield from _unfinished_uploads(store, dry)
@@ -80,15 +91,22 @@ def everything(store: Store) -> list[DiskUsage]:
     return list(usage_of_store(store))
 
 
-def _dataset(store: Store, each: DiskUsage, dry: bool) -> Iterator[DiskUsage]:
-    edition, competition_id = each.name.split(" ", 1)
-    with lease(store, prepare_lease(Dataset(cast(Edition, edition), competition_id)), wait=False) as mine:
+def _dataset(store: Store, each: DiskUsage, states: Container[State], dry: bool) -> Iterator[DiskUsage]:
+    """Remove a dataset if it still has one of the states, nobody prepares it, and nobody uses it."""
+    dataset = each.dataset
+    assert dataset is not None
+    with lease(store, prepare_lease(dataset), wait=False) as mine:
         if mine is None:
             return
-        if not dry:
-            remove_commit_marker(Destination(each.where))  # readers must not see a partly removed dataset
-            store.remove(each.where)
-        yield each
+        # It may have been completed, made current or replaced since it was listed.
+        again = usage_of_datasets(store, dataset.edition, dataset.competition_id)
+        now = next((other for other in again if other.dataset == dataset), None)
+        if now is None or now.state not in states:
+            return
+        if is_used(store, dataset) or not (dry or remove_dataset(store, dataset)):
+            yield replace(now, state="in use")
+            return
+        yield now
 
 
 def _partial_download(store: Store, competition_id: str, dry: bool) -> Iterator[DiskUsage]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from competitions.editions import EDITIONS
+from competitions.editions import Edition
 from storage.cache import Cache
-from storage.datasets.materialise import MARKER
+from storage.dataset import Dataset
+from storage.datasets.current import all_datasets, competitions_of, folder_names, read_current, read_marker
+from storage.datasets.prepared import CONTENT
 from storage.store import Store
 
 Kind = Literal["raw", "prepared", "runs", "tables", "reports", "locks", "cache", "scratch"]
-State = Literal["", "complete", "incomplete", "in use"]
+State = Literal["", "complete", "old", "incomplete", "in use"]
+"""Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,17 @@ class DiskUsage:
     bytes: int
     files: int
     state: State = ""
+    dataset: Dataset | None = None
+    """The dataset, if it is one."""
 
 
 def usage_of_store(store: Store) -> Iterator[DiskUsage]:
     """Yield all items below the root. Sizes of complete datasets come from their commit marker, without a listing."""
-    for folder in _folders(store, "raw"):
+    for folder in folder_names(store, "raw"):
         yield _listed(store, "raw", folder, f"raw/{folder}")
-    for edition in EDITIONS:
-        for folder in _folders(store, f"prepared/{edition}"):
-            yield _dataset(store, edition, folder)
-    for folder in _folders(store, "runs"):
+    for edition, competition_id in competitions_of(store):
+        yield from usage_of_datasets(store, edition, competition_id)
+    for folder in folder_names(store, "runs"):
         yield _listed(store, "runs", folder, f"runs/{folder}")
     kinds: tuple[Kind, ...] = ("tables", "reports", "locks")
     for kind in kinds:
@@ -55,23 +59,31 @@ def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
         yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))
 
 
-def _dataset(store: Store, edition: str, competition_id: str) -> DiskUsage:
-    where, name = f"prepared/{edition}/{competition_id}", f"{edition} {competition_id}"
-    marker: dict[str, Any] | None = store.read_json(store.url(where, MARKER))
-    if marker is None:
-        return _listed(store, "prepared", name, where, "incomplete")
-    return DiskUsage("prepared", name, store.url(where), marker["bytes"], marker["files"], "complete")
+def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[DiskUsage]:
+    """Yield the datasets of a competition in an edition, the current one and others."""
+    current = read_current(store, Dataset(edition, competition_id)).dataset
+    for dataset in all_datasets(store, edition, competition_id):
+        name = f"{edition} {competition_id}"
+        marker = read_marker(store, dataset)
+        if marker is not None:
+            state: State = "complete" if dataset == current else "old"
+            where = store.prepared(dataset)
+            yield DiskUsage("prepared", name, where, marker["bytes"], marker["files"], state, dataset)
+            continue
+        sizes = [
+            info["size"] or 0
+            for path in content_of(store, dataset)
+            for info in store.top.fs.find(path, detail=True).values()
+        ]
+        yield DiskUsage("prepared", name, store.prepared(dataset), sum(sizes), len(sizes), "incomplete", dataset)
+
+
+def content_of(store: Store, dataset: Dataset) -> list[str]:
+    """The paths in the file system that a dataset consists of: its folder, or for an unkeyed one what it has in it."""
+    folder = store.top.path(store.relative(store.prepared(dataset)))
+    return [f"{folder}/{name}" for name in CONTENT] if dataset.unkeyed else [folder]
 
 
 def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") -> DiskUsage:
     found = store.top.fs.find(store.top.path(where), detail=True)
     return DiskUsage(kind, name, store.url(where), sum(info["size"] or 0 for info in found.values()), len(found), state)
-
-
-def _folders(store: Store, where: str) -> list[str]:
-    """Names of the folders directly below `where`."""
-    try:
-        found = store.top.fs.ls(store.top.path(where), detail=True)
-    except FileNotFoundError:
-        return []
-    return sorted(info["name"].rstrip("/").rsplit("/", 1)[1] for info in found if info["type"] == "directory")

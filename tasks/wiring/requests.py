@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
 from sandbox.isolation import PROCESSES, Isolation
+from storage.dataset import Dataset
 from storage.store import check_run_group, root_url
 
 
@@ -44,6 +45,12 @@ class Attempt(_Request):
     competition_id: str
     seed: int
     key: str = Field(description="Content key of the run; see `tasks.agent_run.run_key`.")
+    dataset_key: str | None = Field(default=None, description="Content key of the dataset that the agent works on.")
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset that the agent works on."""
+        return Dataset(self.request.edition, self.competition_id, self.dataset_key)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from common.settings import Settings
 from competitions import registry
-from competitions.editions import Edition
 from sandbox.backend import Backend, RunSpec
 from sandbox.services.run_services import RunServices
 from sandbox.validation.checker import OnDemandChecker, Verdict
@@ -28,7 +27,7 @@ READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
 """Timeouts of a validation: a submission that takes longer to read or to score is reported as such."""
 
 
-def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition, settings: Settings) -> RunServices:
+def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset, settings: Settings) -> RunServices:
     """The services of a run that is about to start or to continue. Open them before the run."""
     from sandbox.validation.service import ValidationLimits
 
@@ -40,7 +39,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, edition: Edition,
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),
-        checker=OnDemandChecker(lambda: _check(spec.competition_id, store, edition)) if limits.calls else None,
+        checker=OnDemandChecker(lambda: _check(store, dataset)) if limits.calls else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
     )
@@ -66,7 +65,7 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
 
 
 @contextmanager
-def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Callable[[Path], Verdict]]:
+def _check(store: Store, dataset: Dataset) -> Iterator[Callable[[Path], Verdict]]:
     """A checker with a separate grader for this run, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, GradingPool
     from storage.datasets.prepared import local_copy
@@ -75,8 +74,8 @@ def _check(competition_id: str, store: Store, edition: Edition) -> Iterator[Call
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
     cache = local_cache(patience=READ_SECONDS)  # the agent waits, and its own data may be what takes the room
     with (
-        local_copy(store, Dataset(edition, competition_id), "private", cache) as prepared,
-        GradingPool(registry.get(competition_id), prepared, edition, limits=limits) as grader,
+        local_copy(store, dataset, "private", cache) as prepared,
+        GradingPool(registry.get(dataset.competition_id), prepared, dataset.edition, limits=limits) as grader,
     ):
         yield partial(grader_verdict, grader)
 

@@ -8,7 +8,7 @@ from common.settings import get_settings
 from competitions import registry
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.prepared import is_prepared
+from storage.datasets.prepared import is_prepared, needs_download
 from storage.sources import Source, source_for
 from storage.store import Store
 from tasks.wiring.process import apply_settings
@@ -33,7 +33,16 @@ def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
     return source_for(registry.get(competition_id), folder, get_settings().network_timeout)
 
 
-def already_prepared(store: Store, dataset: Dataset, raw_dir: str | None = None, verified: bool = True) -> bool:
+def already_prepared(
+    store: Store, dataset: Dataset, raw_dir: str | None = None, *, verified: bool = True, renew: bool = False
+) -> bool:
     """Whether preparing the dataset with the current settings would change nothing; see `is_prepared`."""
     source = download_source(dataset.competition_id, raw_dir)
-    return is_prepared(store, dataset, source, get_settings().params_of(dataset.competition_id), verified)
+    params = get_settings().params_of(dataset.competition_id)
+    return is_prepared(store, dataset, source, params, verified=verified, renew=renew)
+
+
+def archive_needed(store: Store, dataset: Dataset, raw_dir: str | None = None, *, renew: bool = False) -> bool:
+    """Whether preparing the dataset with the current settings needs its download; see `needs_download`."""
+    source = download_source(dataset.competition_id, raw_dir)
+    return needs_download(store, dataset, source, get_settings().params_of(dataset.competition_id), renew=renew)

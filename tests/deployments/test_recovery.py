@@ -55,7 +55,7 @@ def test_a_killed_worker_loses_nothing_that_was_finished(running: Running) -> No
     )
     grade, started = running.store / "runs/killed/digits/0/grade.json", notes / "starts-diabetes"
     until_served("one grade and one agent that waits", lambda: grade.exists() and started.exists(), 400)
-    prepared = {path: path.stat().st_mtime_ns for path in running.store.glob("prepared/v1/*/commit.json")}
+    prepared = {path: path.stat().st_mtime_ns for path in running.store.glob("prepared/v1/*/*/commit.json")}
     assert len(prepared) == 2
 
     # The machine dies, as far as Prefect can tell: the worker and its flow run's process at one blow.

@@ -106,7 +106,7 @@ def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path
         client.gather(held)
     assert [running.ended(run)["type"] for run in runs] == ["COMPLETED", "COMPLETED"], running.log()
     manifests = [
-        [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/manifest.parquet"))]
+        [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/*/manifest.parquet"))]
         for store in stores
     ]
     assert len(manifests[0]) == 3

@@ -187,7 +187,8 @@ class TestKilledAndStartedAgain:
         alone = here / "alone"
         (here / "raw.zip").write_bytes(registry.get("digits").bundle())
         expected = prepare("digits", here / "raw.zip", alone)
-        manifest = pd.read_parquet(here / "store/prepared/v1/digits/manifest.parquet")
+        (path,) = (here / "store/prepared/v1/digits").glob("*/manifest.parquet")
+        manifest = pd.read_parquet(path)
         pd.testing.assert_frame_equal(manifest, expected)
 
     def slow_agent(self, here: Path) -> tuple[str, Gate, Gate]:

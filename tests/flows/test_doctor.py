@@ -18,10 +18,8 @@ from flows.watching.board import Board
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.job import Job
-from storage.datasets.materialise import materialise
 from storage.lease import lease, prepare_lease
-from tests.stores import Store
+from tests.stores import Store, put_dataset
 
 
 def mlebench(*arguments: str) -> tuple[int, str]:
@@ -119,11 +117,10 @@ class TestLeftovers:
 def full(store: Store) -> Store:
     """A store with digits complete and its archive kept, diabetes half made, and part of a download."""
     for name in ("digits", "diabetes"):
-        store.write(store.raw(name), registry.get(name).bundle())
-        materialise(Job(name, store.raw(name), store.prepared(Dataset("v1", name)), key="k"))
+        put_dataset(store, name)
     store.write_json(store.url("raw", "digits", "download.json"), {"hash": "h"})
     store.write_json(store.url("raw", "diabetes", "download.json"), {"hash": "h"})
-    store.remove(store.prepared(Dataset("v1", "diabetes")) + "/commit.json")
+    store.remove(store.prepared(Dataset("v1", "diabetes", "k")) + "/commit.json")
     store.write(store.url("raw", "leaf-classification", "partial", "leaf-classification.zip"), b"half")
     return store
 
@@ -132,7 +129,7 @@ class TestRoom:
     def test_du_counts_everything_once(self, full: Store) -> None:
         code, output = mlebench("du", "--store", full.root)
         assert code == 0
-        size = json.loads((full.local("prepared", "v1", "digits") / "commit.json").read_text())["bytes"]
+        size = json.loads(full.local("prepared", "v1", "digits", "k", "commit.json").read_text())["bytes"]
         line = next(line for line in output.splitlines() if "v1 digits" in line)
         assert f"{size / 1000:,.1f} kB" in line
         assert "complete" in line
@@ -150,13 +147,13 @@ class TestRoom:
         assert not full.exists(full.raw("digits"))
         assert full.exists(full.url("raw", "digits", "download.json"))
         assert full.exists(full.raw("diabetes")), "still needed"
-        assert full.exists(full.prepared(Dataset("v1", "digits")) + "/commit.json")
+        assert full.exists(full.prepared(Dataset("v1", "digits", "k")) + "/commit.json")
 
     def test_orphans_go_and_nothing_complete(self, full: Store) -> None:
         _, output = mlebench("gc", "--orphans", "--store", full.root)
-        assert not full.exists(full.prepared(Dataset("v1", "diabetes")))
+        assert not full.exists(full.prepared(Dataset("v1", "diabetes", "k")))
         assert not full.exists(full.url("raw", "leaf-classification", "partial", "leaf-classification.zip"))
-        assert full.exists(full.prepared(Dataset("v1", "digits")) + "/commit.json")
+        assert full.exists(full.prepared(Dataset("v1", "digits", "k")) + "/commit.json")
         assert full.exists(full.raw("digits"))
         assert "freed" in output
 
@@ -168,12 +165,12 @@ class TestRoom:
         ):
             _, output = mlebench("gc", "--orphans", "--raw", "--store", full.root)
         assert "0 B freed" in output
-        assert full.exists(full.prepared(Dataset("v1", "diabetes")))
+        assert full.exists(full.prepared(Dataset("v1", "diabetes", "k")))
         assert full.exists(full.raw("digits")), "the other edition is made of it at this moment"
 
     def test_an_edition_goes_when_it_is_named(self, full: Store) -> None:
         mlebench("gc", "--edition", "v2", "--store", full.root)
-        assert full.exists(full.prepared(Dataset("v1", "digits")) + "/commit.json")
+        assert full.exists(full.prepared(Dataset("v1", "digits", "k")) + "/commit.json")
         mlebench("gc", "--edition", "v1", "--store", full.root)
         assert not full.glob("prepared/v1/*")
 

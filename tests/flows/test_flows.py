@@ -17,6 +17,8 @@ from competitions import registry
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
 from flows.watching.outcome import Outcome, PartlyFailed
+from storage.dataset import Dataset
+from storage.datasets.current import require
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
 from tests.stores import Store
@@ -105,7 +107,8 @@ def test_a_damaged_dataset_is_prepared_again(store: Store) -> None:
     prepare(["diabetes"], store.root)
     shutil.rmtree(store.local("prepared", "v1", "diabetes"))
     assert results(prepare(["diabetes"], store.root)) == {"diabetes": "done"}
-    assert (store.local("prepared", "v1", "diabetes") / "private" / "test.csv").is_file()
+    dataset = require(store, Dataset("v1", "diabetes"))
+    assert store.local(store.relative(store.prepared(dataset)), "private", "test.csv").is_file()
 
 
 def test_raw_archives_are_kept_on_request_only(store: Store) -> None:

@@ -12,6 +12,8 @@ from flows.cli import main
 from flows.full_benchmark import full_benchmark
 from sandbox.backend import RunSpec
 from sandbox.limits import Limits
+from storage.dataset import Dataset
+from storage.datasets.current import require
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
 from tests.stores import Store
@@ -45,7 +47,8 @@ def test_an_obfuscated_run_does_not_learn_its_competition(store: Store, agent: s
     record = json.loads((run / "run.json").read_text())
     assert record["obfuscated"] is True
     assert read_table(store, "runs")["obfuscated"].tolist() == [True]
-    prepared = Path(str(store.local("prepared", "v1", "breast-cancer", "public")))
+    dataset = require(store, Dataset("v1", "breast-cancer"))
+    prepared = Path(str(store.local(store.relative(store.prepared(dataset)), "public")))
     assert (prepared / "description.md").read_text() == competition.description, "the data stay as they are"
 
     assert read_table(store, "violations")["rule"].tolist() == ["network", "no-model"]

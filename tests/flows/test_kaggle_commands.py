@@ -13,21 +13,19 @@ import pandas as pd
 import pytest
 
 from common.errors import UserError
-from competitions import registry
+from competitions import fingerprints, registry
 from flows.cli import main
 from grading.leaderboards import compare_percentiles
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.job import Job
-from storage.datasets.materialise import materialise
-from storage.datasets.prepared import local_copy
+from storage.datasets.prepared import committed_key, local_copy
 from storage.notebooks import plain_code
 from storage.sources.kaggle.leaderboard import read_leaderboard
 from storage.store import Store as AnyStore
 from storage.tables import read_table
 from tests.kaggle_server import KaggleServer
 from tests.prepared import PreparedCompetitions
-from tests.stores import Store
+from tests.stores import Store, put_dataset
 
 ID = "leaf-classification"
 
@@ -224,9 +222,40 @@ class TestKernels:
         assert plain_code("[1, 2]") == "[1, 2]"
 
 
+class TestOtherCode:
+    def test_a_dataset_whose_download_is_gone_is_used_until_the_operator_decides(
+        self, kaggle: KaggleServer, store: Store, packs: Path, capfd: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        kaggle.archives[ID] = (packs / ID / "raw.zip").read_bytes()
+        arguments = ["prepare", "-c", ID, "--store", store.root]
+        # The miniature has other checksums than the real data.
+        assert main([*arguments, "--skip-verification"]) == 0
+        dataset = Dataset("v1", ID)
+        key = committed_key(store, dataset)
+        store.remove(store.raw(ID))
+        files = sorted(store.local("prepared").rglob("*.*"))
+        capfd.readouterr()
+
+        monkeypatch.setattr(fingerprints, "_version", lambda _: "another version")
+        assert main([*arguments, "--skip-verification"]) == 0
+        output = capfd.readouterr().out
+        assert "1 reused" in output
+        assert f"1 prepared by other code, used as they are: {ID} (v1)" in output
+        assert len(kaggle.asked("api", "DownloadDataFiles")) == 1
+
+        assert main([*arguments, "--skip-verification", "--renew"]) == 0
+        assert len(kaggle.asked("api", "DownloadDataFiles")) == 2
+        assert "prepared by other code" not in capfd.readouterr().out
+        assert committed_key(store, dataset) == key
+        assert sorted(store.local("prepared").rglob("*.*")) == files, "nothing is made again"
+        assert main([*arguments, "--skip-verification", "--renew"]) == 0
+        assert len(kaggle.asked("api", "DownloadDataFiles")) == 2, "it is known now"
+
+
 class TestOfficialDescription:
     def prepared(self, store: AnyStore, packs: Path) -> None:
-        materialise(Job(ID, str(packs / ID / "raw.zip"), store.prepared(Dataset("v1", ID)), key="key"))
+        put_dataset(store, ID, packs / ID / "raw.zip")
 
     @pytest.fixture
     def described(self, kaggle: KaggleServer) -> KaggleServer:
@@ -244,9 +273,9 @@ class TestOfficialDescription:
         from flows.commands.prepare import _official
 
         self.prepared(store, packs)
-        ours = (store.local("prepared", "v1", ID) / "public" / "description.md").read_text()
+        ours = store.local("prepared", "v1", ID, "k", "public", "description.md").read_text()
         assert _official([ID, "digits"], store, "v1") == 0
-        text = (store.local("prepared", "v1", ID) / "public" / "description_official.md").read_text()
+        text = store.local("prepared", "v1", ID, "k", "public", "description_official.md").read_text()
         head, body = text.split("## Description", 1)
         for difference in (
             "new split",
@@ -260,15 +289,15 @@ class TestOfficialDescription:
         assert body.index("half a million") < body.index("Log loss")
         assert "No sharing" not in text
         assert "It is over" not in text
-        assert (store.local("prepared", "v1", ID) / "public" / "description.md").read_text() == ours
+        assert store.local("prepared", "v1", ID, "k", "public", "description.md").read_text() == ours
 
     def test_asked_for_on_the_command_line(
         self, described: KaggleServer, store: Store, packs: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         described.archives[ID] = (packs / ID / "raw.zip").read_bytes()
         arguments = ["prepare", "-c", ID, "--skip-verification", "--store", store.root]
-        public = store.local("prepared", "v1", ID) / "public"
         assert main(arguments) == 0
+        public = store.local("prepared", "v1", ID, str(committed_key(store, Dataset("v1", ID))), "public")
         assert not (public / "description_official.md").exists(), "ours is the default"
         assert not described.asked("api", "ListCompetitionPages")
         ours = (public / "description.md").read_text()
@@ -301,7 +330,7 @@ class TestOfficialDescription:
 
         other = "spaceship-titanic"
         self.prepared(store, packs)
-        materialise(Job(other, str(packs / other / "raw.zip"), store.prepared(Dataset("v1", other)), key="key"))
+        put_dataset(store, other, packs / other / "raw.zip")
         assert _official([other, ID], store, "v1") == 1
         captured = capsys.readouterr()
         assert "Kaggle shows no description" in captured.err

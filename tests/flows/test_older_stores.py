@@ -8,10 +8,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from competitions import registry
 from flows.cli import main
+from storage.dataset import Dataset
+from storage.datasets.current import require
+from storage.datasets.job import Job
+from storage.datasets.materialise import materialise
 from storage.tables import write_table
 from tests.storage.runs.older import GROUPS
-from tests.stores import Store
+from tests.stores import Store, put_dataset
 
 
 def mlebench(store: Store, *arguments: object) -> int:
@@ -65,3 +70,53 @@ def test_exports_and_submissions_are_as_they_were(old_store: Store, tmp_path: Pa
 def test_groups_are_compared(old_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert mlebench(old_store, "compare", "old-process", "old-docker") == 0
     assert "1 same" in capsys.readouterr().out
+
+
+@pytest.fixture
+def unkeyed(store: Store) -> Store:
+    """A store from before datasets had folders of their own, with digits prepared, and a run of it graded."""
+    store.write(store.raw("digits"), registry.get("digits").bundle())
+    folder, key = store.local("prepared", "v1", "digits"), "0123456789abcdef"
+    materialise(Job("digits", store.raw("digits"), str(folder), key=key))
+    store.write_json(f"{folder.as_uri()}/verified.json", {"key": key})
+    record = {"hash": "h", "md5": "", "bytes": 1, "source": "bundled", "version": "of the old code", "at": ""}
+    store.write_json(store.url("raw", "digits", "download.json"), record)
+    store.remove(store.raw("digits"))
+    url = store.run("group", "digits", 0)
+    store.put(f"{url}/submission.csv", folder / registry.get("digits").facts.files.gold_submission)
+    who = {"run_group": "group", "run_id": "group-digits-0", "competition_id": "digits", "seed": 0, "agent": "dummy"}
+    run = {**who, "schema_version": 1, "key": "k", "edition": "v1", "status": "completed", "submission_exists": True}
+    store.write_json(f"{url}/run.json", run)
+    return store
+
+
+def test_datasets_without_folders_of_their_own_are_used_proven_and_collected(
+    unkeyed: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = unkeyed.local("prepared", "v1", "digits")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.name != "verified.json"}
+    assert mlebench(unkeyed, "ls") == 0
+    assert "1 prepared by other code, used as they are: digits (v1);" in capfd.readouterr().out
+    assert mlebench(unkeyed, "doctor", "-c", "digits") == 0
+    assert "prepared by other code: digits (v1) -> mlebench prepare --renew" in capfd.readouterr().out
+    assert mlebench(unkeyed, "regrade", "group") == 0
+    grade = unkeyed.read_json(unkeyed.run("group", "digits", 0) + "/grade.json")
+    assert (grade["outcome"], grade["dataset_key"]) == ("valid", "0123456789abcdef")
+    assert mlebench(unkeyed, "gc", "--old-datasets") == 0
+    assert "0 B freed" in capfd.readouterr().out
+
+    assert mlebench(unkeyed, "prepare", "-c", "digits") == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before, "nothing is made again"
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["private", "public"]
+    capfd.readouterr()
+    assert mlebench(unkeyed, "prepare", "-c", "digits") == 0
+    assert capfd.readouterr().out.splitlines() == [f"1 reused: all are already prepared in {unkeyed.root}"]
+
+    new = put_dataset(unkeyed, "digits", key="new")
+    assert mlebench(unkeyed, "gc", "--old-datasets", "--dry-run") == 0
+    assert "would remove prepared v1 digits old" in capfd.readouterr().out
+    assert mlebench(unkeyed, "gc", "--old-datasets") == 0
+    assert not (folder / "public").exists()
+    assert require(unkeyed, Dataset("v1", "digits")) == new
+    assert mlebench(unkeyed, "gc", "--edition", "v1") == 0
+    assert not unkeyed.glob("prepared/v1/digits/*/*")

@@ -19,6 +19,7 @@ from flows.prepare import prepare
 from storage import datasets
 from storage.dataset import Dataset
 from storage.datasets.cluster import DaskExecutor
+from storage.datasets.current import require
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
@@ -90,7 +91,7 @@ def test_workers_that_share_nothing_but_the_bucket(
     (outcome, *_) = prepare(["digits", "diabetes"], store.root)
     assert outcome.result == "done"
     expected = datasets.prepare("digits", digits_zip, tmp_path / "alone")
-    url = store.prepared(Dataset("v1", "digits"))
+    url = store.prepared(require(store, Dataset("v1", "digits")))
     pd.testing.assert_frame_equal(pd.read_parquet(f"{url}/manifest.parquet"), expected)
     marker = store.read_json(f"{url}/commit.json")
     assert json.dumps(marker["files"]) == str(len(expected))
@@ -102,8 +103,8 @@ def test_every_worker_takes_part(store: Store, nothing_shared: str) -> None:
     assert os.getpid() not in pids
     store.write(store.raw("digits"), registry.get("digits").bundle())
     executor = DaskExecutor(nothing_shared)
-    job = Job("digits", store.raw("digits"), store.prepared(Dataset("v2", "digits")))
-    assert len(materialise(job, executor=executor)) == 6
+    job = Job("digits", store.raw("digits"), store.prepared(Dataset("v2", "digits", "k")), key="k")
+    assert len(materialise(job, executor=executor)) == 5
 
 
 def _who(seconds: float) -> int:

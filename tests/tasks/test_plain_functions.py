@@ -18,7 +18,7 @@ from tasks.checksum import verify_checksums
 from tasks.download import download_archive
 from tasks.grade import finished_grade, grade_request, grade_run
 from tasks.plagiarism import find_plagiarism
-from tasks.split import split_dataset, split_key
+from tasks.split import split_dataset, split_recipe
 from tasks.violations import find_violations
 from tasks.wiring.requests import RunRequest
 
@@ -37,7 +37,7 @@ def test_the_whole_pipeline_in_plain_calls(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "store"))
     download_hash = download_archive("diabetes", store.root)
     key = split_dataset("diabetes", store.root, "v1", download_hash)
-    assert key == split_key("diabetes", download_hash, "v1")
+    assert key == split_recipe("diabetes", download_hash, "v1").key
     assert verify_checksums("diabetes", store.root, "v1", key) > 0
     assert not store.exists(store.raw("diabetes"))
 

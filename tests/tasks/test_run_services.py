@@ -17,9 +17,6 @@ from sandbox import serving
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.isolation import PROCESSES, Isolation
-from storage.dataset import Dataset
-from storage.datasets.job import Job
-from storage.datasets.materialise import materialise
 from storage.tables import read_table
 from tasks.agent_run import run_agent
 from tasks.aggregate import write_tables
@@ -27,7 +24,7 @@ from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
-from tests.stores import Store
+from tests.stores import Store, put_dataset
 from tests.waiting import until
 
 __all__ = ["base_image"]
@@ -74,7 +71,7 @@ def store(tmp_path: Path) -> Store:
     store = Store(str(tmp_path / "store"))
     raw = tmp_path / "diabetes.zip"
     raw.write_bytes(registry.get("diabetes").bundle())
-    materialise(Job("diabetes", str(raw), store.prepared(Dataset("v1", "diabetes")), key="prepared"))
+    put_dataset(store, "diabetes", raw)
     return store
 
 

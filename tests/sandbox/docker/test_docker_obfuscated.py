@@ -22,7 +22,9 @@ def test_the_description_in_a_container_is_another_one(
     spec = docker_spec(LOOK)
     for name in ("description.md", "description_official.md"):
         (Path(spec.data) / name).write_text("# The secret name\n")
-    handle = docker_backend.start(replace(spec, competition_id="secret-name", description="# Something\n"))
+    handle = docker_backend.start(
+        replace(spec, competition_id="secret-name", description="# Something\n", obfuscated=True)
+    )
     result = docker_backend.wait(handle)
     log = (result.logs / "agent.log").read_text()
     assert result.status == "completed"

@@ -170,6 +170,7 @@ class TestCommitting:
         manifest = prepare("digits", digits_zip, tmp_path / "out")
         found = {p.relative_to(tmp_path / "out").as_posix(): p.stat().st_size for p in (tmp_path / "out").rglob("*.*")}
         listed = dict(zip(manifest["part"] + "/" + manifest["path"], manifest["bytes"], strict=True))
+        assert found.pop("public/description.md"), "beside the dataset, not part of it"
         assert {name: size for name, size in found.items() if "/" in name} == listed
         assert manifest["hash"].str.len().eq(64).all()
         pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out/manifest.parquet"), manifest)
@@ -185,7 +186,7 @@ class TestCommitting:
         manifest = materialise(Job("digits", str(digits_zip), str(out), key="k"), executor=rest)
 
         assert rest.chunks == 2 - after, "finished chunks are not done again"
-        assert json.loads((out / "commit.json").read_text())["files"] == len(manifest) == 6
+        assert json.loads((out / "commit.json").read_text())["files"] == len(manifest) == 5
         assert not (out / ".progress").exists()
         pd.testing.assert_frame_equal(manifest, prepare("digits", digits_zip, tmp_path / "whole"))
 
@@ -202,11 +203,21 @@ class TestCommitting:
         materialise(Job("digits", str(digits_zip), str(tmp_path / "out"), key="new"), executor=rest)
         assert rest.chunks == 2
 
-    def test_preparing_again_removes_the_marker_first(self, digits_zip: Path, tmp_path: Path) -> None:
+    def test_a_complete_dataset_is_never_changed(self, digits_zip: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        materialise(Job("digits", str(digits_zip), str(out), key="old"))
+        manifest = materialise(Job("digits", str(digits_zip), str(out), key="k"))
+        before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in out.rglob("*")}
+        again = materialise(Job("digits", "the archive is gone", str(out), key="k"), executor=Killed(0))
+        pd.testing.assert_frame_equal(again, manifest)
+        with pytest.raises(ValueError, match="has the dataset k, not other"):
+            materialise(Job("digits", str(digits_zip), str(out), key="other"))
+        assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in out.rglob("*")} == before
+
+    def test_without_a_key_the_marker_goes_first(self, digits_zip: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        materialise(Job("digits", str(digits_zip), str(out)))
         with pytest.raises(Stops):
-            materialise(Job("digits", str(digits_zip), str(out), key="new"), executor=Killed(0))
+            materialise(Job("digits", str(digits_zip), str(out)), executor=Killed(0))
         assert not (out / "commit.json").exists()
 
     def test_any_file_system_holds_the_same_files(self, digits_zip: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from common.processes import identity
 from storage.dataset import Dataset
+from storage.datasets.current import make_current
 from storage.lease import download_lease, lease, prepare_lease, run_lease
 from storage.sources import wants
 from storage.sources.wants import no_longer_wanted, want_archive, wanted
@@ -19,7 +20,7 @@ from tests.s3.fixtures import Bucket
 
 
 def test_an_incomplete_dataset_goes_unless_it_is_being_prepared(tmp_path: Path) -> None:
-    store, dataset = Store(str(tmp_path)), Dataset("v1", "digits")
+    store, dataset = Store(str(tmp_path)), Dataset("v1", "digits", "k")
     store.write(f"{store.prepared(dataset)}/public/train.csv", b"half")
     found = gc.everything(store)
     assert [(each.kind, each.name, each.bytes, each.state) for each in found] == [
@@ -34,10 +35,11 @@ def test_an_incomplete_dataset_goes_unless_it_is_being_prepared(tmp_path: Path) 
 
 
 def test_an_archive_goes_when_its_dataset_is_complete_and_nobody_downloads_it(tmp_path: Path) -> None:
-    store, dataset = Store(str(tmp_path)), Dataset("v1", "digits")
+    store, dataset = Store(str(tmp_path)), Dataset("v1", "digits", "k")
     store.write(store.raw("digits"), b"archive")
     assert list(gc.raw_archives(store, usage_of_store(store), dry=False)) == []
     store.write_json(f"{store.prepared(dataset)}/commit.json", {"key": "k", "files": 0, "bytes": 0})
+    make_current(store, dataset)
     with lease(store, download_lease("digits")):
         assert list(gc.raw_archives(store, usage_of_store(store), dry=False)) == []
     assert [each.bytes for each in gc.raw_archives(store, usage_of_store(store), dry=False)] == [7]

@@ -1,0 +1,166 @@
+"""Which of a competition's prepared datasets is current, and which recipes are known to make it.
+
+    prepared/<edition>/<id>/<key>/commit.json    the commit marker of a dataset
+    prepared/<edition>/<id>/current.json         the key of the current one, and the recipes of all that are known
+
+A reader finds the dataset once and then uses only its folder, so a dataset that becomes current meanwhile does not
+matter to it. `current.json` is replaced as a whole, by the holder of the lease for preparing, after the dataset has
+been committed. Stores from before datasets had folders of their own have one dataset directly in the folder of the
+competition. It is current until another one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from common.errors import UserError
+from competitions.editions import EDITIONS, Edition
+from storage.dataset import Dataset
+from storage.datasets.checkpoint import FOLDER
+from storage.datasets.materialise import MARKER
+from storage.datasets.recipe import Recipe
+from storage.store import Store
+
+CURRENT = "current.json"
+USES = ".uses"
+"""Suffix of the folder with the uses of a dataset, next to its own folder."""
+PARTS = ("public", "private")
+
+State = Literal["same", "other code", "other inputs", "missing"]
+"""The current dataset, compared with a recipe: it is made by it, or from the same download and parameters by other
+code, or from another download or other parameters; or there is no dataset."""
+
+
+@dataclass(frozen=True)
+class Current:
+    """The current dataset of a competition, None if there is no complete one, and known recipes with their key."""
+
+    dataset: Dataset | None
+    recipes: tuple[tuple[Recipe, str], ...] = ()
+
+    def key_of(self, recipe: Recipe) -> str:
+        """The key of the dataset that a recipe makes: its own, or that of a dataset that it was proven to make."""
+        return next((key for known, key in self.recipes if known == recipe), recipe.key)
+
+    def own_recipes(self, key: str | None) -> list[Recipe]:
+        """The recipes that are known to make the dataset with that key. None are for one of an older store."""
+        return [recipe for recipe, known in self.recipes if known == key]
+
+    def state(self, recipe: Recipe) -> State:
+        """How the current dataset compares with what `recipe` makes."""
+        if self.dataset is None:
+            return "missing"
+        if self.key_of(recipe) == self.dataset.key:
+            return "same"
+        own = self.own_recipes(self.dataset.key)
+        return "other code" if not own or any(recipe.same_inputs(each) for each in own) else "other inputs"
+
+    def made_by(self, code: str) -> bool:
+        """Whether code with this fingerprint makes the current dataset, from whatever download it was made."""
+        return self.dataset is not None and any(each.code == code for each in self.own_recipes(self.dataset.key))
+
+
+def read_current(store: Store, dataset: Dataset) -> Current:
+    """The current dataset of the competition and edition that `dataset` names; its key does not matter."""
+    record: dict[str, Any] | None = store.read_json(f"{store.datasets(dataset)}/{CURRENT}")
+    if record is None:
+        old = read_marker(store, _at(dataset, None, unkeyed=True))
+        return Current(_at(dataset, old["key"], unkeyed=True) if old else None)
+    recipes = tuple(
+        (Recipe(dataset.edition, each["download"], each["code"], each["params"]), str(each["dataset"]))
+        for each in record["recipes"]
+    )
+    found = _at(dataset, record["key"], bool(record.get("unkeyed")))
+    return Current(found if is_committed(store, found) else None, recipes)
+
+
+def find(store: Store, dataset: Dataset) -> Dataset | None:
+    """The committed dataset with the key of `dataset`, or without one the current dataset; None if there is none."""
+    if dataset.key is None:
+        return read_current(store, dataset).dataset
+    for candidate in (_at(dataset, dataset.key), _at(dataset, dataset.key, unkeyed=True)):
+        if is_committed(store, candidate):
+            return candidate
+    return None
+
+
+def require(store: Store, dataset: Dataset) -> Dataset:
+    """As `find`. Raises `UserError` if there is no such dataset."""
+    found = find(store, dataset)
+    if found is None:
+        if dataset.key:
+            raise UserError(f"the store {store.root} does not have the dataset {dataset.key} of {dataset}")
+        raise UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")
+    return found
+
+
+def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -> None:
+    """Make a committed dataset the current one, and note that `recipe` makes it. Hold the lease for preparing it."""
+    known = read_current(store, dataset)
+    recipes = [(each, key) for each, key in known.recipes if each != recipe]
+    if recipe is not None:
+        recipes.append((recipe, str(dataset.key)))
+    if known.dataset == dataset and recipes == list(known.recipes) and recipe is not None:
+        return
+    write_current(store, Current(dataset, tuple(recipes)), dataset)
+
+
+def write_current(store: Store, current: Current, of: Dataset) -> None:
+    """Write `current.json` of the competition and edition that `of` names."""
+    record: dict[str, Any] = {
+        "key": current.dataset.key if current.dataset else None,
+        "changed_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "recipes": [{"dataset": key, **recipe.to_json()} for recipe, key in current.recipes],
+    }
+    if current.dataset and current.dataset.unkeyed:
+        record["unkeyed"] = True
+    store.write_json(f"{store.datasets(of)}/{CURRENT}", record)
+
+
+def read_marker(store: Store, dataset: Dataset) -> dict[str, Any] | None:
+    """The commit marker in the folder of a dataset; None if it is not committed."""
+    marker: dict[str, Any] | None = store.read_json(f"{store.prepared(dataset)}/{MARKER}")
+    return marker
+
+
+def is_committed(store: Store, dataset: Dataset) -> bool:
+    """Whether the folder of a dataset has its commit marker."""
+    if dataset.key is None:
+        return False
+    marker = read_marker(store, dataset)
+    return marker is not None and marker["key"] == dataset.key
+
+
+def all_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[Dataset]:
+    """Every dataset of a competition in an edition, committed or not. One without a folder and marker has no key."""
+    here = Dataset(edition, competition_id)
+    names = folder_names(store, store.relative(store.datasets(here)))
+    old = read_marker(store, _at(here, None, unkeyed=True))
+    if old is not None or not {*PARTS, FOLDER}.isdisjoint(names):
+        yield _at(here, old["key"] if old else None, unkeyed=True)
+    for name in names:
+        if name not in (*PARTS, FOLDER) and not name.endswith(USES):
+            yield _at(here, name)
+
+
+def competitions_of(store: Store) -> Iterator[tuple[Edition, str]]:
+    """Edition and id of every competition with a folder below `prepared/`."""
+    for edition in EDITIONS:
+        for name in folder_names(store, f"prepared/{edition}"):
+            yield edition, name
+
+
+def folder_names(store: Store, where: str) -> list[str]:
+    """Sorted names of the folders directly below a path in the store."""
+    try:
+        found = store.top.fs.ls(store.top.path(where), detail=True)
+    except FileNotFoundError:
+        return []
+    return sorted(info["name"].rstrip("/").rsplit("/", 1)[1] for info in found if info["type"] == "directory")
+
+
+def _at(dataset: Dataset, key: str | None, unkeyed: bool = False) -> Dataset:
+    return Dataset(dataset.edition, dataset.competition_id, key, unkeyed)

@@ -1,0 +1,205 @@
+"""A run is graded with the answers of the dataset that it was made on, and with no others; with the current graders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.settings import get_settings
+from competitions import fingerprints, registry
+from flows.cli import main
+from storage.dataset import Dataset
+from storage.datasets.current import make_current
+from storage.datasets.recipe import Recipe
+from storage.runs.folders import RunFolder
+from storage.upkeep import gc
+from tasks.agent_run import attempts_of, finished_run, run_agent
+from tasks.grade import Ungradable, finished_grade, grade_request, grade_requests, grade_run
+from tasks.wiring.requests import GradeRequest, RunRequest
+from tasks.wiring.stores import open_store
+from tests.competitions.test_registry import copy_of
+from tests.stores import Store, put_dataset
+
+COPY_DESCRIPTION = """#!/bin/sh
+cp "$DATA_DIR/description.md" "$LOGS_DIR/"; echo "$COMPETITION_ID" > "$LOGS_DIR/id"
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The competition "own" of a user, like diabetes, prepared in the store; an agent "copy". Returns its folder."""
+    folder = copy_of("diabetes", tmp_path / "competitions" / "own")
+    agent = tmp_path / "agents" / "copy"
+    agent.mkdir(parents=True)
+    (agent / "agent.yaml").write_text(
+        "description: Copies.\ntrusted: true\nlimits: {time_limit_seconds: 120, grace_seconds: 1}\n"
+    )
+    (agent / "start.sh").write_text(COPY_DESCRIPTION)
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(folder.parent))
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(agent.parent)]))
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    get_settings.cache_clear()
+    open_store(store.root)
+    put_dataset(store, "own", key="one")
+    return folder
+
+
+def run(store: Store, group: str = "g", **how: Any) -> RunFolder:
+    request = RunRequest(agent="copy", run_group=group, store=store.root, **how)
+    (attempt,) = attempts_of(request, "own")
+    assert run_agent(attempt) == "completed"
+    folder = RunFolder(store, group, "own", 0)
+    grade_run(grade_request(attempt))
+    return folder
+
+
+def request_of(store: Store, group: str = "g") -> GradeRequest:
+    (request,) = grade_requests(store, group, "stored")
+    assert isinstance(request, GradeRequest), request
+    return request
+
+
+class TestTheDataset:
+    def test_its_key_is_in_the_records(self, own: Path, store: Store) -> None:
+        folder = run(store)
+        record, grade = folder.read_run(), folder.read_grade()
+        assert record is not None
+        assert grade is not None
+        assert (record.dataset_key, record.schema_version, grade.dataset_key) == ("one", 2, "one")
+
+    def test_a_run_is_graded_with_its_own_after_another_one_is_current(self, own: Path, store: Store) -> None:
+        folder = run(store)
+        before = folder.read_grade()
+        put_dataset(store, "own", key="two")
+        (store.local("prepared", "v1", "own", "two", "private", "test.csv")).write_text("other answers")
+        assert finished_grade(request_of(store)) == before, "graded already"
+        assert main(["regrade", "g", "--store", store.root]) == 0
+        after = folder.read_grade()
+        assert before is not None
+        assert after is not None
+        assert (after.score, after.dataset_key, after.key) == (before.score, "one", before.key)
+
+    def test_no_other_answers_are_taken_when_it_is_gone(
+        self, own: Path, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folder = run(store)
+        before = folder.read_grade()
+        put_dataset(store, "own", key="two")
+        assert [each.state for each in gc.old_datasets(store, gc.everything(store), None, dry=False)] == ["old"]
+        (refused,) = grade_requests(store, "g", "stored")
+        assert isinstance(refused, Ungradable)
+        expected = "run g/own/0 was made on the dataset one of own (v1), which"
+        assert refused.reason.startswith(expected)
+        assert "no longer has (now: two); its submission cannot be graded with other answers" in refused.reason
+        assert main(["regrade", "g", "--store", store.root]) == 1
+        assert expected in capsys.readouterr().err
+        assert folder.read_grade() == before
+
+    def test_a_record_of_an_older_version_is_graded_with_the_current_one(self, own: Path, store: Store) -> None:
+        folder = run(store)
+        content = store.read_json(folder.run_url)
+        del content["dataset_key"]
+        store.write_json(folder.run_url, {**content, "schema_version": 1})
+        put_dataset(store, "own", key="two")
+        assert main(["regrade", "g", "--store", store.root]) == 0
+        grade = folder.read_grade()
+        assert grade is not None
+        assert grade.dataset_key == "two"
+
+
+class TestAnotherEdition:
+    def test_of_the_same_download_grades_and_its_copy_can_be_graded_again(self, own: Path, store: Store) -> None:
+        run(store)
+        second = put_dataset(store, "own", edition="v2", key="other")
+        make_current(store, Dataset("v1", "own", "one"), Recipe("v1", "a download", "code", {}))
+        make_current(store, second, Recipe("v2", "a download", "code", {}))
+        assert main(["regrade", "g", "--edition", "v2", "--as", "h", "--store", store.root]) == 0
+        record = RunFolder(store, "h", "own", 0).read_run()
+        assert record is not None
+        assert (record.edition, record.dataset_key) == ("v2", "other")
+        assert main(["regrade", "h", "--store", store.root]) == 0
+
+    def test_of_another_download_is_refused(self, own: Path, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        run(store)
+        second = put_dataset(store, "own", edition="v2", key="other")
+        make_current(store, Dataset("v1", "own", "one"), Recipe("v1", "a download", "code", {}))
+        make_current(store, second, Recipe("v2", "another download", "code", {}))
+        assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 1
+        assert "was made on a dataset of own (v1) from another download" in capsys.readouterr().err
+
+
+class TestGradeKeys:
+    def test_a_mended_shared_metric_grades_again_and_prepares_nothing(
+        self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run(store)
+        assert finished_grade(request_of(store)) is not None
+        prepare, read = registry.get("own").fingerprint("prepare"), fingerprints.source
+
+        def mended(path: Path) -> fingerprints.Source:
+            found = read(path)
+            if path.parts[-2:] == ("metrics", "regression.py"):
+                return fingerprints.Source(found.digest[::-1], found.imports, found.text)
+            return found
+
+        monkeypatch.setattr(fingerprints, "source", mended)
+        assert finished_grade(request_of(store)) is None, "it has to be graded again"
+        assert registry.get("own").fingerprint("prepare") == prepare
+        grade_run(request_of(store))
+        assert finished_grade(request_of(store)) is not None
+
+    def test_thresholds_count(self, own: Path, store: Store) -> None:
+        run(store)
+        facts = own / "competition.yaml"
+        gold = registry.get("own").facts.leaderboard.gold
+        assert f"gold: {gold}" in facts.read_text()
+        facts.write_text(facts.read_text().replace(f"gold: {gold}", f"gold: {gold / 2}"))
+        registry._load.cache_clear()
+        assert finished_grade(request_of(store)) is None
+
+    def test_a_grade_of_an_older_version_is_made_again(self, own: Path, store: Store) -> None:
+        folder = run(store)
+        store.write_json(folder.grade_url(), {**store.read_json(folder.grade_url()), "key": "computed the old way"})
+        assert finished_grade(request_of(store)) is None
+
+
+class TestDescriptions:
+    def test_a_run_reads_the_text_of_its_day(self, own: Path, store: Store) -> None:
+        (own / "description.md").write_text("# Better words\n")
+        folder = run(store)
+        assert store.read(f"{folder.url}/logs/description.md") == b"# Better words\n"
+        assert store.read(f"{folder.url}/logs/id") == b"own\n", "it is told which competition it is"
+        assert store.local("prepared", "v1", "own", "one", "public", "description.md").read_text() != "# Better words\n"
+
+    def test_a_run_on_a_dataset_of_an_older_version_too(self, own: Path, store: Store) -> None:
+        keyed, old = store.local("prepared", "v1", "own", "one"), store.local("prepared", "v1", "own")
+        for path in list(keyed.iterdir()):
+            shutil.move(path, old / path.name)
+        keyed.rmdir()
+        store.remove(store.url("prepared", "v1", "own", "current.json"))
+        (own / "description.md").write_text("# Better words\n")
+        folder = run(store)
+        assert store.read(f"{folder.url}/logs/description.md") == b"# Better words\n"
+
+
+def test_a_run_whose_dataset_is_replaced_meanwhile_goes_on_with_its_own(own: Path, store: Store) -> None:
+    request = RunRequest(agent="copy", run_group="g", store=store.root)
+    (attempt,) = attempts_of(request, "own")
+    put_dataset(store, "own", key="two")
+    assert run_agent(attempt) == "completed"
+    record = finished_run(attempt)
+    assert record is not None
+    assert record.dataset_key == "one"
+    assert grade_run(grade_request(attempt)).dataset_key == "one"
+
+
+@pytest.fixture(autouse=True)
+def _reload() -> None:
+    for module in [module for module in sys.modules if module.startswith("competition_own_")]:
+        del sys.modules[module]
