@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 
 POOL = "mlebench"
 NIGHTLY = "0 2 * * *"  # UTC; finished before the working day
+QUEUES = {
+    # Agents and downloads are limited for each process (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS). Two flow runs at the same
+    # time would double both, so long ones queue.
+    "full-benchmark": 1,
+    "nightly-lite": 1,
+    # Leases in the store make concurrent preparations safe. More than two are not faster, because they share a network.
+    "prepare": 2,
+    "grade": 2,
+    # None for `recover`: if it died, its place would be taken for the next one, which has to resolve it.
+}
+"""How many flow runs of a deployment run at a time; each has a work queue of its name.
+
+The concurrency limit of a deployment comes with a lease that a flow run has to renew every few minutes: after an
+absence of the server, it would be ended.
+"""
 WATCH = "mlebench: a flow run has fallen silent"
 
 
@@ -28,38 +43,26 @@ def deployments() -> list[RunnerDeployment]:
 
     They have no retries of their own: tasks retry transient errors, and other errors would occur again.
     """
-    from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
-
     from flows.nightly import nightly
     from flows.recovery import recovery
     from flows.unattended import benchmark, grading, preparation
 
-    # Agents and downloads are limited per process (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS). Two flow runs at the same time
-    # would double both, so long flow runs queue.
-    queue = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
-    # A nightly run that is still running when the next one is due would only be slowed down by it.
-    skip = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
-    # Leases in the store make concurrent preparations safe. More than two are not faster, because they share a network.
-    pair = ConcurrencyLimitConfig(limit=2, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)
     return [
-        _deployment(benchmark, "full-benchmark", ["agents", "long"], queue),
-        _deployment(
-            nightly, "nightly-lite", ["nightly"], skip, cron=NIGHTLY, parameters={"split": "low", "agent": "dummy"}
-        ),
-        _deployment(preparation, "prepare", ["data"], pair),
-        _deployment(grading, "grade", ["grading"], pair),
-        # No limit: if it died, its slot would block the next one, which has to resolve it.
-        _deployment(recovery, "recover", ["maintenance"], None),
+        _deployment(benchmark, "full-benchmark", ["agents", "long"]),
+        _deployment(nightly, "nightly-lite", ["nightly"], cron=NIGHTLY, parameters={"split": "low", "agent": "dummy"}),
+        _deployment(preparation, "prepare", ["data"]),
+        _deployment(grading, "grade", ["grading"]),
+        _deployment(recovery, "recover", ["maintenance"]),
     ]
 
 
-def _deployment(flow: Any, name: str, tags: list[str], limit: Any, **more: Any) -> RunnerDeployment:
+def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDeployment:
     from prefect.deployments.runner import EntrypointType
 
     found: RunnerDeployment = flow.to_deployment(
         name,
         tags=["mlebench", *tags],
-        concurrency_limit=limit,
+        work_queue_name=name if name in QUEUES else None,
         # The worker imports the flow from the installed package; no source is copied.
         entrypoint_type=EntrypointType.MODULE_PATH,
         **more,
@@ -73,8 +76,15 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
     from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.exceptions import ObjectAlreadyExists
 
-    with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
-        client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+    with get_client(sync_client=True) as client:
+        with contextlib.suppress(ObjectAlreadyExists):
+            client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+        for name, limit in QUEUES.items():
+            try:
+                client.create_work_queue(name, concurrency_limit=limit, work_pool_name=pool)
+            except ObjectAlreadyExists:
+                queue = client.read_work_queue_by_name(name, work_pool_name=pool)
+                client.update_work_queue(queue.id, concurrency_limit=limit)
     found: dict[str, Any] = {}
     for each in deployments():
         each.work_pool_name = pool

@@ -141,6 +141,8 @@ class Installation:
         name = f"{os.uname().nodename}-{os.getpid()}"
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
+        # A worker gives up after twelve failures in a row, and each of them after these tries: about an hour.
+        env["PREFECT_CLIENT_MAX_RETRIES"] = "7"
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:

@@ -149,6 +149,12 @@ class StoreOptions:
         ),
     ] = None
 
+    def open_usable(self) -> Store:
+        """The same, if it can be written. What is waited for is said. Raises `StoreError`."""
+        place = self.open()
+        place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
+        return place
+
     def open(self) -> Store:
         """Open the store that the options name, or by default that of the settings."""
         from tasks.wiring.stores import open_store

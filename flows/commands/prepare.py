@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +38,19 @@ def command(
     Already prepared competitions are skipped, and a failure does not stop the rest. Exit code 1 if any failed.
     """
     ids = selection.ids()
-    place = storage.open()
-    place.require_usable()
+    place = storage.open_usable()
     edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
 
     verified = not preparation.skip_verification
-    todo = [
-        name for name in ids if not already_prepared(place, Dataset(edition, name), raw, verified=verified, renew=renew)
-    ]
+
+    def done(name: str) -> bool:
+        with contextlib.suppress(Exception):  # the flow says what is wrong with this one
+            return already_prepared(place, Dataset(edition, name), raw, verified=verified, renew=renew)
+        return False
+
+    todo = [name for name in ids if not done(name)]
     if not todo:
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.causes import cause_of, explain
 from common.errors import UserError
 from competitions.editions import EDITIONS, Edition
 from flows.commands.options import LEADERBOARD, StoreOptions, quiet_prefect, takes
@@ -55,8 +56,10 @@ def command(
     for run in runs:
         try:
             before, after = _regrade(run, target, edition, leaderboard)
-        except UserError as error:
-            click.echo(f"{place.relative(run.folder.url)}: {error}", err=True)
+        except Exception as error:
+            if cause_of(error).fault == "program":
+                raise
+            click.echo(f"{place.relative(run.folder.url)}: {explain(error)}", err=True)
             failed += 1
             ungraded += 1
             continue

@@ -158,7 +158,7 @@ def command(
         from sandbox.docker.preflight import require_runnable
 
         require_runnable(chosen, wanted, get_settings().allowed_hosts)
-    place.require_usable()
+    place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow
 

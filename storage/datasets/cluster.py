@@ -257,7 +257,7 @@ class DaskExecutor:
                     f"Dask workers died doing {function.__name__}, probably because they ran out of memory; give each "
                     f"{DECLARING_BYTES >> 30} GiB with dask worker --memory-limit, or start fewer with "
                     f"MLEBENCH_DASK_WORKERS ({error})"
-                ) from error
+                ).of_kind("memory") from error
             except CancelledError as error:  # only the loss of the scheduler cancels these futures
                 raise ClusterError(
                     f"the connection to the Dask scheduler at {self.address} was lost; start it, and run the same "

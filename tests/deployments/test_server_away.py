@@ -1,0 +1,100 @@
+"""Prefect's server goes away under running flows and comes back: nothing is lost, and nothing happens twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.deployments.installation import ROOT, Running, until_served
+from tests.s3.faults import FaultProxy
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def waiting_agent(folder: Path) -> Path:
+    """An agent that notes its starts in `folder`, and waits for a file `go` there."""
+    agent = folder / "waits"
+    agent.mkdir(parents=True)
+    (agent / "agent.yaml").write_text("name: waits\ndescription: waits\ntrusted: true\n")
+    (agent / "start.sh").write_text(
+        f"""#!/bin/bash
+echo start >> {folder}/starts
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+while [ ! -e {folder}/go ]; do sleep 0.1; done
+"""
+    )
+    return agent
+
+
+def flow_runs(running: Running, group: str) -> list[Any]:
+    """The top-level flow runs that were made for a run group."""
+    found = running.api("/flow_runs/filter", {"flow_runs": {"parent_task_run_id": {"is_null_": True}}, "limit": 200})
+    return [run for run in found if group in json.dumps(run["parameters"])]
+
+
+def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
+    agent = waiting_agent(tmp_path)
+    run = running.trigger(
+        "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="server-away"
+    )
+    until_served("the agent", lambda: (tmp_path / "starts").exists(), 400)
+    running.installation.processes.stop("server")
+    (tmp_path / "go").touch()
+    # The agent ends, is harvested and graded without a server; the flow then has to tell one how it ended.
+    grade = running.store / "runs/server-away/digits/0/grade.json"
+    until_served("the grade", grade.exists, 200)
+    until_served("tables", lambda: list(running.store.glob("tables/grades/run_group=server-away/*.parquet")), 200)
+    running.up()
+    state = running.ended(run)
+    assert state["type"] == "COMPLETED", state["message"]
+    assert (tmp_path / "starts").read_text() == "start\n"
+    assert running.flow_run(run)["run_count"] == 1
+    assert [each["id"] for each in flow_runs(running, "server-away")] == [run], "no second flow has started"
+    assert "worker" in running.installation.processes.running(), "the worker has waited too"
+    assert running.api("/deployments/name/benchmark/full-benchmark")["global_concurrency_limit"] is None
+
+
+def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
+    agent = waiting_agent(tmp_path)
+    port = int(running.installation.url.rsplit(":", 1)[1])
+    with FaultProxy(port) as proxy, (tmp_path / "err").open("wb") as err:
+        command = ["run", "-c", "digits", "--agent", str(agent), "--run-group", "cli-away"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *command],
+            env={
+                **running.env,
+                **running.installation.environment(),
+                "PREFECT_API_URL": f"{proxy.url}/api",
+                "MLEBENCH_AGENT_DIRS": json.dumps([str(tmp_path)]),
+            },
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=err,
+            text=True,
+        )
+        try:
+
+            def alive() -> bool:
+                return process.poll() is None
+
+            until_served("the agent", lambda: (tmp_path / "starts").exists() or not alive(), 300)
+            proxy.stop()
+            (tmp_path / "go").touch()
+            said = tmp_path / "err"
+            until_served("a word", lambda: "for the Prefect server" in said.read_text() or not alive(), 300)
+            proxy.start()
+            out, _ = process.communicate(timeout=300)
+        finally:
+            process.kill()
+    assert process.returncode == 0, out + (tmp_path / "err").read_text()
+    assert (tmp_path / "starts").read_text() == "start\n"
+    grades = pd.read_parquet(running.store / "tables" / "grades" / "run_group=cli-away")
+    assert list(grades["outcome"]) == ["valid"]
+    (top,) = flow_runs(running, "cli-away")
+    assert top["state_type"] == "COMPLETED"
