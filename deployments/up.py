@@ -141,8 +141,9 @@ class Installation:
         name = f"{os.uname().nodename}-{os.getpid()}"
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
-        # A worker gives up after twelve failures in a row, and each of them after these tries: about an hour.
-        env["PREFECT_CLIENT_MAX_RETRIES"] = "7"
+        # A worker gives up after twelve failed queries in a row, whose intervals grow: 45 times this, a quarter of an hour.
+        # Its flow runs go on without it.
+        env["PREFECT_WORKER_QUERY_SECONDS"] = "20"
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:

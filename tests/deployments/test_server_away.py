@@ -17,11 +17,11 @@ from tests.s3.faults import FaultProxy
 pytestmark = pytest.mark.timeout(900)
 
 
-def waiting_agent(folder: Path) -> Path:
-    """An agent that notes its starts in `folder`, and waits for a file `go` there."""
-    agent = folder / "waits"
-    agent.mkdir(parents=True)
-    (agent / "agent.yaml").write_text("name: waits\ndescription: waits\ntrusted: true\n")
+def waiting_agent(running: Running, folder: Path, name: str) -> Path:
+    """An agent that notes its starts in `folder`, and waits for a file `go` there. The installation trusts it."""
+    agent = running.folder.parent / name
+    agent.mkdir()
+    (agent / "agent.yaml").write_text(f"name: {name}\ndescription: waits\ntrusted: true\n")
     (agent / "start.sh").write_text(
         f"""#!/bin/bash
 echo start >> {folder}/starts
@@ -39,18 +39,19 @@ def flow_runs(running: Running, group: str) -> list[Any]:
 
 
 def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
-    agent = waiting_agent(tmp_path)
+    agent = waiting_agent(running, tmp_path, "waits-deployed")
     run = running.trigger(
         "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="server-away"
     )
-    until_served("the agent", lambda: (tmp_path / "starts").exists(), 400)
+    until_served("the agent", (tmp_path / "starts").exists, 300)
     running.installation.processes.stop("server")
     (tmp_path / "go").touch()
     # The agent ends, is harvested and graded without a server; the flow then has to tell one how it ended.
     grade = running.store / "runs/server-away/digits/0/grade.json"
     until_served("the grade", grade.exists, 200)
     until_served("tables", lambda: list(running.store.glob("tables/grades/run_group=server-away/*.parquet")), 200)
-    running.up()
+    port = running.installation.port
+    assert running.make("up", f"PORT={port}", "DASK_WORKERS=1").returncode == 0
     state = running.ended(run)
     assert state["type"] == "COMPLETED", state["message"]
     assert (tmp_path / "starts").read_text() == "start\n"
@@ -61,7 +62,7 @@ def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp
 
 
 def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
-    agent = waiting_agent(tmp_path)
+    agent = waiting_agent(running, tmp_path, "waits-here")
     port = int(running.installation.url.rsplit(":", 1)[1])
     with FaultProxy(port) as proxy, (tmp_path / "err").open("wb") as err:
         command = ["run", "-c", "digits", "--agent", str(agent), "--run-group", "cli-away"]
@@ -71,7 +72,6 @@ def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: 
                 **running.env,
                 **running.installation.environment(),
                 "PREFECT_API_URL": f"{proxy.url}/api",
-                "MLEBENCH_AGENT_DIRS": json.dumps([str(tmp_path)]),
             },
             cwd=ROOT,
             stdout=subprocess.PIPE,

@@ -7,9 +7,9 @@ Libraries for archives take an error of reading for the end of the archive, or h
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
-import zipfile
 from typing import IO, Any, NoReturn
 
 from competitions.errors import DownloadError
@@ -35,7 +35,10 @@ class _Reader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._stream.seek(offset, whence)
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._stream.tell(), io.SEEK_END: self._size}[whence]
+        if base + offset < 0:  # as a local file says it
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return self._stream.seek(base + offset)
 
     def tell(self) -> int:
         return self._stream.tell()
@@ -75,8 +78,8 @@ def damaged(message: str, error: BaseException, stream: Any = None) -> NoReturn:
     failure = getattr(stream, "failure", None)
     behind: BaseException | None = error
     while failure is None and behind is not None:
-        if isinstance(behind, OSError) and not isinstance(behind, gzip.BadGzipFile | zipfile.BadZipFile):
-            failure = behind
+        if isinstance(behind, OSError) and not isinstance(behind, gzip.BadGzipFile):
+            failure = None if behind.errno == errno.EINVAL else behind  # EINVAL: to an offset that cannot be
         behind = behind.__cause__ or behind.__context__
     if failure is not None:
         raise failure

@@ -20,7 +20,7 @@ from py7zr.io import Py7zIO, WriterFactory
 
 from competitions.preparing.archives.reading import damaged
 
-ERRORS = (py7zr.exceptions.ArchiveError, EOFError, lzma.LZMAError, struct.error, ValueError)
+ERRORS = (py7zr.exceptions.ArchiveError, EOFError, OSError, lzma.LZMAError, struct.error, ValueError)
 """What py7zr raises for a damaged archive: some damage of the header is not noticed before a seek or a conversion."""
 _BLOCK = 1 << 20
 _WAITING = 8  # blocks between the two threads, at most

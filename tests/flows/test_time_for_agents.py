@@ -1,0 +1,61 @@
+"""When the time of a nightly is over its agents end, and no more are started."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows.full_benchmark import full_benchmark
+from flows.watching.outcome import PartlyFailed
+from storage.runs.folders import finished_folders
+from tasks.wiring import backends
+from tasks.wiring.backends import agents_until
+from tasks.wiring.requests import RunRequest
+from tests.stores import Store
+from tests.waiting import until
+
+
+class Timer:
+    """A timer that rings when the test says so."""
+
+    def __init__(self, _seconds: float, ring: Callable[[], None]) -> None:
+        self.ring, self.daemon = ring, False
+        TIMERS.append(self)
+
+    def start(self) -> None:
+        pass
+
+    cancel = join = start
+
+
+TIMERS: list[Timer] = []
+
+
+def test_agents_end_with_their_time(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = tmp_path / "endless"
+    agent.mkdir()
+    (agent / "agent.yaml").write_text("name: endless\ndescription: never ends\ntrusted: true\n")
+    (agent / "start.sh").write_text(f"#!/bin/bash\necho $$ > {tmp_path}/pid-$COMPETITION_ID\nexec sleep 100000\n")
+    monkeypatch.setattr(backends.threading, "Timer", Timer)
+
+    def ring_once_one_runs() -> None:
+        until(lambda: any(path.read_text().strip() for path in tmp_path.glob("pid-*")), what="an agent")
+        TIMERS[-1].ring()
+
+    ringing = threading.Thread(target=ring_once_one_runs)
+    ringing.start()
+    with pytest.raises(PartlyFailed) as caught, agents_until(72000.0, "the nightly"):
+        full_benchmark(
+            ["diabetes", "digits"], RunRequest(agent=str(agent), run_group="endless", store=store.root, seeds=2)
+        )
+    ringing.join()
+    failed = {each.what: each.message for each in caught.value.outcomes if each.result == "failed"}
+    assert set(failed) == {f"{name} seed {seed}" for name in ("diabetes", "digits") for seed in (0, 1)}
+    assert set(failed.values()) == {"stopped: the time of the nightly is over (20.0 h); run it again to continue"}
+    pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
+    assert not [pid for pid in pids if psutil.pid_exists(pid)], "their processes are gone"
+    assert finished_folders(store, "endless") == [], "the next start makes these runs"
