@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
+from threading import Timer
 
 from common.errors import UserError
 from sandbox.docker.backend import DockerBackend
@@ -52,7 +53,7 @@ def agents_until(seconds: float, what: str) -> Iterator[None]:
             _refusal = f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue"
         stop_all()
 
-    timer = threading.Timer(seconds, end)
+    timer = Timer(seconds, end)
     timer.daemon = True
     timer.start()
     try:

@@ -40,10 +40,10 @@ def test_agents_end_with_their_time(store: Store, tmp_path: Path, monkeypatch: p
     agent.mkdir()
     (agent / "agent.yaml").write_text("name: endless\ndescription: never ends\ntrusted: true\n")
     (agent / "start.sh").write_text(f"#!/bin/bash\necho $$ > {tmp_path}/pid-$COMPETITION_ID\nexec sleep 100000\n")
-    monkeypatch.setattr(backends.threading, "Timer", Timer)
+    monkeypatch.setattr(backends, "Timer", Timer)
 
     def ring_once_one_runs() -> None:
-        until(lambda: any(path.read_text().strip() for path in tmp_path.glob("pid-*")), what="an agent")
+        until(lambda: any(path.read_text().strip() for path in tmp_path.glob("pid-*")), 250, what="an agent")
         TIMERS[-1].ring()
 
     ringing = threading.Thread(target=ring_once_one_runs)
