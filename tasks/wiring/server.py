@@ -14,6 +14,7 @@ from common.settings import get_settings
 
 _PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
 _LONGEST_PAUSE = 15.0
+_TRIES = 2  # of what is only shown: a busy server answers then, and the work is not held up by one that is away
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
@@ -64,10 +65,12 @@ def _away(error: Exception) -> bool:
 def shown(what: str) -> Iterator[None]:
     """For artifacts and progress in the Prefect UI: an error in the block is logged as a warning, and that is all."""
     from prefect.logging import get_logger
+    from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
     token = _waits.set(False)
     try:
-        yield
+        with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: _TRIES}):
+            yield
     except Exception as error:  # whatever it is, the work matters more
         get_logger("mlebench").warning("%s is not shown in the Prefect UI: %s", what, explain(error))
     finally:
