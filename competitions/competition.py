@@ -173,8 +173,13 @@ class Competition(BaseModel):
         return getattr(self.module("prepare"), name)
 
     def module(self, name: str) -> ModuleType:
-        """The module `name`.py of the folder, for example "prepare"."""
-        return importlib.import_module(f"{self._package()}.{name}")
+        """The module `name`.py of the folder, for example "prepare". Raises `BadCompetition` for a syntax error."""
+        try:
+            return importlib.import_module(f"{self._package()}.{name}")
+        except SyntaxError as error:  # its own text lacks the folder, and is lost on the way to another process
+            where = error.filename or self.folder / f"{name}.py"
+            line = f", line {error.lineno}" if error.lineno else ""
+            raise BadCompetition(f"{where}{line}: {error.msg}") from error
 
     def _package(self) -> str:
         """The name under which the folder is imported as a package. The first call creates the package.

@@ -14,6 +14,7 @@ import pytest
 
 from competitions import registry
 from competitions.competition import Competition
+from competitions.errors import BadCompetition
 from tests.competitions.test_registry import copy_of
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +86,26 @@ def test_a_module_that_fails_to_import_is_not_half_there(tmp_path: Path) -> None
     for _ in range(2):
         with pytest.raises(ModuleNotFoundError, match="missing"):
             competition.score_table(None, None)
+
+
+@pytest.mark.parametrize("name", ["prepare", "grade"])
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        (None, b"x = 1\ndef f(:\n", ", line 2: invalid syntax"),
+        ("columns", b"\n\n  TARGET = 1\n", ", line 3: unexpected indent"),
+        (None, b"x = 1\0\n", ": source code string cannot contain null bytes"),
+    ],
+)
+def test_a_syntax_error_is_one_line_with_its_file(
+    tmp_path: Path, name: str, file: str | None, content: bytes, says: str
+) -> None:
+    competition = folder_with(tmp_path, "width")
+    path = competition.folder / f"{file or name}.py"
+    path.write_bytes(content)
+    with pytest.raises(BadCompetition) as caught:
+        competition.module(name)
+    assert str(caught.value) == f"{path}{says}"
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
