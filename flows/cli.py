@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -87,6 +88,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. A `UserError` is shown as one line, never as a traceback."""
+    _accept_any_text()
     try:
         code = cli.main(
             args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
@@ -108,6 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         click.echo(f"mlebench: {explain(error)}", err=True)
         return 1
+
+
+def _accept_any_text() -> None:
+    """Escape characters that the output cannot encode: file names and messages of graders may contain any."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # it may be closed, or replaced by something else
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _interrupted() -> int:

@@ -142,9 +142,17 @@ def _column(frame: pd.DataFrame, field: pa.Field, table: Table) -> pa.Array:
     try:
         if pa.types.is_timestamp(field.type):  # older files have ISO texts
             values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
-        found = pa.array(values, from_pandas=True)
+        try:
+            found = pa.array(values, from_pandas=True)
+        except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
+            found = pa.array(values.map(_encodable), from_pandas=True)
         if pa.types.is_string(field.type) and found.type not in (pa.string(), pa.large_string(), pa.null()):
             raise TypeError(f"they are {found.type}")
         return found.cast(field.type)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise TableError(f"table {table}: column {field.name} has values that are not {field.type}: {error}") from error
+
+
+def _encodable(value: Any) -> Any:
+    """Text with lone surrogates escaped; other values as they are."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -39,6 +39,8 @@ def run_folder(store: Store, run: str) -> RunFolder:
 @takes(storage=StoreOptions)
 def command(run: str, storage: StoreOptions) -> None:
     """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes."""
+    from grading.page.cleaning import clean
+
     place = readable(storage.open())
     folder = run_folder(place, run)
     record = folder.read_run()
@@ -47,13 +49,13 @@ def command(run: str, storage: StoreOptions) -> None:
     fields = record.to_json()
     for name in _SHOWN:
         if fields.get(name) is not None:
-            click.echo(f"{name:<20}{fields[name]}")
+            click.echo(f"{name:<20}{clean(fields[name])}")
     grade = folder.read_grade()
     score, medal = score_and_medal(grade.to_row() if grade else None)
     click.echo(f"{'score':<20}{score}")
     click.echo(f"{'medal':<20}{medal}")
     if grade and grade.message:
-        click.echo(f"{'grader says':<20}{grade.message}")
+        click.echo(f"{'grader says':<20}{clean(grade.message)}")
     if grade and grade.gold_threshold is not None:
         limits = grade.to_row()
         thresholds = (f"{name} {limits[f'{name}_threshold']:g}" for name in ("gold", "silver", "bronze", "median"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from flows.cli import main
 from sandbox.isolation import Isolation
+from storage.runs.folders import RunFolder
 from tasks.wiring.requests import RunRequest
 from tests.flows.gates import Gate
 from tests.stores import Store
@@ -131,6 +133,27 @@ def test_a_damaged_record_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixtu
     err = capfd.readouterr().err
     assert "runs/a/digits/0/run.json" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+def test_text_that_the_terminal_cannot_show_is_escaped(
+    old_store: Store, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    folder = RunFolder(old_store, "old-process", "digits", 0)
+    grade = folder.read_grade()
+    assert grade is not None
+    folder.write_grade(grade.replace(message="no \ud800\x1b[31m \u65e5 end"))
+    written = {name: io.BytesIO() for name in ("stdout", "stderr")}
+    for name, content in written.items():
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(content, encoding, errors="strict"))
+    assert main(["show", folder.name, "--store", old_store.root]) == 0
+    assert main(["show", "\udc80\u65e5/digits/0", "--store", old_store.root]) == 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    [line] = [line for line in written["stdout"].getvalue().splitlines() if line.startswith(b"grader says")]
+    assert line.endswith(b" end")
+    assert b"\x1b" not in line
+    assert b"no finished run" in written["stderr"].getvalue()
 
 
 def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,10 @@ class TestGroupsAgree:
         write_table(store, "grades", "a", [{**GRADE, "score": math.nan}])
         assert read_table(store, "grades")["score"].isna().tolist() == [True]
 
+    def test_text_that_is_not_unicode_is_escaped(self, store: Store) -> None:
+        write_table(store, "grades", "a", [{**GRADE, "message": "no \ud800 é"}, GRADE])
+        assert read_table(store, "grades")["message"].tolist() == ["no \\ud800 é", None]
+
     def test_a_group_without_rows_leaves_no_file(self, store: Store) -> None:
         write_table(store, "grades", "a", [GRADE])
         write_table(store, "grades", "a", [])
