@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib
 import io
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -90,9 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. A `UserError` is shown as one line, never as a traceback."""
     _accept_any_text()
     try:
-        code = cli.main(
-            args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
-        )
+        with _shown_warnings():
+            code = cli.main(
+                args=list(arguments) if arguments is not None else None, prog_name="mlebench", standalone_mode=False
+            )
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:
         return _interrupted()
@@ -117,6 +120,26 @@ def _accept_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # it may be closed, or replaced by something else
             stream.reconfigure(errors="backslashreplace")
+
+
+class _Lines(logging.Handler):
+    """Shows each warning as one line on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"mlebench: {' '.join(record.getMessage().split())}", err=True)
+
+
+@contextlib.contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show the project's own warnings, whatever Prefect does with the root logger, whose output is kept off."""
+    logger, handler = logging.getLogger("mlebench"), _Lines(logging.WARNING)
+    logger.addHandler(handler)
+    logger.propagate, before = False, logger.propagate
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before
 
 
 def _interrupted() -> int:

@@ -176,7 +176,7 @@ class Store:
             return json.loads(self.read(url))
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, RecursionError, IsADirectoryError) as error:  # also deeper nested than Python can read
             raise InvalidJson(f"{self.relative(url)} in {self.root} is not valid JSON: {error}") from error
 
     def write_json(self, url: str, value: Any) -> None:

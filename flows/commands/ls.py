@@ -55,10 +55,10 @@ def _groups(store: Store) -> list[tuple[str, ...]]:
         raise UserError(f"no runs in {store.root}; create some with: mlebench run")
     lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
     for group, folders in sorted(found.items()):
-        records = [record for folder in folders if (record := folder.read_run())]
+        records = [record for folder in folders if (record := folder.read_run_if_valid())]
         agents = ", ".join(sorted({record.agent for record in records}))
         last = max((record.finished_at for record in records if record.finished_at), default=None)
-        lines.append((group, str(len(folders)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-"))
+        lines.append((group, str(len(records)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-"))
     return list(lines)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from common.errors import UserError
 from common.jsonlines import parse
-from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord, UsageRecord
-from storage.store import Store
+from storage.runs.records import GradeRecord, RecordError, RunRecord, SnapshotRecord, UsageRecord
+from storage.store import InvalidJson, Store
 
 RUN = "run.json"
 GRADE = "grade.json"
@@ -19,6 +20,7 @@ VALIDATIONS = "validation.jsonl"
 REQUESTS = "gateway.jsonl"
 TRY = "try-"
 """Beginning of the names of folders for the files of a run that replaces another one; see `storage.runs.publish`."""
+_logger = logging.getLogger("mlebench.storage")
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,17 @@ class RunFolder:
         return self.store.exists(self.run_url)
 
     def read_run(self) -> RunRecord | None:
-        """The run's record; None if the run is not finished. Raises `RecordError` for an invalid file."""
+        """The run's record; None if the run is not finished. Raises `RecordError` or `InvalidJson` for an invalid file."""
         content = self.store.read_json(self.run_url)
         return None if content is None else RunRecord.from_json(content, self.store.relative(self.run_url))
+
+    def read_run_if_valid(self) -> RunRecord | None:
+        """Like `read_run`, but an invalid file is a warning, and None: for work that is not about this run group."""
+        try:
+            return self.read_run()
+        except (RecordError, InvalidJson) as error:
+            _logger.warning("a run is skipped: %s", error)
+            return None
 
     def write_run(self, record: RunRecord) -> None:
         """Write the run's record, which marks the run as finished: its files have reached the disk before, it after."""
@@ -153,8 +163,13 @@ def finished_folders(store: Store, run_group: str = "*", competition_id: str = "
 
 
 def stored_runs(store: Store, run_group: str = "*", competition_id: str = "*") -> list[StoredRun]:
-    """The finished runs in `finished_folders`, with their records."""
-    found = ((folder, folder.read_run()) for folder in finished_folders(store, run_group, competition_id))
+    """The finished runs in `finished_folders`, with their records.
+
+    An invalid record raises the errors of `read_run` in the runs of one group. In those of all groups it is skipped with
+    a warning, because one bad file must not stop the work on other groups.
+    """
+    read = RunFolder.read_run_if_valid if run_group == "*" else RunFolder.read_run
+    found = ((folder, read(folder)) for folder in finished_folders(store, run_group, competition_id))
     return [StoredRun(folder, record) for folder, record in found if record is not None]
 
 

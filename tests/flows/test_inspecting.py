@@ -13,6 +13,7 @@ import pytest
 from flows.cli import main
 from sandbox.isolation import Isolation
 from storage.runs.folders import RunFolder
+from storage.schemas import SCHEMA_VERSION
 from tasks.wiring.requests import RunRequest
 from tests.flows.gates import Gate
 from tests.stores import Store
@@ -124,15 +125,60 @@ def test_a_store_that_is_a_file_is_one_line(
     assert capfd.readouterr().err.count("\n") == 1
 
 
-def test_a_damaged_record_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    record = tmp_path / "runs" / "a" / "digits" / "0" / "run.json"
-    record.parent.mkdir(parents=True)
-    record.write_text('{"key": ')
-    capfd.readouterr()
-    assert main(["ls", "--store", str(tmp_path)]) == 1
-    err = capfd.readouterr().err
-    assert "runs/a/digits/0/run.json" in err
-    assert err.count("\n") == 1
+DAMAGES = {
+    "truncated": '{"key": ',
+    "a list": "[]",
+    "newer": f'{{"schema_version": {SCHEMA_VERSION + 1}}}',
+    "nested": "[" * 100_000,
+}
+
+
+class TestADamagedRecord:
+    """old-docker/digits/0 is damaged: a line about it, in commands about other groups a warning."""
+
+    @pytest.fixture(params=DAMAGES)
+    def damaged(self, request: pytest.FixtureRequest, old_store: Store) -> Store:
+        old_store.write(RunFolder(old_store, "old-docker", "digits", 0).run_url, DAMAGES[request.param].encode())
+        return old_store
+
+    def test_leaves_other_groups_listed(self, damaged: Store, capfd: pytest.CaptureFixture[str]) -> None:
+        assert main(["ls", "--store", damaged.root]) == 0
+        out, err = capfd.readouterr()
+        assert [line.split()[:2] for line in out.splitlines()[1:]] == [
+            ["old-copy", "1"],
+            ["old-docker", "0"],
+            ["old-process", "1"],
+            ["old-services", "1"],
+        ]
+        assert err.startswith("mlebench: a run is skipped: runs/old-docker/digits/0/run.json")
+        assert err.count("\n") == 1
+
+    def test_leaves_other_groups_compared(self, damaged: Store, capfd: pytest.CaptureFixture[str]) -> None:
+        assert main(["plagiarism", "old-process", "--store", damaged.root]) == 0
+        out, err = capfd.readouterr()
+        assert "1 runs compared" in out
+        assert err.startswith("mlebench: a run is skipped: runs/old-docker/digits/0/run.json")
+        assert err.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        "arguments", [["ls", "old-docker"], ["show", "old-docker/digits/0"], ["regrade", "old-docker"]]
+    )
+    def test_ends_commands_about_its_group(
+        self, damaged: Store, capfd: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert main([*arguments, "--store", damaged.root]) == 1
+        err = capfd.readouterr().err
+        assert err.startswith("mlebench: runs/old-docker/digits/0/run.json")
+        assert err.count("\n") == 1
+
+    def test_of_a_grade_ends_commands_about_its_group_only(
+        self, old_store: Store, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        old_store.write(RunFolder(old_store, "old-docker", "digits", 0).grade_url(), b"[]")
+        assert main(["ls", "--store", old_store.root]) == 0
+        assert capfd.readouterr().err == ""
+        assert main(["show", "old-docker/digits/0", "--store", old_store.root]) == 1
+        assert capfd.readouterr().err == "mlebench: runs/old-docker/digits/0/grade.json is not a JSON object\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
