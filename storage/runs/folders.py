@@ -23,6 +23,11 @@ TRY = "try-"
 _logger = logging.getLogger("mlebench.storage")
 
 
+def is_seed(name: str) -> bool:
+    """Whether a run's folder may have that name: a seed as it is written, so neither 00 nor other scripts' digits."""
+    return name.isdecimal() and str(int(name)) == name
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of a run, which need not exist. `run.json` is written last; without it the run is not finished."""
@@ -38,7 +43,7 @@ class RunFolder:
     def at(cls, store: Store, url: str) -> RunFolder | None:
         """The folder with that URL, or with that URL of its files; None if it is not the URL of a run."""
         parts = store.relative(url).split("/")
-        if len(parts) not in (4, 5) or parts[0] != "runs" or not parts[3].isdecimal():
+        if len(parts) not in (4, 5) or parts[0] != "runs" or not is_seed(parts[3]):
             return None
         return cls(store, parts[1], parts[2], int(parts[3]), *parts[4:])
 

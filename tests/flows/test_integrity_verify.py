@@ -131,6 +131,23 @@ def test_what_was_done_to_a_run_is_told(
     assert "Traceback" not in text
 
 
+def test_what_was_planted_beside_a_run_is_told(run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+    shutil.copytree(run, run.with_name("x"))
+    shutil.copytree(run, run.parents[1] / "diabetis" / "x")
+    (run.parents[1] / "notes.txt").touch()
+    code, text = verify()
+    assert code == 1
+    assert [line.split()[:2] for line in text.splitlines() if not line.startswith(" ")] == [
+        ["ok", "g/diabetes/0"],
+        ["FAILED", "g/diabetes/x"],
+        ["FAILED", "g/diabetis"],
+        ["FAILED", "g/notes.txt"],
+        ["1", "of"],
+    ]
+    assert text.count("is not part of the group") == 3
+    assert "1 of 1 runs verified, 3 not part of the group" in text
+
+
 def test_a_regraded_copy_is_verified_by_the_run_it_is_of(
     run: Path, verify: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:

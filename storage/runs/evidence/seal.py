@@ -10,9 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from common.jsonlines import parse
+from competitions import registry
 from storage.runs.evidence.chain import Problem, chain, check_chain, head_of, sign, signed, to_bytes
 from storage.runs.evidence.content import compare, evidence
-from storage.runs.folders import EVIDENCE, REQUESTS, RUN, SNAPSHOTS, TRY, VALIDATIONS, RunFolder, finished_folders
+from storage.runs.folders import (
+    EVIDENCE,
+    REQUESTS,
+    RUN,
+    SNAPSHOTS,
+    TRY,
+    VALIDATIONS,
+    RunFolder,
+    finished_folders,
+    graded_folders,
+    is_seed,
+)
 from storage.runs.records import RecordError, RunRecord
 from storage.store import Store
 from storage.tables import read_table
@@ -80,7 +92,8 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
 def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, list[Problem]]:
     """Verify a run group. Returns the problems of each run (`COMPETITION/SEED`), which may be an empty list.
 
-    A run that is in the table but no longer in the store is a problem too. `key` as in `verify_run`.
+    A run that is in the table but no longer in the store is a problem too, and so is a grade without a run. `key` as in
+    `verify_run`. The result is empty if the group has no runs.
     """
     table = read_table(store, "runs", [run_group])
     listed = {}
@@ -88,9 +101,37 @@ def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, lis
         rows = table[table["ledger_head"].notna()].to_dict("records")
         listed = {f"{row['competition_id']}/{row['seed']}": str(row["ledger_head"]) for row in rows}
     folders = {f"{each.competition_id}/{each.seed}": each for each in finished_folders(store, run_group)}
+    if folders:  # a group of imported grades has no runs
+        graded = {f"{each.competition_id}/{each.seed}": each for each in graded_folders(store, run_group)}
+        folders = {**graded, **folders}
     results = {name: verify_run(folder, key, listed.get(name)) for name, folder in folders.items()}
     gone = {name: [Problem("run", "is in tables/runs, but not in the store")] for name in listed if name not in folders}
     return results | gone
+
+
+def find_strangers(store: Store, run_group: str) -> dict[str, Problem]:
+    """What lies in the folder of a run group beside its runs, by its path in there.
+
+    The folder of a group contains folders of competitions, and these contain folders of seeds. The evidence covers what
+    lies deeper. Competitions must be those of the catalog: a run of another one cannot be graded.
+    """
+    top = store.top.path(f"runs/{run_group}")
+    found = store.top.fs.find(top, maxdepth=2, withdirs=True, detail=True)
+    kinds = {str(path).rstrip("/").removeprefix(top).lstrip("/"): facts["type"] for path, facts in found.items()}
+    competitions = registry.folders()
+    strangers: dict[str, Problem] = {}
+    for path, kind in sorted(kinds.items()):
+        competition_id, _, seed = path.partition("/")
+        if not path or competition_id in strangers:
+            continue
+        if kind != "directory":
+            strangers[path] = Problem("file", "is not part of the group: only folders of runs are")
+        elif seed and not is_seed(seed):
+            strangers[path] = Problem("folder", "is not part of the group: its name is not a seed")
+        elif competition_id not in competitions:
+            what = "is not part of the group: the catalog has no such competition, and MLEBENCH_COMPETITIONS names none"
+            strangers[path] = Problem("folder", what)
+    return strangers
 
 
 def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
@@ -104,7 +145,7 @@ def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     content = store.read(folder.run_url)
     try:
         record = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
         return {}, [Problem(RUN, "was changed: it is not a JSON object")]

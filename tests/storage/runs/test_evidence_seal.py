@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.runs.evidence.seal import seal, verify_group, verify_run
+from storage.runs.evidence.seal import find_strangers, seal, verify_group, verify_run
 from storage.runs.folders import RunFolder
 from storage.runs.records import RunRecord
 from storage.store import Store
+from tests.stores import Store as LocalStore
 
 GROUPS = ("old-process", "old-docker", "old-copy", "old-services")
 
@@ -59,3 +60,45 @@ def test_a_copy_of_a_run_that_is_not_in_the_store_is_told(old_store: Store) -> N
     assert copy is not None
     folder.write_run(copy.replace(submission_from="file:///elsewhere/runs/a/b/0"))
     assert "not a run in this store" in str(verify_run(folder, None)[0])
+
+
+@pytest.mark.parametrize("protocol", ["file", "memory"])
+@pytest.mark.parametrize(
+    ("planted", "stranger"),
+    [
+        ("digits/x/run.json", "digits/x"),
+        ("digits/00/run.json", "digits/00"),
+        ("digits/.1/run.json", "digits/.1"),
+        ("digits/٣/run.json", "digits/٣"),
+        ("digits/notes.txt", "digits/notes.txt"),
+        ("digits/7", "digits/7"),
+        ("digit/0/run.json", "digit"),
+        ("digit/x", "digit"),
+        ("run.json", "run.json"),
+        (".hidden/a/b", ".hidden"),
+    ],
+)
+def test_what_lies_beside_the_runs_of_a_group_is_told(
+    old_store: LocalStore, tmp_path: Path, protocol: str, planted: str, stranger: str
+) -> None:
+    place: Store = old_store
+    if protocol == "memory":
+        place = Store(f"memory://{tmp_path.name}")
+        for path in (path for path in old_store.local("runs").rglob("*") if path.is_file()):
+            place.put(place.url(*path.relative_to(old_store.local()).parts), path)
+    for group in GROUPS:
+        assert find_strangers(place, group) == {}
+    place.write(place.url("runs", "old-process", planted), b"{}")
+    assert [*find_strangers(place, "old-process")] == [stranger]
+    assert find_strangers(place, "old-docker") == {}
+
+
+def test_a_grade_without_a_run_is_told(old_store: Store) -> None:
+    grade = old_store.read(RunFolder(old_store, "old-process", "digits", 0).grade_url())
+    old_store.write(RunFolder(old_store, "old-process", "digits", 9).grade_url(), grade)
+    found = {
+        name: [str(each) for each in problems]
+        for name, problems in verify_group(old_store, "old-process", None).items()
+    }
+    assert found == {"digits/0": [], "digits/9": ["run.json: is missing"]}
+    assert verify_group(old_store, "old-import", None) == {}

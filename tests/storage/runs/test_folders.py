@@ -60,7 +60,9 @@ def test_a_regraded_copy_has_its_files_in_the_run_that_it_is_of(store: Store) ->
 def test_what_is_no_folder_of_a_run_is_none(store: Store) -> None:
     folder = RunFolder(store, "g", "x", 3)
     assert RunFolder.at(store, folder.url) == folder
-    for url in (store.url("runs", "g", "x"), store.url("runs", "g", "x", "first"), "file:///elsewhere/runs/g/x/3"):
+    for name in ("first", "03", "٣", "-3", "3.0"):
+        assert RunFolder.at(store, store.url("runs", "g", "x", name)) is None
+    for url in (store.url("runs", "g", "x"), "file:///elsewhere/runs/g/x/3"):
         assert RunFolder.at(store, url) is None
 
 
