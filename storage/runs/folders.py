@@ -80,7 +80,7 @@ class RunFolder:
         return self.store.exists(self.run_url)
 
     def read_run(self) -> RunRecord | None:
-        """The run's record; None if the run is not finished. Raises `RecordError` or `InvalidJson` for an invalid file."""
+        """The run's record; None if the run is not finished. Raises `RecordError` or `InvalidJson`."""
         content = self.store.read_json(self.run_url)
         return None if content is None else RunRecord.from_json(content, self.store.relative(self.run_url))
 
@@ -170,8 +170,8 @@ def finished_folders(store: Store, run_group: str = "*", competition_id: str = "
 def stored_runs(store: Store, run_group: str = "*", competition_id: str = "*") -> list[StoredRun]:
     """The finished runs in `finished_folders`, with their records.
 
-    An invalid record raises the errors of `read_run` in the runs of one group. In those of all groups it is skipped with
-    a warning, because one bad file must not stop the work on other groups.
+    An invalid record raises the errors of `read_run` in the runs of one group. In those of all groups it is skipped
+    with a warning, because one bad file must not stop the work on other groups.
     """
     read = RunFolder.read_run_if_valid if run_group == "*" else RunFolder.read_run
     found = ((folder, read(folder)) for folder in finished_folders(store, run_group, competition_id))
