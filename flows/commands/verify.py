@@ -15,7 +15,7 @@ def command(run_group: str, storage: StoreOptions) -> int:
     """Verify the evidence of every run of RUN_GROUP against the files in the store.
 
     The hash chain of each run (ledger.jsonl) is recomputed, and every file that it covers is read again. Signatures are
-    checked as well if MLEBENCH_LEDGER_KEY is set. Files and folders of the group that are not part of a run are reported.
+    checked as well if MLEBENCH_LEDGER_KEY is set. Files and folders of the group that belong to no run are reported.
     Exit code 1 if anything differs.
     """
     from common.settings import get_settings
