@@ -24,6 +24,7 @@ from storage.datasets.job import Job
 from storage.datasets.materialise import MARKER, Serial, materialise
 from storage.datasets.prepared import local_copy
 from storage.remote import S3Options, configure, is_transient
+from storage.runs.evidence.seal import find_strangers
 from storage.store import Store
 from storage.tables import read_table, write_table
 from storage.writers import StoreError
@@ -115,6 +116,15 @@ def test_reading_one_member_does_not_fetch_the_archive(store: Store, monkeypatch
     download = Download.open(store.raw("digits"))
     assert download.read_bytes("30.bin") == bytes([30]) * (1 << 20)
     assert sum(fetched) < 12 << 20, "of 60 MiB, the directory and the neighbourhood of the member"
+
+
+def test_what_lies_beside_the_runs_of_a_group_is_told(store: Store, s3: Bucket) -> None:
+    for path in ("digits/0/run.json", "digits/0/code/main.py", "digits/x/run.json", "digit/0/run.json", "notes.txt"):
+        store.write(store.url("runs", "g", path), b"{}")
+    for folder in ("g", "g/digits"):  # as consoles make folders
+        s3.client.put_object(Bucket=s3.name, Key=f"some/prefix/runs/{folder}/")
+    assert [*find_strangers(store, "g")] == ["digit", "digits/x", "notes.txt"]
+    assert find_strangers(store, "another") == {}
 
 
 def test_tables_are_read_with_one_call_of_pandas(store: Store) -> None:

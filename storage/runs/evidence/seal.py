@@ -117,7 +117,10 @@ def find_strangers(store: Store, run_group: str) -> dict[str, Problem]:
     """
     top = store.top.path(f"runs/{run_group}")
     found = store.top.fs.find(top, maxdepth=2, withdirs=True, detail=True)
-    kinds = {str(path).rstrip("/").removeprefix(top).lstrip("/"): facts["type"] for path, facts in found.items()}
+    kinds: dict[str, str] = {}
+    for path, facts in sorted(found.items()):  # consoles of S3 make folders as objects whose names end in a slash
+        kind = "directory" if path.endswith("/") else facts["type"]
+        kinds.setdefault(path.removeprefix(top).strip("/"), kind)
     competitions = registry.folders()
     strangers: dict[str, Problem] = {}
     for path, kind in sorted(kinds.items()):
