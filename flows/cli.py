@@ -123,10 +123,12 @@ def _accept_any_text() -> None:
 
 
 class _Lines(logging.Handler):
-    """Shows each warning as one line on standard error."""
+    """Shows each warning as one line on standard error, and bugs with their traceback."""
 
     def emit(self, record: logging.LogRecord) -> None:
         click.echo(f"mlebench: {' '.join(record.getMessage().split())}", err=True)
+        if record.exc_info:
+            click.echo(logging.Formatter().formatException(record.exc_info), err=True)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import main
+from flows.watching.outcome import contained
 from sandbox.isolation import Isolation
 from storage.runs.folders import RunFolder
 from storage.schemas import SCHEMA_VERSION
@@ -123,6 +124,20 @@ def test_a_store_that_is_a_file_is_one_line(
     capfd.readouterr()
     assert main([*arguments, "--store", str(tmp_path / "file")]) == 1
     assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_a_bug_that_work_outlives_is_shown_with_its_traceback(
+    old_store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def buggy(store: Store) -> Store:
+        with contained("digits", {}):
+            raise ZeroDivisionError
+        return store
+
+    monkeypatch.setattr("flows.commands.ls.readable", buggy)
+    assert main(["ls", "--store", old_store.root]) == 0
+    first, second, *_, last = capfd.readouterr().err.splitlines()
+    assert (first, second, last) == ("mlebench: digits", "Traceback (most recent call last):", "ZeroDivisionError")
 
 
 DAMAGES = {
