@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
-from common.causes import HOUR, cause_of, patiently
+from common.causes import HOUR, patiently
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container
@@ -185,11 +185,10 @@ def _streamed(
                 _require_md5(competition, sink.written(), verify)
         except SourceChanged:
             continue
-        except DownloadError as error:
-            # Its bytes are wrong. Object stores do not show them, other file systems may. For whatever else fails
-            # nothing is removed: a finished archive that cannot be read now is not a damaged one.
-            if not cause_of(error).passes:
-                store.remove(store.raw(competition.id))
+        except DownloadError:
+            # Its bytes are wrong, or did not all arrive. Object stores do not show them, other file systems may. For an
+            # error of the store nothing is removed: a finished archive that cannot be read now is not a damaged one.
+            store.remove(store.raw(competition.id))
             raise
         report("checking")
         try:

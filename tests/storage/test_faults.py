@@ -148,14 +148,14 @@ def test_an_archive_that_is_positively_wrong_is_removed(
 
 def test_an_answer_cut_short_does_not_end_a_split(store: Store, faulty_s3: FaultyBucket) -> None:
     store.write(store.raw("digits"), registry.get("digits").bundle())
-    job = Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits")), key="k")
+    job = Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits", "k")), key="k")
     rule = faulty_s3.faults.truncate(100, "GET", r"digits\.zip", times=ALWAYS)
     with pytest.raises(Exception, match=r".") as caught:
         materialise(job)
     assert rule.hits
     assert cause_of(caught.value).passes, "the task is tried again"
     faulty_s3.faults.clear()
-    assert len(materialise(job)) == 6
+    assert len(materialise(job)) == 5
 
 
 class TestOpening:
@@ -186,4 +186,4 @@ class TestOpening:
         rule = faulty_s3.faults.status(403, times=ALWAYS)
         with pytest.raises(StoreError, match="AWS_ACCESS_KEY_ID"):
             store.require_usable()
-        assert rule.hits == 1
+        assert rule.hits <= 2, "the creation, and the look at what is there"

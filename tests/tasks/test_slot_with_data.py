@@ -21,7 +21,7 @@ from tasks.wiring.stores import local_cache
 from tests.s3.fixtures import FaultyBucket
 from tests.waiting import until
 
-DIGITS = Dataset("v1", "digits")
+DIGITS = Dataset("v1", "digits", "k")
 AGENTS = 3  # a number of slots that no other test uses, because the slots are those of the process
 
 
