@@ -19,7 +19,7 @@ from storage.datasets.verify import manifest_rows, verify
 from storage.store import Store
 from tests.s3.fixtures import FaultyBucket
 
-DATASET = Dataset("v2", "digits")
+DATASET = Dataset("v2", "digits", "k")
 NAMES = ["private/a.csv"]
 NAMES += [f"public/{name}" for name in ("B", "a-b", "a.b", "a/b", "ab", "\u00fc", "\uffee", "\U0001f600")]
 
