@@ -30,7 +30,7 @@ def part_size(number: int, expected: int = 0) -> int:
     have room for 5 TiB.
 
     >>> [part_size(number) >> 20 for number in (1, 1000, 2000, 10_000)]
-    [8, 8, 140, 1201]
+    [8, 8, 135, 1155]
     >>> part_size(1, expected=450 << 30) >> 20
     61
     """

@@ -41,6 +41,11 @@ def split_recipe(competition_id: str, download_hash: str, edition: Edition) -> R
     return recipe_of(registry.get(competition_id), download_hash, edition, params)
 
 
+def _code(competition_id: str) -> str:
+    """The fingerprint of the code that workers must have imported."""
+    return registry.get(competition_id).fingerprint("prepare")
+
+
 def _stored_key(competition_id: str, store: str, edition: Edition, download_hash: str, **_: str) -> str | None:
     # The store is opened first, because that applies the settings, which can add competitions.
     place = open_store(store)
@@ -117,7 +122,7 @@ def split_dataset(
             params=get_settings().params_of(competition_id),
             key=str(target.key),
             recipe=recipe,
-            code=registry.get(competition_id).fingerprint("prepare"),
+            code=_code(competition_id),
         )
         known = find(place, target)
         if current.dataset is not None and state == "other code" and known is None:

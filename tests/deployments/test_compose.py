@@ -62,7 +62,7 @@ class TestDescription:
                 source = re.sub(r"^\$\{\w+:-(\w+)\}", r"\1", mount).partition(":")[0]
                 assert source in described["volumes"], (name, mount)
             for port in service.get("ports", []):
-                assert port.startswith("${PREFECT_BIND:-127.0.0.1:"), (name, port)
+                assert re.match(r"\$\{\w+_BIND:-127\.0\.0\.1:", port), (name, port)
 
     def test_settings_are_settings(self, described: dict[str, Any]) -> None:
         named = {
@@ -137,6 +137,7 @@ class Composed:
             **os.environ,
             "MLEBENCH_IMAGE": tag,
             "PREFECT_BIND": f"127.0.0.1:{self.port}",
+            "DASK_DASHBOARD_BIND": f"127.0.0.1:{free_port()}",
             **dict.fromkeys(["POSTGRES_PASSWORD", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY"], "unused"),
             "PREFECT_AUTH": "admin:sesame",
             "DASK_WORKERS": "2",

@@ -60,7 +60,8 @@ def test_an_obfuscated_run_does_not_learn_its_competition(store: Store, agent: s
     assert {each.result for each in again} == {"reused"}
     plain = full_benchmark(["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root))
     assert [each.result for each in plain] == ["reused", "done"], "another run than the one that was not told"
-    assert (run / "logs" / "description.md").read_text() == competition.description
+    replaced = run / json.loads((run / "run.json").read_text())["files"]
+    assert (replaced / "logs" / "description.md").read_text() == competition.description
 
 
 def test_a_competition_without_such_a_description_is_told_at_once(
@@ -89,7 +90,9 @@ def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) 
     (data / "description.md").write_text("# Titanic\n")
     (data / "description_official.md").write_text("# The titanic, as Kaggle tells it\n")
     limits = Limits(time_limit_seconds=1)
-    spec = RunSpec("r", "titanic", 0, load_agent("dummy"), data, tmp_path / "w", limits, description="# A ship\n")
+    spec = RunSpec(
+        "r", "titanic", 0, load_agent("dummy"), data, tmp_path / "w", limits, description="# A ship\n", obfuscated=True
+    )
     home = tmp_path / "w" / "home"
     lay_out(spec, home, HOME, with_data=False)
     image = type("Image", (), {"id": "1", "attrs": {"Config": {}}})
@@ -110,7 +113,9 @@ def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not
     for name in ("description.md", "description_official.md"):
         (data / name).write_text("# Titanic\n")
     limits = Limits(time_limit_seconds=1)
-    spec = RunSpec("r", "titanic", 0, load_agent("dummy"), data, tmp_path / "w", limits, description="# A ship\n")
+    spec = RunSpec(
+        "r", "titanic", 0, load_agent("dummy"), data, tmp_path / "w", limits, description="# A ship\n", obfuscated=True
+    )
     lay_out(spec, tmp_path / "w" / "home")
     given = {path.name: path.read_text() for path in (tmp_path / "w" / "home" / "data").iterdir()}
     assert given == {"description.md": "# A ship\n", "description_official.md": "# A ship\n"}

@@ -51,8 +51,8 @@ def test_a_directory_of_any_name_is_a_store(tmp_path: Path, name: str, digits: C
         assert second is None
     store.put(store.raw("digits"), digits_zip)
     assert open_container(store.raw("digits")).sizes
-    dataset = Dataset("v1", "digits")
-    materialise(Job("digits", store.raw("digits"), store.prepared(dataset)))
+    dataset = Dataset("v1", "digits", "k")
+    materialise(Job("digits", store.raw("digits"), store.prepared(dataset), key="k"))
     assert not verify(store, dataset, digits).damaged
     store.remove(store.url("prepared"))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted({name, "digits.zip"}), "something lies elsewhere"

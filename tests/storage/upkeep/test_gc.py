@@ -47,9 +47,10 @@ def test_an_archive_goes_when_its_dataset_is_complete_and_nobody_downloads_it(tm
 
 
 def test_an_archive_stays_while_another_edition_wants_it(tmp_path: Path) -> None:
-    store, v1, v2 = Store(str(tmp_path)), Dataset("v1", "digits"), Dataset("v2", "digits")
+    store, v1, v2 = Store(str(tmp_path)), Dataset("v1", "digits", "k"), Dataset("v2", "digits", "k")
     store.write(store.raw("digits"), b"archive")
     store.write_json(f"{store.prepared(v1)}/commit.json", {"key": "k", "files": 0, "bytes": 0})
+    make_current(store, v1)
     want_archive(store, v2)
     assert wanted(store, "digits") == ["v2"]
     assert list(gc.raw_archives(store, usage_of_store(store), dry=False)) == []
@@ -74,10 +75,11 @@ def test_an_archive_that_a_dead_process_wanted_goes(tmp_path: Path, monkeypatch:
 
 
 def test_what_changed_since_the_listing_is_seen(tmp_path: Path) -> None:
-    store, dataset = Store(str(tmp_path)), Dataset("v1", "digits")
+    store, dataset = Store(str(tmp_path)), Dataset("v1", "digits", "k")
     store.write(store.raw("digits"), b"archive")
     store.write(store.url("raw", "digits", "partial", "digits.zip"), b"half")
     store.write_json(f"{store.prepared(dataset)}/commit.json", {"key": "k", "files": 0, "bytes": 0})
+    make_current(store, dataset)
     found = gc.everything(store)
     store.remove(store.prepared(dataset))  # by another process, which will prepare it anew
     assert list(gc.raw_archives(store, found, dry=False)) == []

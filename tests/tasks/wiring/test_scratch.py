@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -47,9 +48,11 @@ def attempt(tmp_path: Path) -> Attempt:
 def killed(attempt: Attempt, before: str) -> Path:
     """Make the attempt in a process that is killed as it is about to call a function; the work folder it leaves."""
     if (child := os.fork()) == 0:
-        place = agent_run.RunFolder if before == "write_run" else ProcessBackend
+        place = agent_run if before == "publish" else ProcessBackend
         setattr(place, before, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        run_agent(attempt)
+        with contextlib.suppress(BaseException):
+            run_agent(attempt)
+        os._exit(1)  # it must not go on with the tests
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
     folder = work_folder(attempt, Store(attempt.request.store))
@@ -70,7 +73,7 @@ def test_a_folder_left_after_the_record_is_collected(attempt: Attempt) -> None:
 
 def test_a_folder_left_before_the_record_still_has_the_result(attempt: Attempt) -> None:
     store = Store(attempt.request.store)
-    folder = killed(attempt, "write_run")
+    folder = killed(attempt, "publish")
     assert finished_run(attempt) is None
     scratch.collect_finished(store)
     assert (folder / "collected" / "submission.csv").is_file()
