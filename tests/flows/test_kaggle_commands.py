@@ -317,7 +317,7 @@ class TestOfficialDescription:
 
         store = AnyStore(f"memory://{tmp_path.name}")
         self.prepared(store, packs)
-        dataset, cache = Dataset("v1", ID), Cache(tmp_path / "cache", limit=10**9)
+        dataset, cache = Dataset("v1", ID, "k"), Cache(tmp_path / "cache", limit=10**9)
         with local_copy(store, dataset, "public", cache) as folder:
             assert not (folder / "public" / "description_official.md").exists()
         write_official_description(store, dataset, registry.get(ID))
