@@ -15,7 +15,8 @@ if ! command -v dockerd > /dev/null; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io iptables > /dev/null
 fi
-answers || setsid dockerd > "$log" 2>&1 < /dev/null &
+# The output of the shell that waits for dockerd is redirected, too: otherwise a pipe behind this script stays open.
+{ answers || setsid dockerd; } > "$log" 2>&1 < /dev/null &
 for _ in $(seq 120); do
     answers && exit 0
     sleep 0.5
