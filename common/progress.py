@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -37,6 +37,42 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listeners.reset(token)
+
+
+class Share(NamedTuple):
+    """How much of one limit has been used: of time in seconds, of requests, of tokens, or of US dollars."""
+
+    what: str
+    used: float
+    limit: float | None = None
+
+
+Meter = Callable[[], Sequence[Share]]
+_meters: ContextVar[dict[str, Meter] | None] = ContextVar("meters", default=None)
+
+
+@contextlib.contextmanager
+def metering() -> Iterator[dict[str, Meter]]:
+    """Collect the meters that the work in the block offers, by row. They may be read from any thread.
+
+    >>> with metering() as meters:
+    ...     measured_by("digits seed 0", lambda: [Share("requests", 3, 10)])
+    ...     meters["digits seed 0"]()
+    [Share(what='requests', used=3, limit=10)]
+    """
+    meters: dict[str, Meter] = {}
+    token = _meters.set(meters)
+    try:
+        yield meters
+    finally:
+        _meters.reset(token)
+
+
+def measured_by(row: str, meter: Meter) -> None:
+    """Offer a function that measures what the work of a row has used so far, for those who show it."""
+    meters = _meters.get()
+    if meters is not None:
+        meters[row] = meter
 
 
 def report(row: str, state: str, detail: str = "", done: int = 0, total: int = 0) -> None:

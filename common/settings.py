@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -128,6 +129,12 @@ class Settings(BaseSettings):
     preparations: int = Field(default=4, gt=0, description="Competitions split concurrently (disk bound).")
     agents: int = Field(
         default_factory=lambda: os.cpu_count() or 1, gt=0, description="Concurrent agents (CPU and memory bound)."
+    )
+    agent_pool: str | None = Field(
+        default=None, description="Prefect work pool whose workers run the agents. None: agents run on this machine."
+    )
+    host_name: str = Field(
+        default_factory=socket.gethostname, min_length=1, description="Name of this machine in records and boards."
     )
 
     providers: dict[str, Provider] = Field(

@@ -1,52 +1,77 @@
-"""The evaluate flow: agent-run -> grade for each competition and seed, then aggregate."""
+"""The evaluate flow: an attempt for each competition and seed, then aggregate."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol, Self
 
 from prefect import flow
-from prefect.futures import PrefectFuture
 
-from common import progress
-from flows.grading import Work, finish_group, outcomes_of, submit_grade
+from flows.fleet.local import LocalAttempts
+from flows.fleet.pool import PoolAttempts
+from flows.grading import finish_group
 from flows.integrity import integrity
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, contained
 from storage.runs.folders import finished_folders
-from tasks.agent_run import agent_run, attempts_of, finished_run, work_folder
-from tasks.grade import grade_request
+from tasks.agent_run import attempts_of
 from tasks.wiring import scratch
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import open_store
 
 
+class Attempts(Protocol):
+    """Where attempts are made: in this process, or in a work pool."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> None: ...
+    def add(self, attempt: Attempt) -> None:
+        """Have an attempt made and graded, unless that is done."""
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """Wait for all attempts; returns their outcomes by name."""
+
+
 @flow(name="evaluate", flow_run_name=lambda: f"evaluate {request_name()}")
-def evaluate(competition_ids: list[str], request: RunRequest) -> list[Outcome]:
+def evaluate(competition_ids: list[str], request: RunRequest, pool: str | None = None) -> list[Outcome]:
     """Run an agent on prepared competitions with several seeds, grade its submissions, and report on the group.
 
     Runs and grades that are already in the store under the same content key are reused. Raises `PartlyFailed` at the
     end if a run could not be made or graded. An agent that crashes or times out is a result, not a failure.
+
+    Args:
+        competition_ids: The prepared competitions.
+        request: The agent, the group, and the conditions of its runs.
+        pool: The work pool whose workers make the attempts. None: this process makes them.
     """
     outlast_server()
-    place = open_store(request.store)
-    scratch.collect_finished(place)
-    work: dict[str, Work] = {}
+    scratch.collect_finished(open_store(request.store))
     failed: dict[str, Outcome] = {}
-    for name in competition_ids:
-        attempts: list[Attempt] = []
-        with contained(name, failed):
-            attempts = attempts_of(request, name)
-        for attempt in attempts:
-            with contained(attempt.name, failed):
-                made: list[PrefectFuture[Any]] = []
-                if finished_run(attempt) is None:
-                    progress.report(attempt.name, "queued")
-                    made = [agent_run.submit(attempt)]
-                else:
-                    scratch.collect(work_folder(attempt, place))  # older versions left no note in it
-                work[attempt.name] = submit_grade(grade_request(attempt), after=made)
-    outcomes = outcomes_of(work) | failed
+    with attempts_in(pool, request) as attempts:
+        for name in competition_ids:
+            add_all(attempts, request, name, failed)
+        outcomes = attempts.outcomes() | failed
+    return finish_runs(request, outcomes)
+
+
+def attempts_in(pool: str | None, request: RunRequest) -> Attempts:
+    """Where the attempts of a request are made: in the work pool, or without one in this process."""
+    return LocalAttempts(request) if pool is None else PoolAttempts(pool, request)
+
+
+def add_all(attempts: Attempts, request: RunRequest, competition_id: str, failed: dict[str, Outcome]) -> None:
+    """Have the attempts at a prepared competition made, one per seed. Errors of this are outcomes in `failed`."""
+    found: list[Attempt] = []
+    with contained(competition_id, failed):
+        found = attempts_of(request, competition_id)
+    for attempt in found:
+        with contained(attempt.name, failed):
+            attempts.add(attempt)
+
+
+def finish_runs(request: RunRequest, outcomes: dict[str, Outcome]) -> list[Outcome]:
+    """Examine the runs if that is asked for, and report on the group. Raises `PartlyFailed` if anything failed."""
+    place = open_store(request.store)
     with contained("integrity", outcomes):
         if request.examine and finished_folders(place, request.run_group):
             outcomes |= {each.what: each for each in integrity(request.run_group, place.root)}

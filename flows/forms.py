@@ -51,6 +51,12 @@ class Execution(BaseModel):
         description="Examine code and logs of the runs for plagiarism and broken rules.",
     )
 
+    pool: str | None = Field(
+        default=None,
+        title="Work pool",
+        description="Work pool whose workers run the agents. Default: MLEBENCH_AGENT_POOL of the worker.",
+    )
+
     @property
     def isolation(self) -> Isolation:
         """The isolation with the chosen backend and network."""

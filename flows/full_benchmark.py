@@ -12,10 +12,11 @@ if __name__ == "__main__":
 
 from prefect import flow
 
-from flows.evaluate import evaluate
-from flows.prepare import prepare
+from flows.evaluate import add_all, evaluate, finish_runs
+from flows.fleet.pool import PoolAttempts
+from flows.prepare import Preparing, prepare, prepare_each
 from flows.watching.naming import request_name
-from flows.watching.outcome import Outcome, PartlyFailed
+from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
 from tasks.wiring.requests import RunRequest
 from tasks.wiring.server import outlast_server
 
@@ -27,14 +28,34 @@ def full_benchmark(
     raw_dir: str | None = None,
     keep_raw: bool = False,
     skip_verification: bool = False,
+    pool: str | None = None,
 ) -> list[Outcome]:
     """Prepare the competitions that are not prepared yet, run the agent on all that are, grade, and report.
 
+    With a work pool, the attempts at a competition begin as soon as it is prepared. On one machine they begin when all
+    competitions are prepared, because preparing beside them would take time from agents whose time is limited.
+
     Raises `PartlyFailed` at the end if anything failed; everything else is finished nevertheless.
+
+    Args:
+        competition_ids: The competitions.
+        request: The agent, the group, and the conditions of its runs.
+        raw_dir: Directory of downloaded archives. Default: download from Kaggle.
+        keep_raw: Keep the downloaded archives after preparing.
+        skip_verification: Do not compare prepared files with the published checksums.
+        pool: The work pool whose workers make the attempts. None: this process makes them.
     """
     outlast_server()
+    what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
+    outcomes = _one_after_the_other(what, request) if pool is None else _as_prepared(what, request, pool)
+    if any(each.result == "failed" for each in outcomes):
+        raise PartlyFailed(outcomes)
+    return outcomes
+
+
+def _one_after_the_other(what: Preparing, request: RunRequest) -> list[Outcome]:
     try:
-        prepared = prepare(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
+        prepared = prepare(**vars(what))
     except PartlyFailed as error:
         prepared = error.outcomes
     ready = [each.what for each in prepared if each.result != "failed"]
@@ -42,7 +63,22 @@ def full_benchmark(
         runs = evaluate(ready, request) if ready else []
     except PartlyFailed as error:
         runs = error.outcomes
-    outcomes = [*prepared, *runs]
-    if any(each.result == "failed" for each in outcomes):
-        raise PartlyFailed(outcomes)
-    return outcomes
+    return [*prepared, *runs]
+
+
+def _as_prepared(what: Preparing, request: RunRequest, pool: str) -> list[Outcome]:
+    failed: dict[str, Outcome] = {}
+    with PoolAttempts(pool, request) as attempts:
+
+        def hand_out(outcome: Outcome) -> None:
+            if outcome.result != "failed":
+                add_all(attempts, request, outcome.what, failed)
+
+        prepared = prepare_each(what, hand_out, attempts.look)
+        outcomes = attempts.outcomes() | failed
+    show_outcomes("prepared", prepared)
+    try:
+        runs = finish_runs(request, outcomes) if outcomes else []
+    except PartlyFailed as error:
+        runs = error.outcomes
+    return [*prepared, *runs]

@@ -10,6 +10,7 @@ from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
 from common.errors import UserError
+from common.settings import get_settings
 from flows.forms import Data, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
@@ -81,7 +82,8 @@ def nightly(
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, group, seeds, data)
     with agents_until(LONGEST, "the nightly"):
-        full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification)
+        pool = get_settings().agent_pool
+        full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool)
     if before is None:
         with shown("the nightly's summary"):
             create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")

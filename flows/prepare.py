@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from prefect import flow
@@ -32,6 +35,19 @@ def _name() -> str:
     return f"prepare {selection_name(given['competition_ids'])} {given['edition']}"
 
 
+@dataclass(frozen=True)
+class Preparing:
+    """What to prepare, and how."""
+
+    competition_ids: list[str]
+    store: str
+    edition: Edition = "v1"
+    raw_dir: str | None = None
+    keep_raw: bool = False
+    skip_verification: bool = False
+    renew: bool = False
+
+
 @flow(name="prepare", flow_run_name=_name)
 def prepare(
     competition_ids: list[str],
@@ -48,21 +64,50 @@ def prepare(
     Raises `PartlyFailed` at the end if some failed; the others are prepared nevertheless.
     """
     outlast_server()
-    place, settings = open_store(store), get_settings()
+    outcomes = prepare_each(Preparing(competition_ids, store, edition, raw_dir, keep_raw, skip_verification, renew))
+    return finish("prepared", outcomes)
+
+
+def prepare_each(
+    what: Preparing,
+    on_end: Callable[[Outcome], None] = lambda _: None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> list[Outcome]:
+    """Prepare competitions in the flow that calls this; returns their outcomes in the order of the ids.
+
+    Args:
+        what: The competitions.
+        on_end: Called with each outcome as soon as it is known, while others are being prepared.
+        meanwhile: Called every second or so while this waits.
+    """
+    place, settings = open_store(what.store), get_settings()
 
     def waiting(text: str) -> None:
         progress.report("prepare", "waiting", text)
 
     place.require_usable(settings.patience, on_wait=waiting)
     outcomes: dict[str, Outcome] = {}
-    for name in competition_ids:
-        with contained(name, outcomes):
-            if already_prepared(place, Dataset(edition, name), raw_dir, verified=not skip_verification, renew=renew):
-                outcomes[name] = Outcome(name, "reused", "prepared already")
-                progress.report(name, "reused", "prepared already")
-            else:
-                progress.report(name, "queued")
-    todo = [name for name in competition_ids if name not in outcomes]
+
+    def end(outcome: Outcome) -> None:
+        outcomes[outcome.what] = outcome
+        progress.report(outcome.what, outcome.result, outcome.message)
+        on_end(outcome)
+
+    todo = []
+    for name in what.competition_ids:
+        failed: dict[str, Outcome] = {}
+        done = False
+        with contained(name, failed):
+            dataset = Dataset(what.edition, name)
+            verified = not what.skip_verification
+            done = already_prepared(place, dataset, what.raw_dir, verified=verified, renew=what.renew)
+        if failed:
+            end(failed[name])
+        elif done:
+            end(Outcome(name, "reused", "prepared already"))
+        else:
+            progress.report(name, "queued")
+            todo.append(name)
     if todo:
         log = get_run_logger()
         opened = partial(
@@ -75,14 +120,28 @@ def prepare(
         )
         with contextlib.ExitStack() as stack:
             address = patiently(lambda: stack.enter_context(opened()), seconds=OPENING_SECONDS, on_wait=waiting)
-            chains: dict[str, list[PrefectFuture[Any]]] = {}
-            for name in todo:
-                archive = download.submit(name, place.root, raw_dir, not skip_verification, edition, renew)
-                key = split.submit(name, place.root, edition, address, archive, return_state=False)
-                chains[name] = [archive, key]
-                if not skip_verification:
-                    chains[name].append(checksum.submit(name, place.root, edition, key, keep_raw, return_state=False))
+            ended: SimpleQueue[str] = SimpleQueue()
+            chains = {name: _submit(name, what, place.root, address) for name in todo}
             for name, chain in chains.items():
-                outcomes[name] = outcome_of(name, chain)
-                progress.report(name, outcomes[name].result, outcomes[name].message)
-    return finish("prepared", [outcomes[name] for name in competition_ids])
+                # The last task run of a chain also ends if an earlier one fails.
+                chain[-1].add_done_callback(partial(_note, ended, name))
+            while len(outcomes) < len(what.competition_ids):
+                with contextlib.suppress(Empty):
+                    name = ended.get(timeout=1.0)
+                    end(outcome_of(name, chains[name]))
+                meanwhile()
+    return [outcomes[name] for name in what.competition_ids]
+
+
+def _note(ended: SimpleQueue[str], name: str, _future: PrefectFuture[Any]) -> None:
+    ended.put(name)
+
+
+def _submit(name: str, what: Preparing, store: str, address: str) -> list[PrefectFuture[Any]]:
+    """Submit the task runs that prepare a competition; each waits for the one before."""
+    archive = download.submit(name, store, what.raw_dir, not what.skip_verification, what.edition, what.renew)
+    key = split.submit(name, store, what.edition, address, archive, return_state=False)
+    chain: list[PrefectFuture[Any]] = [archive, key]
+    if not what.skip_verification:
+        chain.append(checksum.submit(name, store, what.edition, key, what.keep_raw, return_state=False))
+    return chain

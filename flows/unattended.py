@@ -9,6 +9,7 @@ from __future__ import annotations
 from prefect import flow, runtime
 
 from common.errors import UserError
+from common.settings import get_settings
 from competitions.editions import Edition
 from flows.forms import Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
@@ -61,7 +62,8 @@ def benchmark(
     group_part(agent)  # an unknown agent fails now, not after hours of preparing
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, _group(), seeds, data, execution)
-    return full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification)
+    pool = execution.pool or get_settings().agent_pool
+    return full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool)
 
 
 @flow(name="preparation", flow_run_name=lambda: f"prepare {chosen_name()} {parameters()['edition']}")

@@ -143,6 +143,7 @@ _RUNS = TableSchema(
         Column("gateway_requests", "int64", "Requests to language models that reached a provider or tried to."),
         Column("gateway_tokens", "int64", "Input and output tokens of these requests.", "tokens"),
         Column("gateway_cost_usd", "float64", "Their cost; null if the price of one is unknown.", "USD"),
+        Column("host", "string", "Name of the machine that ran the agent, MLEBENCH_HOST_NAME."),
         Column("hardware", "string", "Operating system, processor, cores and memory of the machine."),
         Column("package_version", "string", "Version of mlebench-pipeline that made the run."),
         Column("git_commit", "string", "Its git commit, or how it was installed."),

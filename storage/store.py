@@ -161,6 +161,17 @@ class Store:
         """Where a user finds something below the root: its local path, or the URL of a store elsewhere."""
         return str(self.local(self.relative(url)) or url)
 
+    def browser_url(self, url: str, content_type: str = "text/plain; charset=utf-8", seconds: int = 7 * 86400) -> str:
+        """A URL of a file that a browser can open without credentials for a while: signed, for a store on S3.
+
+        Other stores' URLs are returned unchanged. Seven days are the most that S3 accepts.
+        """
+        if not self.root.startswith(("s3://", "s3a://")):
+            return url
+        path = self.top.path(self.relative(url))
+        signed: str = self.top.fs.url(path, expires=seconds, ResponseContentType=content_type)
+        return signed
+
     def exists(self, url: str) -> bool:
         """Whether a file or folder exists."""
         return bool(self.top.fs.exists(self.top.path(self.relative(url))))

@@ -21,6 +21,7 @@ from sandbox.definitions import load_agent
 from sandbox.errors import RunLost
 from sandbox.secrets import resolve
 from sandbox.services.run_services import RunServices
+from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
 from storage.datasets.current import require
 from storage.datasets.prepared import committed_key, local_copy
@@ -34,6 +35,7 @@ from storage.uses import Continuing
 from tasks.wiring import scratch
 from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
+from tasks.wiring.meters import meter
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.retries import retried
 from tasks.wiring.services import run_services
@@ -42,6 +44,8 @@ from tasks.wiring.stores import local_cache, open_store
 
 # Seconds between fetching the data and starting the agent, and between its end and storing its last file, together.
 _SLACK = 3600.0
+
+Action = Callable[[Backend, RunSpec, RunServices, Attempt, Lease], RunResult]
 
 
 def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
@@ -80,9 +84,9 @@ def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
 
 
 def finished_run(attempt: Attempt) -> RunRecord | None:
-    """The record of the attempt if it is finished under the same key, otherwise None."""
+    """The record of the attempt if it is finished under the same key, otherwise None. A cancelled run is made again."""
     record = run_folder(attempt).read_run()
-    return record if record is not None and record.key == attempt.key else None
+    return record if record is not None and record.key == attempt.key and record.status != "cancelled" else None
 
 
 def run_folder(attempt: Attempt) -> RunFolder:
@@ -132,19 +136,33 @@ def run_agent(attempt: Attempt) -> str:
         if record is not None:
             return str(record.status)
         waiting("")
-        status = _attempt(attempt, waiting)
+        status = _attempt(attempt, _run, waiting)
         if status is not None:
             return status
         with lease(open_store(attempt.request.store), _lease_name(attempt), on_wait=waiting):
             pass  # the other process has finished the run, or has ended, so that it is to be continued
 
 
+def end_agent(attempt: Attempt) -> str | None:
+    """End the agent of a cancelled attempt, whose own process has ended, and store what it left; returns how it ended.
+
+    None if the run is finished already, if another process makes it, or if there is no agent on this machine.
+    """
+    request = attempt.request
+    workdir = work_folder(attempt, open_store(request.store))
+    if finished_run(attempt) is not None or not Layout(workdir).task.exists():
+        return None
+    runner = backend(request.isolation, get_settings().allowed_hosts)
+    runner.stop(_found(runner, _run_id(attempt), workdir))  # before anything that may take a while
+    return _attempt(attempt, _end, lambda _: None)
+
+
 def _lease_name(attempt: Attempt) -> str:
     return run_lease(attempt.request.run_group, attempt.competition_id, attempt.seed)
 
 
-def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
-    """Like `run_agent`, but returns None if another process makes the run."""
+def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -> str | None:
+    """Run the agent, or end it, with its data and services at hand; None if another process makes the run."""
     request, competition_id = attempt.request, attempt.competition_id
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
@@ -166,7 +184,7 @@ def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
         competition = registry.get(competition_id)
         sample = competition.facts.files.sample_submission
         spec = RunSpec(
-            run_id=f"{request.run_group}-{competition_id}-{attempt.seed}",
+            run_id=_run_id(attempt),
             competition_id=competition_id,
             seed=attempt.seed,
             agent=agent,
@@ -194,7 +212,7 @@ def _attempt(attempt: Attempt, waiting: Callable[[str], None]) -> str | None:
                 env={**secrets, **services.env},
             )
             held_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
-            result = _run(runner, spec, services, held_attempt, held)
+            result = action(runner, spec, services, held_attempt, held)
     return result.status
 
 
@@ -222,6 +240,10 @@ def slot_with_data(
         yield prepared
 
 
+def _run_id(attempt: Attempt) -> str:
+    return f"{attempt.request.run_group}-{attempt.competition_id}-{attempt.seed}"
+
+
 def work_folder(attempt: Attempt, store: Store) -> Path:
     """The run's work directory. Its name is short, and the same after a restart."""
     what = f"{store.root} {attempt.request.run_group} {attempt.competition_id} {attempt.seed} {attempt.key}"
@@ -229,18 +251,42 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
 
 
 def _run(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt, held: Lease) -> RunResult:
-    request, row = attempt.request, attempt.name
+    row = attempt.name
     handle = _start(runner, spec, services)
     progress.report(row, "running", "found running" if handle.attachment == "running" else "")
+    progress.measured_by(row, meter(spec, services))
     try:
         result = runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost:
         progress.report(row, "running", "supervisor lost; starting again")
         handle = _start(runner, spec, services)
         result = runner.wait(handle)
-    services.close()  # completes the logs of the services, which are stored below
     if result.status == "cancelled":
         raise cancelled()
+    return _keep(runner, handle, result, services, (spec, attempt, held))
+
+
+def _end(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt, held: Lease) -> RunResult:
+    handle = _found(runner, spec.run_id, spec.workdir)
+    return _keep(runner, handle, runner.wait(handle), services, (spec, attempt, held))
+
+
+def _found(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
+    layout = Layout(workdir.absolute())
+    return RunHandle(run_id, layout.workdir, runner.name, "", "running", layout.log)
+
+
+def _keep(
+    runner: Backend,
+    handle: RunHandle,
+    result: RunResult,
+    services: RunServices,
+    what: tuple[RunSpec, Attempt, Lease],
+) -> RunResult:
+    """Store the files and the record of a run that has ended."""
+    spec, attempt, held = what
+    request = attempt.request
+    services.close()  # completes the logs of the services, which are stored below
     files = services.files()
     if result.submission is not None:
         files["submission.csv"] = result.submission
@@ -256,6 +302,7 @@ def _run(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),
+        "host": get_settings().host_name,
         **provenance(),
     }
     record = RunRecord(

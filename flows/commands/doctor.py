@@ -71,13 +71,13 @@ def command(
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
     findings += health.guarded("folders", lambda: leftovers.check_scratch(place, fix))
-    _show(findings)
+    show_findings(findings)
     failed = sum(each.verdict == "fail" for each in findings)
     click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")
     return 1 if failed else 0
 
 
-def _show(findings: Sequence[Finding]) -> None:
+def show_findings(findings: Sequence[Finding]) -> None:
     """Print a table in a terminal, and one unwrapped line for each finding elsewhere."""
     from rich.console import Console
     from rich.table import Table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from flows.commands.options import (
     Selection,
     StoreOptions,
     option,
+    quiet_prefect,
     raw_directory,
     takes,
 )
@@ -105,10 +107,38 @@ class IsolationOptions:
     ] = False
 
 
+@dataclass(frozen=True)
+class PlacingOptions:
+    """Options of placing: how many agents at the same time, and on which machines."""
+
+    agents: Annotated[
+        int | None,
+        option(
+            "--agents",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Agents at the same time on this machine. Default: MLEBENCH_AGENTS.",
+        ),
+    ] = None
+    pool: Annotated[
+        str | None,
+        option(
+            "--pool",
+            metavar="NAME",
+            help="Run the agents on the hosts of this work pool. Default: MLEBENCH_AGENT_POOL, or this machine.",
+        ),
+    ] = None
+    detach: Annotated[
+        bool,
+        option("--detach", is_flag=True, help="With a work pool: hand everything over to its hosts, return at once."),
+    ] = False
+
+
 @click.command("run")
 @takes(
     selection=Selection,
     run=RunOptions,
+    placing=PlacingOptions,
     isolation=IsolationOptions,
     preparation=PreparationOptions,
     storage=StoreOptions,
@@ -116,19 +146,26 @@ class IsolationOptions:
 def command(
     selection: Selection,
     run: RunOptions,
+    placing: PlacingOptions,
     isolation: IsolationOptions,
     preparation: PreparationOptions,
     storage: StoreOptions,
 ) -> int:
     """Run the full benchmark: prepare competitions, run an agent on each with several seeds, grade, and report.
 
-    Already prepared, run or graded work is skipped.
+    Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone.
     """
+    if placing.agents is not None:
+        os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
     from common.settings import get_settings
     from sandbox.definitions import load_agent
     from sandbox.isolation import Isolation
     from tasks.wiring.requests import RunRequest
 
+    get_settings.cache_clear()
+    pool = placing.pool or get_settings().agent_pool
+    if placing.detach and pool is None:
+        raise click.UsageError("--detach needs a work pool: give --pool NAME, or set MLEBENCH_AGENT_POOL")
     ids = selection.ids()
     chosen = load_agent(run.agent, get_settings().agent_dirs)
     if isolation.backend == "process" and not chosen.trusted and not isolation.allow_untrusted:
@@ -154,7 +191,7 @@ def command(
     if run.obfuscated:
         for name in ids:
             _ = registry.get(name).obfuscated_description  # fails now, not after hours of preparing
-    if isolation.backend == "docker":
+    if isolation.backend == "docker" and pool is None:  # with a pool, images and engines are those of its hosts
         from sandbox.docker.preflight import require_runnable
 
         require_runnable(chosen, wanted, get_settings().allowed_hosts)
@@ -162,20 +199,47 @@ def command(
     raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow
 
+    if pool is not None:
+        from flows.fleet.setup import require_server
+
+        quiet_prefect()
+        require_server()
     started = time.monotonic()
 
     def flow() -> Any:
         from flows.full_benchmark import full_benchmark
 
-        return full_benchmark(ids, request, raw, preparation.keep_raw, preparation.skip_verification)
+        return full_benchmark(ids, request, raw, preparation.keep_raw, preparation.skip_verification, pool)
 
     group = request.run_group
     click.echo(
         f"Run group {group}: {len(ids)} competitions, {run.seeds} seeds, agent {chosen.full_name}, store {place.root}"
     )
+    if placing.detach:
+        from flows.fleet.detached import submit
+
+        submit(
+            str(pool),
+            {
+                "competition_ids": ids,
+                "request": request,
+                "raw_dir": raw,
+                "keep_raw": preparation.keep_raw,
+                "skip_verification": preparation.skip_verification,
+            },
+        )
+        click.echo(f"Handed over to work pool {pool}. {_commands(group)}")
+        return 0
     try:
-        code = run_flow(f"{chosen.full_name} as {group}", flow)
+        code = run_flow(f"{chosen.full_name} as {group}", flow, leaves_agents=pool is not None)
     except KeyboardInterrupt:
+        if pool is not None:
+            click.echo(
+                f"The agents of group {group} go on; no others are handed out. {_commands(group)} "
+                f"To continue, add --run-group {group} to this command.",
+                err=True,
+            )
+            return 130
         if not run.run_group:
             click.echo(f"to continue these runs, add: --run-group {group}", err=True)
         raise
@@ -184,3 +248,7 @@ def command(
     show_results(place, group)
     click.echo(f"{time.monotonic() - started:.0f} s in total")
     return code
+
+
+def _commands(group: str) -> str:
+    return f"`mlebench watch {group}` shows them, `mlebench cancel {group}` ends them."

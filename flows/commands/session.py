@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from flows.watching.outcome import Outcome
 
 
-def run_flow(title: str, flow: Callable[[], Any]) -> int:
-    """Run `flow` with the live board and print the outcomes; returns the exit code."""
+def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False) -> int:
+    """Run `flow` with the live board and print the outcomes; returns the exit code.
+
+    Ctrl-C ends the agents of this process, unless the flow leaves them alone because they run in a work pool.
+    """
     quiet_prefect()
     end_orphaned_servers()
     from flows.watching.board import board
     from flows.watching.outcome import PartlyFailed
 
-    with _interruptible():
+    with contextlib.nullcontext() if leaves_agents else _interruptible():
         try:
             with board(title):
                 outcomes = flow()

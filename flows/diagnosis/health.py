@@ -18,6 +18,7 @@ _PREPARED = 1.3
 _UNKNOWN = 2 * 10**9  # assumed bytes of a download whose size the facts do not state
 _MEMORY = 4 * 10**9  # bytes of memory that preparing needs at most, with a margin
 _MEMORY_AGENT = 16 * 10**9
+_BIG = 128 << 30
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,30 @@ def check_memory(agents: int) -> Finding:
     return Finding("memory", "ok", text)
 
 
-def check_docker() -> Finding:
+def check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]:
+    """What a host of a fleet needs: the server, the store, space, memory, versions, and with `docker` an engine."""
+    checks: list[tuple[str, Callable[[], Finding]]] = [
+        ("versions", check_versions),
+        ("prefect", check_prefect),
+        ("store", lambda: check_store(store)),
+        ("scratch", lambda: check_scratch(settings)),
+        ("memory", lambda: check_memory(settings.agents)),
+        ("docker", lambda: check_docker(docker)),
+    ]
+    return [each for about, check in checks for each in guarded(about, check)]
+
+
+def labels() -> list[str]:
+    """The labels of this host: cpu; gpu if nvidia-smi shows a GPU; big if it has more than 128 GiB of memory."""
+    import psutil
+
+    from sandbox.docker.gpus import installed
+
+    big = psutil.virtual_memory().total > _BIG
+    return ["cpu", *(["gpu"] if installed() else []), *(["big"] if big else [])]
+
+
+def check_docker(required: bool = False) -> Finding:
     """A Docker engine answers. Only untrusted agents need one."""
     import docker
 
@@ -140,7 +164,9 @@ def check_docker() -> Finding:
         version = client.version()["Version"]
         client.close()
     except Exception:
-        return Finding("docker", "warn", "no engine answers", "needed for untrusted agents; start dockerd")
+        return Finding(
+            "docker", "fail" if required else "warn", "no engine answers", "needed for untrusted agents; start dockerd"
+        )
     return Finding("docker", "ok", f"engine {version}")
 
 

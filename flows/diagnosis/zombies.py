@@ -15,7 +15,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
-    from prefect.client.schemas.filters import FlowRunFilterState
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState
     from prefect.client.schemas.objects import FlowRun
 
 BEATS = 3
@@ -47,14 +47,13 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
         silence: time without a heartbeat after which a flow run counts as dead; by default three of its intervals.
     """
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentTaskRunId
-    from prefect.client.schemas.sorting import FlowRunSort
+    from prefect.client.schemas.filters import FlowRunFilter
 
     found, now = [], datetime.now(UTC)
     with get_client(sync_client=True) as client:
-        # Subflows share the process of their parent, and are resolved with it.
-        top = FlowRunFilter(state=_active(), parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=True))
-        for run in client.read_flow_runs(flow_run_filter=top, sort=FlowRunSort.START_TIME_ASC, limit=_PAGE):
+        for run in _pages(client, FlowRunFilter(state=_active())):
+            if not _has_process(run):
+                continue
             sign, patience = _last_sign(client, run)
             if now - sign > (patience if silence is None else silence):
                 again = run.deployment_id is not None and run.run_count < _STARTS
@@ -165,9 +164,32 @@ def _descendants(client: SyncPrefectClient, run: FlowRun) -> Iterator[FlowRun]:
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
 
     own = FlowRunFilter(state=_active(), parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run.id]))
-    for child in client.read_flow_runs(flow_run_filter=own, limit=_PAGE):
-        yield child
-        yield from _descendants(client, child)
+    for child in _pages(client, own):
+        if not _has_process(child):
+            yield child
+            yield from _descendants(client, child)
+
+
+def _has_process(run: FlowRun) -> bool:
+    """Whether a flow run has a process of its own.
+
+    Subflows share the process of their parent and are resolved with it, except those of a deployment, such as attempts.
+    """
+    return run.parent_task_run_id is None or run.deployment_id is not None
+
+
+def _pages(client: SyncPrefectClient, wanted: FlowRunFilter) -> list[FlowRun]:
+    """All flow runs of a filter, oldest first."""
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    found: list[FlowRun] = []
+    while True:
+        page = client.read_flow_runs(
+            flow_run_filter=wanted, sort=FlowRunSort.START_TIME_ASC, limit=_PAGE, offset=len(found)
+        )
+        found += page
+        if len(page) < _PAGE:
+            return found
 
 
 def _crash_tasks(client: SyncPrefectClient, run: FlowRun, message: str) -> None:

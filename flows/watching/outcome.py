@@ -72,10 +72,15 @@ def cause(state: Any) -> str:
     return str(state.message)
 
 
-def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """End a flow: show the outcomes in the Prefect UI. Raises `PartlyFailed` if anything failed."""
+def show_outcomes(key: str, outcomes: Sequence[Outcome]) -> None:
+    """Show outcomes in the Prefect UI, in the artifact `key`."""
     with shown("the table of outcomes"):
         create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"Outcomes: {key}")
+
+
+def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """End a flow: show the outcomes in the Prefect UI. Raises `PartlyFailed` if anything failed."""
+    show_outcomes(key, outcomes)
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
     return list(outcomes)

@@ -57,6 +57,12 @@ class SupervisingBackend(ABC):
         if os.getpid() == self._owner:  # a forked copy of the orchestrator has no runs
             self._stop_open_runs()
 
+    def leave(self) -> None:
+        """Leave the runs alone when this process ends: a later process finds them. Afterwards none can be started."""
+        with self._mutex:
+            self._closed = True
+        atexit.unregister(self.close)
+
     def _check_open(self) -> None:
         """Raise `BackendError` if the backend is closed; called with the mutex held."""
         if self._closed:

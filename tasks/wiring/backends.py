@@ -73,8 +73,18 @@ def cancelled() -> BaseException:
 
 def stop_all() -> None:
     """Stop every agent that this process started or waits for."""
+    for each in _taken():
+        each.close()
+
+
+def leave_all() -> None:
+    """Leave the agents of this process alone when it ends. They stay supervised, and the next process finds them."""
+    for each in _taken():
+        each.leave()
+
+
+def _taken() -> list[ProcessBackend | DockerBackend]:
     with _lock:
         running = list(_backends.values())
         _backends.clear()
-    for each in running:
-        each.close()
+    return running

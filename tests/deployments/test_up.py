@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from operator import methodcaller
 from pathlib import Path
 
@@ -17,7 +13,6 @@ import psutil
 import pytest
 from distributed import Client, Event
 
-from deployments.background import free_port
 from tests.deployments.installation import Running, installation, until_served
 from tests.grading.page.browser import Browser
 
@@ -156,27 +151,6 @@ def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:
     finally:
         bystander.kill()
         bystander.wait()
-
-
-@pytest.fixture
-def postgres() -> Iterator[str]:
-    """A PostgreSQL server of the test's own, on a socket and a port of this machine; gives its URL."""
-    binaries, port = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1], free_port()
-    # It refuses to run as root, and another user may not enter pytest's own folders.
-    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    data = Path(tempfile.mkdtemp(prefix="mlebench-pg-"))
-    if user:
-        shutil.chown(data, "postgres")
-    control: list[str | Path] = [*user, binaries / "pg_ctl", "-D", data, "-w", "-l", data / "server.log"]
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data}"
-    try:
-        initdb: list[str | Path] = [*user, binaries / "initdb", "-D", data, "-U", "prefect", "-A", "trust"]
-        subprocess.run(initdb, check=True, cwd="/")
-        subprocess.run([*control, "-o", options, "start"], check=True, cwd="/")
-        yield f"postgresql://prefect@127.0.0.1:{port}/postgres"
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], check=False, cwd="/")
-        shutil.rmtree(data)
 
 
 @pytest.mark.service("postgres")

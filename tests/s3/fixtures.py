@@ -125,7 +125,7 @@ def _radosgw() -> Iterator[S3Server]:
 def s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket on moto and on radosgw, with the environment that leads there."""
     bucket = Bucket(request.getfixturevalue(f"_{request.param}"))
-    with _clients_of(bucket, monkeypatch):
+    with clients_of(bucket, monkeypatch):
         yield bucket
 
 
@@ -135,12 +135,13 @@ def faulty_s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     server = request.getfixturevalue("_radosgw" if missing() is None else "_moto")
     with FaultProxy(server.port) as proxy:
         bucket = FaultyBucket(server, proxy)
-        with _clients_of(bucket, monkeypatch):
+        with clients_of(bucket, monkeypatch):
             yield bucket
 
 
 @contextlib.contextmanager
-def _clients_of(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clients_of(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process' clients of S3 lead to the bucket in the block."""
     for name, value in bucket.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("NO_PROXY", ",".join(filter(None, ["127.0.0.1", os.environ.get("NO_PROXY")])))

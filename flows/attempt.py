@@ -1,0 +1,113 @@
+"""One attempt: fetch the data, run the agent, grade. The unit of work that a fleet hands out.
+
+In a work pool it is the flow `attempt`: a flow run of its own, on whichever host takes it. Without a pool it is the
+task `make_attempt` of the flow that evaluates the group. The process that makes an attempt also runs its validation
+service and its gateway to language models, so that the trouble of one attempt is no other's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from prefect import flow, get_client, runtime, task
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.exceptions import TerminationSignal
+from prefect.flows import Flow
+
+from common.errors import UserError
+from common.settings import get_settings
+from flows.watching.attempts import watched
+from flows.watching.naming import agent_name
+from tasks.agent_run import agent_run, end_agent, run_key
+from tasks.grade import grade, grade_request
+from tasks.wiring.backends import leave_all
+from tasks.wiring.process import apply_settings
+from tasks.wiring.requests import Attempt
+from tasks.wiring.server import outlast_server, shown
+
+
+class DifferentWork(UserError):
+    """The host would make another run than the one that was asked for: its agent is another one."""
+
+
+def attempt_name(attempt: Attempt) -> str:
+    """The name of an attempt among those of all groups.
+
+    >>> from tasks.wiring.requests import RunRequest
+    >>> request = RunRequest(agent="dummy", run_group="g", store="/s")
+    >>> attempt_name(Attempt(request=request, competition_id="a", seed=1, key=""))
+    'dummy on a seed 1, group g'
+    """
+    return f"{agent_name(attempt.request.agent)} on {attempt.name}, group {attempt.request.run_group}"
+
+
+def _name() -> str:
+    return attempt_name(Attempt.model_validate(runtime.flow_run.parameters["attempt"]))
+
+
+def end(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:  # names of Prefect's
+    """End the agent of a cancelled flow run, and keep what it left, if its own process could not complete that."""
+    apply_settings()
+    end_agent(Attempt.model_validate(flow_run.parameters["attempt"]))
+
+
+@flow(name="attempt", flow_run_name=_name, on_cancellation=[end])
+def attempt(attempt: Attempt) -> str:
+    """Make one attempt: run the agent on one competition with one seed, and grade what it leaves.
+
+    If its process is ended, the agent goes on, and the next flow run of this attempt on this host finds it. If the flow
+    run is cancelled, the agent is ended, and what it has handed in is kept.
+
+    Args:
+        attempt: The run group, the competition and the seed.
+    """
+    apply_settings()
+    outlast_server()
+    _require_same(attempt)
+    _tag_host()
+    try:
+        return _make(attempt)
+    except TerminationSignal:
+        if _cancelled():
+            end_agent(attempt)
+        else:
+            leave_all()
+        raise
+
+
+@task(name="attempt", task_run_name="attempt {attempt.name}")
+def make_attempt(attempt: Attempt) -> str:
+    """Make one attempt in this process."""
+    return _make(attempt)
+
+
+def _make(attempt: Attempt) -> str:
+    with watched(attempt):
+        agent_run(attempt)
+        return grade(grade_request(attempt))
+
+
+def _require_same(attempt: Attempt) -> None:
+    """Raise `DifferentWork` unless this host's agent is the one of the attempt's key."""
+    if run_key(attempt.request, attempt.seed, attempt.dataset_key or "") != attempt.key:
+        raise DifferentWork(
+            f"{attempt.name}: the agent {attempt.request.agent!r} on host {get_settings().host_name} differs from the one "
+            "that was submitted: install the same versions of mlebench and of the agent on all hosts, then run again"
+        )
+
+
+def _cancelled() -> bool:
+    """Whether the signal means that the flow run is cancelled. Otherwise its worker is being stopped."""
+    with contextlib.suppress(Exception), get_client(sync_client=True) as client:
+        state = client.read_flow_run(runtime.flow_run.id).state
+        return state is not None and (state.is_cancelling() or state.is_cancelled())
+    return False  # the hook will know
+
+
+def _tag_host() -> None:
+    """Tag the flow run with the name of this host, for boards. Not essential."""
+    with shown("the host of an attempt"), get_client(sync_client=True) as client:
+        own = client.read_flow_run(runtime.flow_run.id)
+        others = [tag for tag in own.tags if not tag.startswith("host:")]
+        client.update_flow_run(own.id, tags=[*others, f"host:{get_settings().host_name}"])

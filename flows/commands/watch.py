@@ -1,0 +1,83 @@
+"""mlebench watch."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from common.errors import UserError
+from flows.commands.options import StoreOptions, quiet_prefect, takes
+
+_LOOK_SECONDS = 2.0
+
+
+@click.command("watch")
+@click.argument("group")
+@click.option("--once", is_flag=True, help="Show the board once and exit.")
+@takes(storage=StoreOptions)
+def command(group: str, once: bool, storage: StoreOptions) -> int:
+    """Watch the attempts of a run group in a work pool, from any machine, until all have ended.
+
+    The board shows which attempts wait, where the others run and what they have used, and the scores. Ctrl-C ends the
+    watching only: the agents go on.
+    """
+    quiet_prefect()
+    from flows.fleet.setup import require_server
+    from storage.store import check_run_group
+
+    require_server()
+    check_run_group(group)
+    try:
+        return _watch(group, once, storage)
+    except KeyboardInterrupt:
+        click.echo(f"\nThe agents of group {group} go on. `mlebench cancel {group}` ends them.", err=True)
+        return 130
+
+
+def _watch(group: str, once: bool, storage: StoreOptions) -> int:
+    from common import progress
+    from common.progress import Event
+    from flows.commands.results import show_results
+    from flows.commands.session import show_outcomes
+    from flows.fleet import groups
+    from flows.fleet.runs import SERVER_ERRORS
+    from flows.watching.board import board
+    from tasks.wiring.stores import open_store
+
+    place, found = None, list[Event]()
+    with board(f"group {group}"):
+        while True:
+            try:
+                runs = groups.group_runs(group)
+                uses = groups.uses_of(list(runs.attempts.values()))
+            except SERVER_ERRORS as error:
+                if once:
+                    raise UserError(f"the Prefect server does not answer: {error}") from error
+                progress.report(f"group {group}", "waiting", "the Prefect server does not answer; the agents go on")
+                time.sleep(_LOOK_SECONDS)
+                continue
+            if place is None:
+                chosen = storage.store or storage.data_dir or not runs.store
+                place = storage.open() if chosen else open_store(runs.store)
+            found = list(groups.events(runs, uses, place, group))
+            if not found and not runs.unfinished:
+                raise UserError(f"group {group!r} has no attempts on the Prefect server, and no runs in {place.root}")
+            for each in found:
+                progress.report(*each)
+            for run in runs.watchers:
+                active = "handing out" if run.state and run.state.is_running() else "queued"
+                progress.report(run.name, active if run in runs.unfinished else "done")
+            if once or not runs.unfinished:
+                break
+            time.sleep(_LOOK_SECONDS)
+    if once and runs.unfinished:
+        return 0
+    ended = groups.outcomes(found)
+    show_outcomes(ended)
+    assert place is not None
+    if place.exists(place.url("reports", group)):
+        show_results(place, group)
+    else:
+        click.echo(f"no report yet; `mlebench report {group}` writes it")
+    return 1 if any(each.result == "failed" for each in ended) else 0

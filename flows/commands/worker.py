@@ -1,0 +1,81 @@
+"""mlebench worker."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from common.errors import UserError
+from flows.commands.doctor import show_findings
+from flows.commands.options import quiet_prefect
+
+# Prefect's minimum. A flow run whose host has died is found after three intervals.
+_HEARTBEAT_SECONDS = "30"
+
+
+@click.command("worker")
+@click.option(
+    "--pool", metavar="NAME", help="Work pool to take attempts from. Default: MLEBENCH_AGENT_POOL, or agents."
+)
+@click.option("--slots", type=click.IntRange(1), help="Agents at the same time. Default: MLEBENCH_AGENTS.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    type=click.Choice(["cpu", "gpu", "big"]),
+    help="What this host takes: agents without GPUs, with GPUs, with more than 64 GiB of memory; repeatable. Default: "
+    "what it has.",
+)
+@click.option("--name", metavar="HOST", help="Name of this host. Default: MLEBENCH_HOST_NAME, or the machine's name.")
+@click.option("--docker", is_flag=True, help="Agents will run in containers: a Docker engine must answer.")
+@click.option("--check", "only_check", is_flag=True, help="Check this host and exit.")
+@click.option("--with-healthcheck", "healthcheck", is_flag=True, help="Serve Prefect's health check on port 8080.")
+def command(
+    pool: str | None,
+    slots: int | None,
+    labels: tuple[str, ...],
+    name: str | None,
+    docker: bool,
+    only_check: bool,
+    healthcheck: bool,
+) -> int:
+    """Run agents on this host: take attempts from a work pool until this command is ended.
+
+    The host needs PREFECT_API_URL, MLEBENCH_STORE with its credentials, and Docker for agents that are not trusted.
+    It is checked first. If this command ends, agents in progress go on, and the next worker on this host finds them.
+    """
+    # Flow runs are processes of their own, which inherit these.
+    for variable, value in (("MLEBENCH_AGENTS", slots), ("MLEBENCH_HOST_NAME", name)):
+        if value is not None:
+            os.environ[variable] = str(value)
+    os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", _HEARTBEAT_SECONDS)
+    quiet_prefect()
+    from common.settings import get_settings
+    from flows.diagnosis import health
+    from flows.fleet.setup import register, require_server
+    from tasks.wiring.stores import open_store
+
+    get_settings.cache_clear()
+    settings = get_settings()
+    chosen = pool or settings.agent_pool or "agents"
+    require_server()
+    findings = health.check_host(settings, open_store(), docker)
+    show_findings(findings)
+    if any(each.verdict == "fail" for each in findings):
+        raise UserError(f"host {settings.host_name} is not ready: see the failed checks above")
+    taken = list(labels) or health.labels()
+    click.echo(
+        f"Host {settings.host_name}: {settings.agents} slots, {', '.join(taken)}; work pool {chosen}, "
+        f"store {settings.store}"
+    )
+    if only_check:
+        return 0
+    register(chosen)
+    from flows.fleet.worker import Host, serve
+
+    try:
+        serve(Host(chosen, settings.host_name, settings.agents, taken), healthcheck, click.echo)
+    except KeyboardInterrupt:
+        click.echo(f"Worker {settings.host_name} stopped. Agents in progress go on; `mlebench cancel GROUP` ends them.")
+    return 0

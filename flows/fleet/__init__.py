@@ -1,0 +1,1 @@
+"""Attempts on one machine or on a fleet: a bounded task runner here, a work pool of Prefect, its workers and boards."""

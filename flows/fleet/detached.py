@@ -1,0 +1,29 @@
+"""Handing a whole benchmark over to the hosts of a work pool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect.deployments import run_deployment
+
+from flows.fleet.pool import group_tags
+from flows.fleet.setup import FLOWS, deployment_name, register
+
+
+def submit(pool: str, parameters: dict[str, Any]) -> None:
+    """Submit a run of the flow full-benchmark, which prepares, hands out and watches on one of the pool's hosts.
+
+    Args:
+        pool: The work pool.
+        parameters: The parameters of the flow without the pool.
+    """
+    register(pool)
+    request = parameters["request"]
+    run_deployment(
+        name=deployment_name(pool, "full-benchmark"),
+        parameters={**parameters, "request": request.model_dump(mode="json"), "pool": pool},
+        tags=group_tags(request),
+        work_queue_name=FLOWS,
+        as_subflow=False,
+        timeout=0,
+    )

@@ -1,0 +1,154 @@
+"""The attempts of a run group on the server: what they do, and how they are cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from prefect import get_client
+from prefect.states import Cancelling
+
+from common.progress import Event
+from flows.fleet.pool import group_tag
+from flows.fleet.runs import explanation, host_of, shown_state
+from flows.watching.outcome import Outcome
+from storage.runs.folders import RunFolder, finished_folders
+from storage.store import Store
+from tasks.wiring.requests import Attempt, run_name
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+_PAGE = 200
+
+
+@dataclass(frozen=True)
+class GroupRuns:
+    """The flow runs of a group: the latest of each attempt, and those that hand attempts out."""
+
+    attempts: dict[str, FlowRun] = field(default_factory=dict)
+    """By the name of the attempt."""
+    watchers: Sequence[FlowRun] = ()
+
+    @property
+    def unfinished(self) -> list[FlowRun]:
+        """The flow runs that have not ended, first those that hand out."""
+        every = [*self.watchers, *self.attempts.values()]
+        return [run for run in every if run.state is not None and not run.state.is_final()]
+
+    @property
+    def store(self) -> str | None:
+        """The root of the group's store, as the flow runs name it."""
+        return next((_attempt(run).request.store for run in self.attempts.values()), None)
+
+
+def group_runs(run_group: str) -> GroupRuns:
+    """The flow runs of a group on the server."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=[group_tag(run_group)]))
+    attempts: dict[str, FlowRun] = {}
+    watchers: list[FlowRun] = []
+    with get_client(sync_client=True) as client:
+        for offset in range(0, 1_000_000, _PAGE):
+            page = client.read_flow_runs(
+                flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=_PAGE, offset=offset
+            )
+            for run in page:
+                if any(tag.startswith("run:") for tag in run.tags):
+                    attempts[_attempt(run).name] = run  # a later try replaces an earlier one
+                else:
+                    watchers.append(run)
+            if len(page) < _PAGE:
+                break
+    return GroupRuns(attempts, watchers)
+
+
+def _attempt(run: FlowRun) -> Attempt:
+    return Attempt.model_validate(run.parameters["attempt"])
+
+
+def events(runs: GroupRuns, uses: dict[UUID, str], place: Store | None, run_group: str) -> Iterator[Event]:
+    """The state of each attempt of a group: from the server, or from the store if the server does not know it."""
+    for name, run in runs.attempts.items():
+        state = run.state
+        assert state is not None
+        if state.is_completed():
+            yield Event(name, "graded", _score(place, run_group, _attempt(run)))
+        elif state.is_final():
+            yield Event(name, "cancelled" if state.is_cancelled() else "failed", explanation(state))
+        else:
+            where = f"on {host_of(run)}" if host_of(run) and state.is_running() else ""
+            yield Event(name, shown_state(state), ", ".join(filter(None, [where, uses.get(run.id)])))
+    for folder in finished_folders(place, run_group) if place else ():
+        name = run_name(folder.competition_id, folder.seed)
+        if name not in runs.attempts:
+            yield Event(name, "graded" if folder.read_grade() else "done", _scored(folder))
+
+
+def _score(place: Store | None, run_group: str, attempt: Attempt) -> str:
+    if place is None:
+        return ""
+    return _scored(RunFolder(place, run_group, attempt.competition_id, attempt.seed))
+
+
+def _scored(folder: RunFolder) -> str:
+    with contextlib.suppress(Exception):  # a board is not where a broken record is reported
+        if grade := folder.read_grade():
+            return grade.message or f"score {grade.score}"
+    return ""
+
+
+def uses_of(runs: Sequence[FlowRun]) -> dict[UUID, str]:
+    """What the agents of these flow runs have used of their time and budget, from their progress artifacts."""
+    from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterType
+
+    found: dict[UUID, str] = {}
+    ids = [run.id for run in runs if run.state and run.state.is_running()]
+    with get_client(sync_client=True) as client:
+        for first in range(0, len(ids), _PAGE):
+            wanted = ArtifactFilter(
+                flow_run_id=ArtifactFilterFlowRunId(any_=ids[first : first + _PAGE]),
+                type=ArtifactFilterType(any_=["progress"]),
+            )
+            for each in client.read_artifacts(artifact_filter=wanted, limit=_PAGE):
+                if each.flow_run_id:
+                    found[each.flow_run_id] = (each.description or "").partition(": ")[2]
+    return found
+
+
+def outcomes(found: Sequence[Event]) -> list[Outcome]:
+    """The outcomes of attempts that have ended."""
+    results: dict[str, Any] = {"graded": "done", "done": "done"}
+    return [Outcome(each.row, results.get(each.state, "failed"), each.detail) for each in found]
+
+
+def cancel(run_group: str, patience: float) -> tuple[list[str], list[str]]:
+    """Cancel the flow runs of a group, and wait until their hosts have confirmed it.
+
+    Returns the names of the attempts that are cancelled, and of those whose hosts have not confirmed within `patience`
+    seconds.
+    """
+    first = group_runs(run_group)
+    asked = {run.id for run in first.attempts.values() if run in first.unfinished}
+    give_up = time.monotonic() + patience
+    runs = first
+    while runs.unfinished:
+        with get_client(sync_client=True) as client:
+            # The flows that hand out come first, so that they do not submit anything after this.
+            for run in runs.unfinished:
+                if run.state is not None and not run.state.is_cancelling():
+                    client.set_flow_run_state(run.id, Cancelling(message="Cancelled by mlebench cancel."))
+                    asked.add(run.id)
+        if time.monotonic() > give_up:
+            break
+        time.sleep(0.5)
+        runs = group_runs(run_group)
+    waiting = [name for name, run in runs.attempts.items() if run in runs.unfinished]
+    done = [name for name, run in runs.attempts.items() if run.id in asked and name not in waiting]
+    return done, waiting

@@ -1,0 +1,93 @@
+"""Attempts in this process: a task runner with as many threads as agents may run at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from contextvars import copy_context
+from typing import Any, Self
+
+from prefect.context import FlowRunContext
+from prefect.futures import PrefectConcurrentFuture, PrefectFuture
+from prefect.task_engine import run_task_sync
+from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.utilities.asyncutils import run_coro_as_sync
+from prefect.utilities.engine import emit_task_run_state_change_event
+
+from common import progress
+from common.settings import get_settings
+from flows.attempt import make_attempt
+from flows.grading import Work, outcomes_of, submit_grade
+from flows.watching.outcome import Outcome
+from tasks.agent_run import finished_run, work_folder
+from tasks.grade import grade_request
+from tasks.wiring import scratch
+from tasks.wiring.backends import stop_all
+from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.stores import open_store
+
+
+class AgentRunner(ThreadPoolTaskRunner[Any]):
+    """Runs a bounded number of tasks at the same time. The server shows the others as pending from the beginning."""
+
+    def submit(
+        self,
+        task: Any,
+        parameters: dict[str, Any],
+        wait_for: Iterable[PrefectFuture[Any]] | None = None,
+        dependencies: Any = None,
+    ) -> PrefectConcurrentFuture[Any]:
+        """Announce the task run as pending, and run it as soon as a thread is free."""
+        assert self._executor is not None, "the runner is not open"
+        run = run_coro_as_sync(
+            task.create_local_run(
+                parameters=parameters, flow_run_context=FlowRunContext.get(), extra_task_inputs=dependencies
+            )
+        )
+        assert run is not None
+        emit_task_run_state_change_event(task_run=run, initial_state=None, validated_state=run.state)
+        cancelled = self._cancel_events[run.id] = threading.Event()
+        future = self._executor.submit(
+            copy_context().run,
+            run_task_sync,
+            task=task,
+            task_run=run,
+            parameters=parameters,
+            wait_for=wait_for,
+            return_type="state",
+            context={"cancel_event": cancelled},
+        )
+        return PrefectConcurrentFuture(task_run_id=run.id, wrapped_future=future)
+
+
+class LocalAttempts:
+    """Makes attempts in this process, `MLEBENCH_AGENTS` at the same time. Use it in a `with` statement."""
+
+    def __init__(self, request: RunRequest) -> None:
+        slots = get_settings().agents
+        # From a store elsewhere, the data of the next attempts are fetched while agents run, see `slot_with_data`.
+        self._runner = AgentRunner(max_workers=slots if open_store(request.store).top.local else 2 * slots)
+        self._work: dict[str, Work] = {}
+
+    def __enter__(self) -> Self:
+        self._runner.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if error[1] is not None and not isinstance(error[1], Exception):
+            stop_all()  # interrupted or cancelled: without this, the runner would wait for its agents
+        self._runner.__exit__(*error)
+
+    def add(self, attempt: Attempt) -> None:
+        """Make an attempt, unless it is made; only grade it if it is not graded by the current grader."""
+        if finished_run(attempt) is not None:
+            # Older versions left no note in the work folder of a finished run.
+            scratch.collect(work_folder(attempt, open_store(attempt.request.store)))
+            self._work[attempt.name] = submit_grade(grade_request(attempt))
+            return
+        progress.report(attempt.name, "queued")
+        self._work[attempt.name] = [self._runner.submit(make_attempt, {"attempt": attempt})]
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """Wait for all attempts; returns their outcomes by name."""
+        return outcomes_of(self._work)

@@ -1,0 +1,212 @@
+"""Attempts in a Prefect work pool: each is a flow run that a worker on any host takes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, cast
+from uuid import UUID
+
+from prefect import get_client, runtime
+from prefect.deployments import run_deployment
+
+from common import progress
+from common.errors import UserError
+from common.settings import get_settings
+from flows.attempt import attempt_name
+from flows.fleet.runs import SERVER_ERRORS, explanation, host_of, shown_state
+from flows.fleet.setup import deployment_name, queue_for, register
+from flows.grading import Work, outcomes_of, submit_grade
+from flows.watching.naming import agent_name
+from flows.watching.outcome import Outcome
+from sandbox.definitions import load_agent
+from storage.keys import content_key
+from tasks.agent_run import finished_run
+from tasks.grade import finished_grade, grade_request
+from tasks.wiring.requests import Attempt, RunRequest
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+LOOK_SECONDS = 2.0
+"""Interval between two looks at the states of all flow runs, which are one request for every 200 of them."""
+TRIES = 3
+"""An attempt whose flow run crashes this often is not submitted again: it may be what crashes its hosts."""
+SETTLED_SECONDS = 15.0
+"""A crashed flow run that is still crashed after this time is not being run again by the recovery."""
+_PAGE = 200
+
+
+class GroupCancelled(UserError):
+    """The run group was cancelled while its attempts were watched."""
+
+
+@dataclass
+class _Submitted:
+    attempt: Attempt
+    run: FlowRun
+    tries: int = 1
+    crashed_since: float | None = None
+
+
+class PoolAttempts:
+    """Submits attempts to a work pool and watches them. Use it in a `with` statement.
+
+    The flow runs do not depend on this process: if it ends, they go on, and another one finds them.
+    """
+
+    def __init__(self, pool: str, request: RunRequest) -> None:
+        self._pool, self._request = pool, request
+        agent = load_agent(request.agent, get_settings().agent_dirs)
+        self._queue = queue_for(agent.limits)
+        self._work: dict[str, Work] = {}
+        self._open: dict[UUID, _Submitted] = {}
+        self._looked = 0.0
+
+    def __enter__(self) -> Self:
+        register(self._pool)
+        self._own = runtime.flow_run.id
+        if self._own is not None:
+            with contextlib.suppress(Exception), get_client(sync_client=True) as client:  # for boards only
+                tags = {*client.read_flow_run(UUID(self._own)).tags, *group_tags(self._request)}
+                client.update_flow_run(UUID(self._own), tags=sorted(tags))
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def add(self, attempt: Attempt) -> None:
+        """Submit an attempt, unless it is made or submitted; only grade it if the current grader has not."""
+        if finished_run(attempt) is not None:
+            self._work[attempt.name] = submit_grade(grade_request(attempt))
+            return
+        found, tries = tries_of(attempt)
+        if found is None or (found.state and found.state.is_final()):
+            found, tries = self._submit(attempt, tries + 1), tries + 1
+        self._open[found.id] = _Submitted(attempt, found)
+        progress.report(attempt.name, "queued", f"in work pool {self._pool}")
+
+    def look(self) -> None:
+        """Report what the flow runs do, and take the outcomes of those that have ended. Does nothing if called often.
+
+        An attempt whose flow run has crashed is submitted again. Raises `GroupCancelled`.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        try:
+            found = read_runs([*self._open, *([UUID(self._own)] if self._own else [])])
+        except SERVER_ERRORS:
+            for each in self._open.values():
+                progress.report(each.attempt.name, "unknown", "the Prefect server does not answer; the agent goes on")
+            return
+        for run in found:
+            if str(run.id) == self._own:
+                if run.state and (run.state.is_cancelling() or run.state.is_cancelled()):
+                    raise GroupCancelled(f"run group {self._request.run_group} was cancelled")
+            else:
+                self._take(run, now)
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """Wait for all attempts; returns their outcomes by name."""
+        while self._open:
+            self.look()
+            time.sleep(0.2)
+        return outcomes_of(self._work)
+
+    def _take(self, run: FlowRun, now: float) -> None:
+        submitted = self._open[run.id]
+        name, state = submitted.attempt.name, run.state
+        assert state is not None
+        if not state.is_final():
+            submitted.crashed_since = None
+            host = host_of(run)
+            progress.report(name, shown_state(state), f"on {host}" if host and state.is_running() else "")
+            return
+        if state.is_crashed() and submitted.tries < TRIES:
+            submitted.crashed_since = submitted.crashed_since or now
+            if now - submitted.crashed_since < SETTLED_SECONDS:
+                progress.report(name, "crashed", explanation(state))
+                return
+            del self._open[run.id]
+            again = self._submit(submitted.attempt, tries_of(submitted.attempt)[1] + 1)
+            self._open[again.id] = _Submitted(submitted.attempt, again, submitted.tries + 1)
+            progress.report(name, "queued", f"again: {explanation(state)}")
+            return
+        del self._open[run.id]
+        outcome = self._outcome(submitted.attempt, run)
+        self._work[name] = outcome
+        progress.report(name, outcome.result, outcome.message)
+
+    def _submit(self, attempt: Attempt, number: int) -> FlowRun:
+        made = run_deployment(
+            name=deployment_name(self._pool),
+            parameters={"attempt": attempt.model_dump(mode="json")},
+            flow_run_name=attempt_name(attempt),
+            tags=attempt_tags(attempt),
+            idempotency_key=f"{_identity(attempt)}-try-{number}",
+            work_queue_name=self._queue,
+            timeout=0,
+        )
+        return cast("FlowRun", made)
+
+    @staticmethod
+    def _outcome(attempt: Attempt, run: FlowRun) -> Outcome:
+        state = run.state
+        assert state is not None
+        if not state.is_completed():
+            return Outcome(attempt.name, "failed", explanation(state))
+        request = grade_request(attempt)
+        if finished_grade(request) is not None:
+            return Outcome(attempt.name, "done")
+        if finished_run(attempt) is None:
+            where = f"host {host_of(run) or 'unknown'}"
+            return Outcome(attempt.name, "failed", f"{where} stored nothing in {request.store} as seen from here")
+        return Outcome(attempt.name, "failed", "grading failed because of a bug; see the flow run's log")
+
+
+def group_tags(request: RunRequest) -> list[str]:
+    """The tags of all flow runs of a group."""
+    return ["mlebench", group_tag(request.run_group)]
+
+
+def group_tag(run_group: str) -> str:
+    """The tag by which the flow runs of a group are found."""
+    return f"group:{run_group}"
+
+
+def attempt_tags(attempt: Attempt) -> list[str]:
+    """The tags of the flow runs of an attempt: group, competition and agent, and the identity of its run."""
+    request = attempt.request
+    about = [f"competition:{attempt.competition_id}", f"agent:{agent_name(request.agent)}"]
+    return [*group_tags(request), *about, f"run:{_identity(attempt)}"]
+
+
+def _identity(attempt: Attempt) -> str:
+    """Identifies a run among those of all stores: two stores may have a group of the same name."""
+    return content_key(attempt.request.store, attempt.key, attempt.competition_id)
+
+
+def tries_of(attempt: Attempt) -> tuple[FlowRun | None, int]:
+    """The latest flow run of an attempt, if there is one, and how many there are."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=[f"run:{_identity(attempt)}"]))
+    with get_client(sync_client=True) as client:
+        found = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE)
+    return (found[0] if found else None), len(found)
+
+
+def read_runs(ids: Sequence[UUID]) -> list[FlowRun]:
+    """Flow runs by id, in pages."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    found: list[FlowRun] = []
+    with get_client(sync_client=True) as client:
+        for first in range(0, len(ids), _PAGE):
+            wanted = FlowRunFilter(id=FlowRunFilterId(any_=list(ids[first : first + _PAGE])))
+            found += client.read_flow_runs(flow_run_filter=wanted, limit=_PAGE)
+    return found

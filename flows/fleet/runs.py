@@ -1,0 +1,53 @@
+"""Flow runs of a group as people see them: states, hosts, and why one has ended."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from prefect.exceptions import PrefectHTTPStatusError
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+SERVER_ERRORS: tuple[type[Exception], ...] = (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError)
+"""What a client of Prefect raises while the server is away."""
+_PREFIX = re.compile(r"^Flow run encountered an exception:? ?(?:[A-Za-z_.]+: )?")
+_SHOWN = {
+    "SCHEDULED": "queued",
+    "PENDING": "starting",
+    "RUNNING": "running",
+    "CANCELLING": "cancelling",
+    "COMPLETED": "done",
+    "CANCELLED": "cancelled",
+    "CRASHED": "crashed",
+    "FAILED": "failed",
+    "PAUSED": "paused",
+}
+
+
+def shown_state(state: Any) -> str:
+    """The state of a flow run on boards.
+
+    >>> from prefect.states import AwaitingRetry, Running
+    >>> shown_state(Running()), shown_state(AwaitingRetry())
+    ('running', 'queued')
+    """
+    return _SHOWN.get(state.type.value, state.type.value.lower())
+
+
+def explanation(state: Any) -> str:
+    """Why a flow run ended, in one line.
+
+    >>> from prefect.states import Failed
+    >>> explanation(Failed(message="Flow run encountered an exception: AgentError: no agent x"))
+    'no agent x'
+    """
+    text = _PREFIX.sub("", (state.message or "").strip()).splitlines()
+    return text[0] if text else shown_state(state)
+
+
+def host_of(run: FlowRun) -> str | None:
+    """The host that made a flow run, or makes it."""
+    return next((tag.removeprefix("host:") for tag in run.tags if tag.startswith("host:")), None)

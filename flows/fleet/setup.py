@@ -1,0 +1,90 @@
+"""The work pool of a fleet on the Prefect server: its queues, and the deployments that its workers run."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from common.errors import UserError
+
+if TYPE_CHECKING:
+    from sandbox.limits import Limits
+
+Label = Literal["cpu", "gpu", "big"]
+"""What a host has to offer; also the name of the queue with the attempts that need it."""
+LABELS: tuple[Label, ...] = get_args(Label)
+FLOWS = "flows"
+"""The queue of the flows that prepare, hand out and watch. They do not take the slots of agents."""
+BIG_BYTES = 64 << 30
+"""An agent that may use more memory than this goes to the hosts with the label `big`."""
+
+
+def require_server() -> None:
+    """Raise `UserError` unless a Prefect server is configured, which a work pool needs."""
+    from prefect.settings import get_current_settings
+
+    if not get_current_settings().api.url:
+        raise UserError("a work pool needs a Prefect server: set PREFECT_API_URL, or start one with `make up`")
+
+
+def queue_for(limits: Limits) -> Label:
+    """The queue of the attempts of an agent with these limits."""
+    if limits.gpus:
+        return "gpu"
+    return "big" if (limits.memory_bytes or 0) > BIG_BYTES else "cpu"
+
+
+def deployment_name(pool: str, flow: str = "attempt") -> str:
+    """The full name of the deployment of a flow in a pool."""
+    return f"{flow}/{pool}"
+
+
+@cache  # once a process: each registration is several requests
+def register(pool: str) -> None:
+    """Create the pool and its queues if they are missing, and register the deployments. Idempotent.
+
+    Raises `UserError` if no server is configured, or if the pool is of another type.
+    """
+    require_server()
+    from prefect import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+
+    from flows.attempt import attempt
+    from flows.full_benchmark import full_benchmark
+
+    with get_client(sync_client=True) as client:
+        try:
+            found = client.read_work_pool(pool)
+        except ObjectNotFound:
+            try:
+                found = client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+            except ObjectAlreadyExists:  # by another host, in the meantime
+                found = client.read_work_pool(pool)
+        if found.type != "process":
+            raise UserError(f"work pool {pool} is of type {found.type}; `mlebench worker` needs one of type process")
+        for queue in (*LABELS, FLOWS):
+            try:
+                client.read_work_queue_by_name(queue, work_pool_name=pool)
+            except ObjectNotFound:
+                try:
+                    client.create_work_queue(name=queue, work_pool_name=pool)
+                except ObjectAlreadyExists:
+                    continue
+    _register(attempt, pool, "cpu", "agents")
+    _register(full_benchmark, pool, FLOWS, "long")
+
+
+def _register(flow: Any, pool: str, queue: str, tag: str) -> None:
+    from prefect.deployments.runner import EntrypointType
+
+    found = flow.to_deployment(
+        name=pool,
+        tags=["mlebench", tag],
+        entrypoint_type=EntrypointType.MODULE_PATH,
+        work_pool_name=pool,
+        work_queue_name=queue,
+        # Prefect runs hooks as a script in its folder `prefect/runner`, whose `storage.py` would hide our package.
+        job_variables={"env": {"PYTHONSAFEPATH": "1"}},
+    )
+    found.apply()

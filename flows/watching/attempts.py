@@ -1,0 +1,142 @@
+"""What the Prefect UI shows of an attempt while it lasts: log lines, a progress artifact, links to its files."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextvars import copy_context
+from typing import Any
+from uuid import UUID
+
+from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
+from prefect.logging import get_run_logger
+
+from common.progress import Event, Meter, Share, listening, metering
+from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
+from tasks.agent_run import run_folder
+from tasks.wiring.requests import Attempt
+from tasks.wiring.server import shown
+
+LINE_SECONDS = 60.0
+"""The agent's output is logged at most this often: the complete log is a file of the run."""
+UPDATE_SECONDS = 30.0
+"""Interval between two updates of the progress artifact."""
+_LAST_WORDS = 5
+_FILES = ("submission.csv", "logs/agent.log", VALIDATIONS, REQUESTS)
+
+
+@contextlib.contextmanager
+def watched(attempt: Attempt) -> Iterator[None]:
+    """Show the attempt that is made in the block. Errors of showing are logged and never fail the attempt."""
+    lines = _Lines(attempt.name, get_run_logger())
+    with listening(lines.hear), metering() as meters, _progress(attempt.name, meters):
+        try:
+            yield
+        finally:
+            lines.last_words()
+    with shown("the links to the files of a run"):
+        show_files(run_folder(attempt))
+
+
+class _Lines:
+    """Logs each change of state, and from time to time the agent's output."""
+
+    def __init__(self, row: str, log: Any) -> None:
+        self._row, self._log = row, log
+        self._state, self._said = "", 0.0
+        self._output: deque[str] = deque(maxlen=_LAST_WORDS)
+
+    def hear(self, event: Event) -> None:
+        if event.row != self._row:
+            return
+        changed, now = event.state != self._state, time.monotonic()
+        if event.state == "running" and event.detail:
+            self._output.append(event.detail)
+        if changed or (event.detail and now - self._said > LINE_SECONDS):
+            self._log.info("%s", f"{event.state}: {event.detail}" if event.detail else event.state)
+            self._said = now
+        self._state = event.state
+
+    def last_words(self) -> None:
+        if self._output:
+            self._log.info("the agent's last output:\n%s", "\n".join(self._output))
+
+
+@contextlib.contextmanager
+def _progress(row: str, meters: dict[str, Meter]) -> Iterator[None]:
+    """Keep a progress artifact up to date in a thread of its own, as the server may be slow or away."""
+    ended = threading.Event()
+
+    def follow() -> None:
+        artifact: UUID | None = None
+        while True:
+            over = ended.wait(UPDATE_SECONDS if artifact else 0.5)
+            with shown("the progress of an attempt"):
+                if meter := meters.get(row):
+                    artifact = _show(artifact, row, meter())
+            if over:
+                return
+
+    thread = threading.Thread(target=copy_context().run, args=(follow,), name=f"progress {row}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(5.0)
+
+
+def _show(artifact: UUID | None, row: str, shares: Sequence[Share]) -> UUID | None:
+    percent, text = percent_used(shares), f"{row}: {used(shares)}"
+    if artifact is None:
+        made = create_progress_artifact(progress=percent, description=text)
+        return made if isinstance(made, UUID) else None
+    update_progress_artifact(artifact_id=artifact, progress=percent, description=text)
+    return artifact
+
+
+def percent_used(shares: Sequence[Share]) -> float:
+    """The share of the limit that will be reached first, in percent.
+
+    >>> percent_used([Share("time", 30, 120), Share("requests", 9, 10), Share("tokens", 5)])
+    90.0
+    """
+    return max((min(100.0, 100.0 * each.used / each.limit) for each in shares if each.limit), default=0.0)
+
+
+def used(shares: Sequence[Share]) -> str:
+    """What has been used of each limit, for people.
+
+    >>> used([Share("time", 5400, 86400), Share("requests", 9, 10), Share("tokens", 5000), Share("dollars", 1.5, 20)])
+    '1:30 h of 24:00 h, 9 of 10 requests, 5,000 tokens, $1.50 of $20.00'
+    """
+    return ", ".join(map(_used, shares))
+
+
+def _used(share: Share) -> str:
+    limit = share.limit
+    if share.what == "time":
+        return f"{_clock(share.used)} of {_clock(limit)}" if limit else _clock(share.used)
+    if share.what == "dollars":
+        return f"${share.used:,.2f}" + (f" of ${limit:,.2f}" if limit is not None else "")
+    return f"{share.used:,.0f}" + (f" of {limit:,.0f}" if limit is not None else "") + f" {share.what}"
+
+
+def _clock(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    return f"{minutes // 60}:{minutes % 60:02} h" if minutes >= 10 else f"{seconds:.0f} s"
+
+
+def show_files(folder: RunFolder) -> None:
+    """Create the artifact with links to the files of a run, each of which a browser can open."""
+    store, record = folder.store, folder.read_run()
+    if record is None:
+        return
+    places = {name: f"{folder.of(record).files_url}/{name}" for name in _FILES}
+    places |= {name: f"{folder.url}/{name}" for name in (RUN, GRADE)}
+    links = [f"- [{name}]({store.browser_url(url)})" for name, url in places.items() if store.exists(url)]
+    where = f"All files: `{store.shown(folder.url)}`"
+    create_markdown_artifact("\n".join([f"**{folder.name}**", "", *links, "", where]), description=folder.name)

@@ -1,0 +1,164 @@
+"""A fleet on this machine: a Prefect server, an S3 store, and workers with names and scratch folders of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from deployments.background import BackgroundProcesses, free_port
+from deployments.up import async_url
+from storage.runs.folders import RunFolder
+from storage.store import Store
+from tests.deployments.installation import ROOT, until_served
+from tests.s3.fixtures import Bucket
+
+POOL = "agents"
+
+
+class Fleet:
+    """The server, the store and the workers of a test."""
+
+    def __init__(self, folder: Path, bucket: Bucket, database: str | None = None) -> None:
+        self.folder, self.bucket, self.port = folder, bucket, free_port()
+        self.processes = BackgroundProcesses(folder / "services")
+        self.agents = folder / "agents"
+        self.agents.mkdir()
+        self.env = {
+            **os.environ,
+            **bucket.environment,
+            "NO_PROXY": "127.0.0.1",
+            "PYTHONPATH": str(ROOT),
+            "PREFECT_HOME": str(folder / "prefect"),
+            "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
+            "PREFECT_WORKER_QUERY_SECONDS": "1",
+            "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+            "MLEBENCH_STORE": bucket.url,
+            "MLEBENCH_AGENT_DIRS": json.dumps([str(self.agents)]),
+            "MLEBENCH_DASK_WORKERS": "1",
+            "MLEBENCH_SCRATCH": str(folder / "client"),
+        }
+        if database:
+            self.env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start_server()
+        except BaseException:
+            self.processes.stop()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.processes.stop()
+
+    def start_server(self) -> None:
+        command = [sys.executable, "-m", "prefect", "server", "start", "--port", str(self.port)]
+        self.processes.start("server", command, self.env, lambda: self.api("/health"))
+
+    def worker(self, host: str, slots: int, *options: str) -> psutil.Process:
+        """Start a worker; it is ready once the server lists it."""
+        command = [sys.executable, "-m", "flows.cli", "worker", "--name", host, "--slots", str(slots), *options]
+        env = {**self.env, "MLEBENCH_SCRATCH": str(self.folder / host)}
+        return self.processes.start(host, command, env, lambda: host in self.online())
+
+    def online(self) -> set[str]:
+        found = self.api(f"/work_pools/{POOL}/workers/filter", {})
+        return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
+
+    def api(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        url = f"{self.env['PREFECT_API_URL']}{path}"
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def flow_runs(self, *tags: str) -> list[Any]:
+        """The flow runs of attempts with all these tags."""
+        wanted = {"flow_runs": {"tags": {"all_": list(tags)}}, "flows": {"name": {"any_": ["attempt"]}}}
+        found: list[Any] = self.api("/flow_runs/filter", wanted)
+        return found
+
+    def states(self, *tags: str) -> list[str]:
+        return sorted(each["state_type"] for each in self.flow_runs(*tags))
+
+    def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
+        """Start a command of a user on a machine that is no host of the pool."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *arguments],
+            env={**self.env, **env},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def mlebench(self, *arguments: str, code: int = 0) -> str:
+        """The output of a command, which must end with this code."""
+        with self.start(*arguments) as process:
+            output, _ = process.communicate(timeout=400)
+        assert process.returncode == code, output
+        return output
+
+    def store(self) -> Store:
+        return Store(self.bucket.url)
+
+    def record(self, group: str, competition: str, seed: int = 0) -> Any:
+        """The record of a run; None if there is none."""
+        return RunFolder(self.store(), group, competition, seed).read_run()
+
+    def agent(self, name: str, script: str) -> ScriptedAgent:
+        """A trusted agent with this start script; $NOTES is a folder of its own that the test can see."""
+        return ScriptedAgent(self.agents / name, script)
+
+
+class ScriptedAgent:
+    """An agent that a test wrote, and what it notes."""
+
+    def __init__(self, folder: Path, script: str) -> None:
+        self.folder, self.notes = folder, folder.with_name(f".{folder.name}-notes")
+        folder.mkdir()
+        self.notes.mkdir()
+        (folder / "agent.yaml").write_text(f"name: {folder.name}\ndescription: of a test\ntrusted: true\n")
+        (folder / "start.sh").write_text(f"#!/bin/bash\nNOTES={self.notes}\n{script}")
+
+    def starts(self) -> list[str]:
+        """COMPETITION-SEED of each start, in their order."""
+        path = self.notes / "starts"
+        return path.read_text().split() if path.exists() else []
+
+    def let_go(self) -> None:
+        (self.notes / "go").touch()
+
+    def processes(self) -> list[psutil.Process]:
+        """The processes of the agent that are alive."""
+        pids = [int(each) for path in self.notes.glob("pids-*") for each in path.read_text().split()]
+        found: list[psutil.Process] = []
+        for pid in pids:
+            if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(psutil.Process(pid))
+        return found
+
+
+WAITING = """\
+echo "$COMPETITION_ID-$SEED" >> $NOTES/starts
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+sleep 3600 &
+echo $$ $! > "$NOTES/pids-$COMPETITION_ID-$SEED"
+echo "my last words on $COMPETITION_ID"
+while [ ! -e $NOTES/go ]; do sleep 0.1; done
+"""
+"""The script of an agent that hands in the sample, and waits for `let_go` with a child process."""
+
+
+def until_states(fleet: Fleet, group: str, wanted: Sequence[str]) -> None:
+    """Wait until the attempts of a group are in these states."""
+    until_served(f"{wanted} in {group}", lambda: fleet.states(f"group:{group}") == sorted(wanted), 300)

@@ -1,0 +1,134 @@
+"""Attempts on the hosts of a work pool, with a real server, a real S3 store and real workers."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import urllib.request
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.deployments.fleet import WAITING, Fleet, until_states
+from tests.deployments.installation import until_served
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def body(fleet: Fleet, what: str, run: Any) -> list[Any]:
+    found: list[Any] = fleet.api(f"/{what}/filter", {what: {"flow_run_id": {"any_": [run["id"]]}}})
+    return found
+
+
+@pytest.mark.service("postgres")
+def test_three_hosts_make_each_attempt_once(fleet_on_postgresql: Fleet) -> None:
+    fleet = fleet_on_postgresql
+    agent = fleet.agent("waiting", WAITING)
+    hosts = [fleet.worker(name, 1) for name in ("anna", "bert", "carl")]
+    command = ("run", "--split", "demo", "--seeds", "2", "--agent", "waiting", "--pool", "agents", "--run-group", "six")
+    with fleet.start(*command) as process:
+        until_served("an agent on each host", lambda: len(agent.starts()) == 3, 400)
+        until_served("the rest", lambda: len(fleet.flow_runs("group:six")) == 6)
+        assert fleet.states("group:six").count("RUNNING") == 3, "what waits for a slot is not running"
+        assert "COMPLETED" not in fleet.states("group:six")
+        # The services of an attempt are in its own process, beside the agent.
+        for run in fleet.flow_runs("group:six"):
+            if run["state_type"] == "RUNNING":
+                listening = psutil.Process(int(run["infrastructure_pid"])).net_connections("tcp")
+                assert any(each.status == psutil.CONN_LISTEN for each in listening), run["name"]
+        agent.let_go()
+        output, _ = process.communicate(timeout=500)
+    assert process.returncode == 0, output
+    assert "9 done" in output, output
+    names = [f"{name}-{seed}" for name in ("breast-cancer", "diabetes", "digits") for seed in (0, 1)]
+    assert sorted(agent.starts()) == names
+    records = [fleet.record("six", name[:-2], int(name[-1])) for name in names]
+    assert {record.status for record in records} == {"completed"}
+    assert {record.host for record in records} == {"anna", "bert", "carl"}
+
+    runs = fleet.flow_runs("group:six")
+    assert {run["name"] for run in runs} == {f"waiting on {name[:-2]} seed {name[-1]}, group six" for name in names}
+    (run,) = (each for each in runs if each["name"].startswith("waiting on digits seed 0"))
+    assert {"mlebench", "group:six", "competition:digits", "agent:waiting"} < set(run["tags"])
+    assert any(tag.startswith("host:") for tag in run["tags"])
+    lines = "\n".join(each["message"] for each in body(fleet, "logs", run))
+    assert "running" in lines
+    assert "my last words on digits" in lines
+    artifacts = {each["type"]: each for each in body(fleet, "artifacts", run)}
+    assert re.fullmatch(r"digits seed 0: \d+ s of .*h", artifacts["progress"]["description"])
+    (link,) = re.findall(r"\[submission.csv\]\((.*?)\)", artifacts["markdown"]["data"])
+    with urllib.request.urlopen(link, timeout=60) as answer:  # as a browser does, without credentials
+        assert answer.read().count(b"\n") > 10
+
+    again = fleet.mlebench(*command)
+    assert "9 reused" in again, again
+    assert len(fleet.flow_runs("group:six")) == 6
+    board = fleet.mlebench("watch", "six")
+    assert board.count("done") == 6, board
+    assert "Scores and medals of six" in board
+    for host in hosts:
+        assert host.is_running()
+
+
+def test_cancelling_ends_agents_and_keeps_what_they_handed_in(fleet: Fleet) -> None:
+    agent = fleet.agent("cancelled", WAITING)
+    fleet.worker("dora", 1)
+    ids = ("-c", "digits", "-c", "diabetes")
+    with fleet.start("run", *ids, "--agent", "cancelled", "--pool", "agents", "--run-group", "gone") as process:
+        until_served("both attempts", lambda: len(fleet.flow_runs("group:gone")) == 2, 400)
+        until_served("an agent", lambda: len(agent.processes()) == 2, 400)
+        # Ctrl-C ends the watching only.
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "The agents of group gone go on" in output, output
+    assert len(agent.processes()) == 2
+    board = fleet.mlebench("watch", "gone", "--once")
+    assert "running on dora" in board, board
+    assert "queued" in board, board
+
+    output = fleet.mlebench("cancel", "gone")
+    assert "2 cancelled, 0 not confirmed" in output, output
+    assert agent.processes() == []
+    (started,) = agent.starts()
+    competition = started.rsplit("-", 1)[0]
+    record = until_served("the record", lambda: fleet.record("gone", competition), 120)
+    assert record.status == "cancelled"
+    assert record.submission_exists
+    assert fleet.store().read(f"{fleet.bucket.url}/runs/gone/{competition}/0/submission.csv")
+    assert fleet.states("group:gone") == ["CANCELLED", "CANCELLED"]
+    assert len(agent.starts()) == 1, "what waited was not started"
+
+    agent.let_go()
+    output = fleet.mlebench("run", *ids, "--agent", "cancelled", "--pool", "agents", "--run-group", "gone")
+    assert sorted(agent.starts()) == sorted([started, "digits-0", "diabetes-0"]), "cancelled attempts are made again"
+    assert fleet.record("gone", competition).status == "completed"
+    fleet.processes.stop("dora")
+
+
+def test_a_killed_workers_attempt_is_taken_up_without_its_orchestrator(fleet: Fleet) -> None:
+    agent = fleet.agent("killed", WAITING)
+    worker = fleet.worker("emil", 1)
+    command = ("run", "-c", "digits", "--agent", "killed", "--pool", "agents", "--run-group", "lost")
+    output = fleet.mlebench(*command, "--detach")
+    assert "Handed over to work pool agents" in output, output
+    until_served("the agent", lambda: len(agent.processes()) == 2, 400)
+    (run,) = fleet.flow_runs("group:lost")
+    attempt = psutil.Process(int(run["infrastructure_pid"]))
+    every = [*worker.children(recursive=True), worker, attempt]
+    for process in every:
+        process.kill()
+    psutil.wait_procs(every, timeout=30)
+    assert len(agent.processes()) == 2, "the agent outlives its orchestrator"
+    fleet.mlebench("doctor", "--fix", "--silent-for", "0", "--split", "demo")
+    fleet.worker("emil", 1)
+    until_states(fleet, "lost", ["RUNNING"])
+    agent.let_go()
+    board = fleet.mlebench("watch", "lost")
+    assert "digits seed 0" in board, board
+    assert fleet.states("group:lost") == ["COMPLETED"]
+    assert agent.starts() == ["digits-0"], "the same agent went on"
+    assert fleet.record("lost", "digits").status == "completed"
+    fleet.processes.stop("emil")
