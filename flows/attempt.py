@@ -92,8 +92,8 @@ def _require_same(attempt: Attempt) -> None:
     """Raise `DifferentWork` unless this host's agent is the one of the attempt's key."""
     if run_key(attempt.request, attempt.seed, attempt.dataset_key or "") != attempt.key:
         raise DifferentWork(
-            f"{attempt.name}: the agent {attempt.request.agent!r} on host {get_settings().host_name} differs from the one "
-            "that was submitted: install the same versions of mlebench and of the agent on all hosts, then run again"
+            f"{attempt.name}: the agent {attempt.request.agent!r} on host {get_settings().host_name} differs from the "
+            "one that was submitted: install the same mlebench and the same agent on all hosts, then run again"
         )
 
 
