@@ -45,4 +45,15 @@ def locked(path: Path, *, shared: bool = False, wait: bool = False) -> Iterator[
         yield descriptor
     finally:
         if descriptor is not None:
-            os.close(descriptor)
+            release(descriptor)
+
+
+def release(descriptor: int) -> None:
+    """Release a lock of `acquire`, also for processes that inherited it.
+
+    Closing the descriptor would not be enough: a process that another thread has forked meanwhile has a copy.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)

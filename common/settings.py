@@ -128,13 +128,17 @@ class Settings(BaseSettings):
     downloads: int = Field(default=2, gt=0, description="Concurrent downloads (network bound).")
     preparations: int = Field(default=4, gt=0, description="Competitions split concurrently (disk bound).")
     agents: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, gt=0, description="Concurrent agents (CPU and memory bound)."
+        default_factory=lambda: os.cpu_count() or 1,
+        gt=0,
+        description="Concurrent agents on this host, of all its flow runs (CPU and memory bound).",
+    )
+    host_name: str = Field(
+        default_factory=socket.gethostname,
+        min_length=1,
+        description="Name of this host. Flow runs on a machine that have the same name for it share slots and GPUs.",
     )
     agent_pool: str | None = Field(
         default=None, description="Prefect work pool whose workers run the agents. None: agents run on this machine."
-    )
-    host_name: str = Field(
-        default_factory=socket.gethostname, min_length=1, description="Name of this machine in records and boards."
     )
 
     providers: dict[str, Provider] = Field(

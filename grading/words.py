@@ -38,6 +38,7 @@ ENDING_WORDS = {
     "disk": "disk limit reached",
     "processes": "too many processes",
     "crashed": "agent crashed",
+    "lost": "lost by its machine",
     "failed": "run failed",
 }
 _SHORT: dict[Kind, str] = {"above": "above median", "below": "-"}

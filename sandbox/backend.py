@@ -25,9 +25,9 @@ from typing import Literal, Protocol
 from sandbox.definitions import Agent
 from sandbox.limits import Limits
 
-Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed", "cancelled"]
+Status = Literal["completed", "timeout", "memory", "disk", "processes", "crashed", "cancelled", "lost"]
 """How a run ended: completed (exit code 0), at a limit (timeout, memory, disk, processes), crashed (any other exit
-code), or cancelled by the user."""
+code), cancelled by the user, or lost: its machine or container engine ended it, which is not the agent's fault."""
 
 Attachment = Literal["new", "running", "finished"]
 """What ``start`` found: no earlier run, a run in progress, or the result of a finished run."""
@@ -55,6 +55,17 @@ class ServiceAddresses:
     network. ``None``: the services listen on ports of 127.0.0.1, and the URLs follow from these."""
     validation_url: str = ""
     gateway_url: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a run has of its host: a slot and GPUs. See `sandbox.host.slots`."""
+
+    gpus: tuple[str, ...] = ()
+    """Ids of the GPUs that the run has to itself."""
+    descriptor: int | None = None
+    """The lock of the slot, for a process that outlives the orchestrator to inherit; ``None`` if another process has
+    it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,8 @@ class RunSpec:
     """Limits on the validation service and on language models."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional labels for the run's containers, such as its group and store."""
+    place: Place = Place()
+    """The slot and GPUs of the run."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +156,10 @@ class Backend(Protocol):
         """
         ...
 
+    def find(self, spec: RunSpec) -> Attachment:
+        """What ``start`` would find, so that a place on the host is taken for a new run before it is started."""
+        ...
+
     def start(self, spec: RunSpec) -> RunHandle:
         """Make sure that the run exists: attach to it if it is in progress or finished, else start it from scratch.
 
@@ -162,7 +179,8 @@ class Backend(Protocol):
             on_log: called in this thread with every new line of the agent's output, without its newline.
 
         Raises:
-            RunLost: the supervisor or container is gone and left no outcome; ``start`` starts the run again.
+            RunLost: the run ended because of its machine, container engine or supervisor, not by itself or by a limit;
+                the message says what happened. ``start`` starts the run again.
         """
         ...
 

@@ -39,7 +39,7 @@ class UntrustedAgentRefused(BackendError):
 
 
 class RunLost(BackendError):
-    """The run's supervisor or container is gone and left no outcome. Starting the run again runs it from scratch."""
+    """The run was ended by its machine, engine or supervisor and has no outcome. ``start`` runs it from scratch."""
 
 
 class PrivilegedAgentRefused(BackendError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,39 +14,37 @@ from typing import Any
 from prefect import task
 
 from common import progress
-from common.machine import provenance
 from common.settings import get_settings
 from competitions import registry
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.definitions import load_agent
-from sandbox.errors import RunLost
+from sandbox.errors import BackendError, RunLost
 from sandbox.secrets import resolve
-from sandbox.services.run_services import RunServices
 from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
 from storage.datasets.current import require
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
-from storage.lease import Lease, lease, run_lease
-from storage.runs.folders import RunFolder
-from storage.runs.publish import publish
+from storage.lease import lease, run_lease
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.uses import Continuing
-from tasks.wiring import scratch
 from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
+from tasks.wiring.host import TRY, placed
+from tasks.wiring.making import Making, given_up, keep, run_folder
 from tasks.wiring.meters import meter
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.retries import retried
 from tasks.wiring.services import run_services
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import local_cache, open_store
+from tasks.wiring.tries import AT_MOST, Tries
 
 # Seconds between fetching the data and starting the agent, and between its end and storing its last file, together.
 _SLACK = 3600.0
 
-Action = Callable[[Backend, RunSpec, RunServices, Attempt, Lease], RunResult]
+Action = Callable[[Making], RunResult]
 
 
 def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
@@ -84,15 +83,13 @@ def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
 
 
 def finished_run(attempt: Attempt) -> RunRecord | None:
-    """The record of the attempt if it is finished under the same key, otherwise None. A cancelled run is made again."""
+    """The record of the attempt if it is finished under the same key, otherwise None.
+
+    A run that was lost or cancelled is made again.
+    """
     record = run_folder(attempt).read_run()
-    return record if record is not None and record.key == attempt.key and record.status != "cancelled" else None
-
-
-def run_folder(attempt: Attempt) -> RunFolder:
-    """The folder in the store with the files of an attempt."""
-    request = attempt.request
-    return RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)
+    made = record is not None and record.key == attempt.key and record.status not in ("lost", "cancelled")
+    return record if made else None
 
 
 def _stored_key(attempt: Attempt) -> str | None:
@@ -136,7 +133,11 @@ def run_agent(attempt: Attempt) -> str:
         if record is not None:
             return str(record.status)
         waiting("")
-        status = _attempt(attempt, _run, waiting)
+        try:
+            status = _attempt(attempt, _run, waiting)
+        except RunLost as error:
+            waiting(f"to begin anew ({error})")
+            continue
         if status is not None:
             return status
         with lease(open_store(attempt.request.store), _lease_name(attempt), on_wait=waiting):
@@ -162,7 +163,10 @@ def _lease_name(attempt: Attempt) -> str:
 
 
 def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -> str | None:
-    """Run the agent, or end it, with its data and services at hand; None if another process makes the run."""
+    """Run the agent, or end it, with its data and services at hand; None if another process makes the run.
+
+    Raises `RunLost` if the agent is to be begun anew.
+    """
     request, competition_id = attempt.request, attempt.competition_id
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
@@ -193,11 +197,20 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
             limits=limits,
             description=competition.obfuscated_description if request.obfuscated else competition.description,
             obfuscated=request.obfuscated,
-            labels={"group": request.run_group, "store": place.root},
+            labels={
+                "group": request.run_group,
+                "store": place.root,
+                "competition": competition_id,
+                "seed": str(attempt.seed),
+                TRY: uuid.uuid4().hex,
+            },
             sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
         )
         runner = backend(request.isolation, settings.allowed_hosts)
-        with run_services(runner, spec, place, dataset, settings) as services:
+        with (
+            placed(runner, spec, waiting, running=action is _end) as host_place,
+            run_services(runner, spec, place, dataset, settings) as services,
+        ):
             secrets = resolve(
                 spec.agent.name,
                 spec.agent.env,
@@ -210,9 +223,11 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
                 validation_url=services.validation_url,
                 allowance=services.allowance,
                 env={**secrets, **services.env},
+                place=host_place,
             )
             held_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
-            result = action(runner, spec, services, held_attempt, held)
+            tries = Tries(place, run_folder(attempt).url)
+            result = action(Making(held_attempt, spec, runner, services, held, tries))
     return result.status
 
 
@@ -250,25 +265,33 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
     return get_settings().scratch / "runs" / hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
 
 
-def _run(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt, held: Lease) -> RunResult:
-    row = attempt.name
-    handle = _start(runner, spec, services)
+def _run(making: Making) -> RunResult:
+    row, tries = making.attempt.name, making.tries
+    handle, number = _start(making)
     progress.report(row, "running", "found running" if handle.attachment == "running" else "")
-    progress.measured_by(row, meter(spec, services))
+    progress.measured_by(row, meter(making.spec, making.services))
     try:
-        result = runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
-    except RunLost:
-        progress.report(row, "running", "supervisor lost; starting again")
-        handle = _start(runner, spec, services)
-        result = runner.wait(handle)
+        result = making.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
+    except RunLost as error:
+        made = tries.lose_last(str(error))
+        if number < AT_MOST:
+            raise
+        result = given_up(making.spec, made)
     if result.status == "cancelled":
+        tries.drop_last()
         raise cancelled()
-    return _keep(runner, handle, result, services, (spec, attempt, held))
+    keep(making, handle, result, number)
+    if result.status == "lost":
+        raise BackendError(f"run {making.spec.run_id} was {result.message}")
+    return result
 
 
-def _end(runner: Backend, spec: RunSpec, services: RunServices, attempt: Attempt, held: Lease) -> RunResult:
-    handle = _found(runner, spec.run_id, spec.workdir)
-    return _keep(runner, handle, runner.wait(handle), services, (spec, attempt, held))
+def _end(making: Making) -> RunResult:
+    handle, number = _found(making.runner, making.spec.run_id, making.spec.workdir), making.number()
+    result = making.runner.wait(handle)
+    making.tries.drop_last()  # making it again is no further try
+    keep(making, handle, result, number)
+    return result
 
 
 def _found(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
@@ -276,64 +299,17 @@ def _found(runner: Backend, run_id: str, workdir: Path) -> RunHandle:
     return RunHandle(run_id, layout.workdir, runner.name, "", "running", layout.log)
 
 
-def _keep(
-    runner: Backend,
-    handle: RunHandle,
-    result: RunResult,
-    services: RunServices,
-    what: tuple[RunSpec, Attempt, Lease],
-) -> RunResult:
-    """Store the files and the record of a run that has ended."""
-    spec, attempt, held = what
-    request = attempt.request
-    services.close()  # completes the logs of the services, which are stored below
-    files = services.files()
-    if result.submission is not None:
-        files["submission.csv"] = result.submission
-    for part in ("logs", "code", "snapshots"):
-        left: Path | None = getattr(result, part)
-        if left is None:
-            continue
-        paths = sorted(p for p in left.rglob("*") if p.is_file() and not p.is_symlink())
-        files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
-    conditions: dict[str, Any] = {
-        **request.isolation.conditions(),
-        **({"obfuscated": True} if spec.obfuscated else {}),
-        **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
-        **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
-        **services.counts(),
-        "host": get_settings().host_name,
-        **provenance(),
-    }
-    record = RunRecord(
-        key=attempt.key,
-        run_group=request.run_group,
-        run_id=spec.run_id,
-        competition_id=spec.competition_id,
-        seed=spec.seed,
-        agent=spec.agent.full_name,
-        edition=request.edition,
-        backend=runner.name,
-        status=result.status,
-        message=result.message,
-        exit_code=result.exit_code,
-        started_at=result.started_at,
-        finished_at=result.finished_at,
-        duration_seconds=result.duration_seconds,
-        submission_exists=result.submission is not None,
-        time_limit_seconds=float(spec.limits.time_limit_seconds),
-        code_fingerprint=spec.agent.fingerprint(),
-        dataset_key=attempt.dataset_key,
-        **conditions,
-    )
-    scratch.note(spec.workdir, attempt)
-    publish(run_folder(attempt), record, files, held, get_settings().ledger_key.get_secret_value())
-    runner.discard(handle)
-    return result
-
-
-def _start(runner: Backend, spec: RunSpec, services: RunServices) -> RunHandle:
-    handle = runner.start(spec)
-    if handle.attachment == "new":
-        services.reset_limits()
-    return handle
+def _start(making: Making) -> tuple[RunHandle, int]:
+    """Start the agent, or find it; returns the number of the try, too."""
+    runner, spec, tries = making.runner, making.spec, making.tries
+    if runner.find(spec) != "new":
+        return runner.start(spec), making.number()
+    # Before the start, so that the store knows of every agent that runs.
+    number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name)
+    try:
+        handle = runner.start(spec)
+    except BaseException:
+        tries.drop_last()
+        raise
+    making.services.reset_limits()
+    return handle, number

@@ -198,7 +198,8 @@ def grade_submission(
     message = run.message or "the agent left no submission" if result.outcome == "missing" else result.message
     graded = GradedSubmission(
         report=result.report,
-        outcome=result.outcome,
+        # A run that its machine lost is no failure of the agent.
+        outcome="failed" if run.status == "lost" else result.outcome,
         message=message,
         run_group=run.run_group,
         run_id=run.run_id,

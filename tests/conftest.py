@@ -25,6 +25,9 @@ def _own_home() -> None:
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     os.environ["PREFECT_HOME"] = f"{home}/prefect"
     os.environ["MLEBENCH_SCRATCH"] = f"{home}/scratch"
+    # A host of its own, with a slot for every agent: tests do not wait for the slots of others on this machine.
+    os.environ["MLEBENCH_HOST_NAME"] = Path(home).name
+    atexit.register(lambda: shutil.rmtree(host_folder(Path(home).name), ignore_errors=True))
     os.environ["DO_NOT_TRACK"] = "1"
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
@@ -36,6 +39,7 @@ _own_home()
 
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
+from sandbox.host.folder import host_folder  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
 from tests.stores import Store  # noqa: E402

@@ -59,7 +59,8 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "gateway": {"."},
         "validation": {"."},
         "services": {".", "gateway", "validation"},
-        "docker": {".", "world", "supervision"},
+        "host": {"."},
+        "docker": {".", "world", "supervision", "host"},
     },
     "tasks": {"wiring": set(), ".": {"wiring"}},
 }

@@ -62,6 +62,7 @@ def command(
             ("dask", lambda: health.check_dask(settings)),
             ("prefect", health.check_prefect),
             ("docker", health.check_docker),
+            ("agents", lambda: leftovers.check_host(fix)),
         )
         for each in health.guarded(about, check)
     ]

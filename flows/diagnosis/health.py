@@ -149,7 +149,7 @@ def labels() -> list[str]:
     """The labels of this host: cpu; gpu if nvidia-smi shows a GPU; big if it has more than 128 GiB of memory."""
     import psutil
 
-    from sandbox.docker.gpus import installed
+    from sandbox.host.gpus import installed
 
     big = psutil.virtual_memory().total > _BIG
     return ["cpu", *(["gpu"] if installed() else []), *(["big"] if big else [])]

@@ -56,6 +56,22 @@ def check_slots(fix: bool = False) -> Iterator[Finding]:
         yield Finding("slots", "ok", "all taken slots are in use")
 
 
+def check_host(fix: bool = False) -> Iterator[Finding]:
+    """The agent slots of this host, and agents on it that nobody needs any more. `fix` ends these."""
+    from common.settings import get_settings
+    from tasks.wiring import host
+
+    found = host.end_superseded() if fix else host.superseded()
+    for orphan in found:
+        text = f"{orphan} was begun anew elsewhere, and nobody waits for this agent"
+        yield Finding("agents", "ok", f"{text}: ended") if fix else Finding("agents", "warn", text, _REMEDY)
+    slots, limit = host.host_slots(), get_settings().agents
+    taken, waiting = slots.holders(), len(slots.waiting())
+    text = f"{len(taken)} of {limit} agent slots of {get_settings().host_name} are taken"
+    text += f", {waiting} runs wait" if waiting else ""
+    yield Finding("agents", "ok", ": ".join([text, *(["; ".join(map(str, taken))] if taken else [])]))
+
+
 def check_containers(fix: bool = False) -> Iterator[Finding]:
     """Containers of abandoned runs. `fix` stops them and keeps their files."""
     from sandbox import docker

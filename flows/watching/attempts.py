@@ -16,7 +16,7 @@ from prefect.logging import get_run_logger
 
 from common.progress import Event, Meter, Share, listening, metering
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
-from tasks.agent_run import run_folder
+from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt
 from tasks.wiring.server import shown
 

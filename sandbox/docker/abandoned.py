@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.docker.engine import AGENT, ROLE, RUN, WORKDIR, engine_errors
+from sandbox.docker.engine import AGENT, ROLE, RUN, WORKDIR, engine_errors, parse_time
 from sandbox.docker.network import remove, socket_folder
 from sandbox.docker.runs import unclaimed
-from sandbox.docker.watch import Watch, parse_time
+from sandbox.docker.watch import Watch
 from sandbox.errors import BackendError
 from sandbox.limits import Limits
 from sandbox.supervision import control
@@ -79,6 +79,17 @@ def end_orphans(client: DockerClient) -> list[Orphan]:
     return ended
 
 
+def end(client: DockerClient, workdir: Path) -> bool:
+    """End a run that nobody needs any more, and remove everything of it; returns False if an orchestrator has it."""
+    with unclaimed(control.Layout(workdir)) as free:
+        if not free:
+            return False
+        remove(client, workdir)
+        remove_tree(socket_folder(workdir))
+        remove_tree(workdir)
+    return True
+
+
 def _runs(client: DockerClient) -> dict[tuple[str, Path], Any]:
     """Every run with a container or network on this engine, and the agent's container, or None."""
     ours: dict[str, str | list[str] | bool] = {"label": [RUN]}
@@ -125,4 +136,6 @@ def _harvest(container: Any, orphan: Orphan, layout: control.Layout) -> None:
     undo_harvest(layout)
     with contextlib.suppress(BackendError):  # a failed harvest must not keep the run from being removed
         limits = Limits(**task.limits)
-        conclude(layout, limits, Watch(container, layout, limits, lambda: None).until_end())
+        end = Watch(container, layout, limits, lambda: None).until_end()
+        if end.reason is None or end.reason.status != "lost":  # the next start runs it again
+            conclude(layout, limits, end)

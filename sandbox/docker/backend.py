@@ -18,7 +18,6 @@ from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, ServiceAd
 from sandbox.docker import network, runs, watch
 from sandbox.docker.containers import ContainerConfig, check_runtime, find_image
 from sandbox.docker.engine import connect
-from sandbox.docker.gpus import Gpus
 from sandbox.docker.launch import launch
 from sandbox.docker.preflight import refuse_privileged
 from sandbox.docker.proxy import AllowlistProxy
@@ -47,7 +46,6 @@ class DockerBackend(base.SupervisingBackend):
         allowed_hosts: Collection[str] = (),
         runtime: str | None = None,
         allow_privileged: bool = False,
-        gpus: list[str] | None = None,
         client: DockerClient | None = None,
     ) -> None:
         """Connect to the engine.
@@ -57,7 +55,6 @@ class DockerBackend(base.SupervisingBackend):
             allowed_hosts: for the policy ``allowlist``; ``.example.org`` stands for all subdomains.
             runtime: one of the engine's runtimes: runc, sysbox-runc, runsc.
             allow_privileged: run agents that ask for a privileged container, which does not isolate.
-            gpus: ids of the GPUs to allocate; by default all.
             client: by default a client of the engine that the environment names.
 
         Raises:
@@ -67,7 +64,6 @@ class DockerBackend(base.SupervisingBackend):
         self.allow_privileged = allow_privileged
         self._client = client or connect()
         check_runtime(self._client, runtime)
-        self._gpus = Gpus(self._client, gpus)
         self._open: dict[Path, tuple[RunHandle | None, int]] = {}  # work directory -> run, lock
         self._proxies: dict[Path, AllowlistProxy] = {}
         super().__init__()  # last, as it registers `close` for the end of the process
@@ -86,6 +82,10 @@ class DockerBackend(base.SupervisingBackend):
             f"http://{network.ALIAS}:{network.GATEWAY_PORT}",
         )
 
+    def find(self, spec: RunSpec) -> Attachment:
+        """What ``start`` would find; see ``Backend.find``."""
+        return self._find(spec, control.Layout(spec.workdir.absolute()))
+
     def wait(self, handle: RunHandle, on_log: Callable[[str], None] | None = None) -> RunResult:
         """Wait for the end of the run; see ``Backend.wait``."""
         layout = control.Layout(handle.workdir)
@@ -100,6 +100,10 @@ class DockerBackend(base.SupervisingBackend):
             with contextlib.closing(Follower(layout.log, handle.log_offset, on_log)) as follower:
                 limits = Limits(**task.limits)
                 end = watch.Watch(container, layout, limits, follower.forward).until_end()
+                if end.reason and end.reason.status == "lost":
+                    follower.forward(last=True)
+                    self._remove(layout)
+                    raise RunLost(f"run {handle.run_id}: {end.reason.message}")
                 outcome = conclude(layout, limits, end)
                 follower.forward(last=True)
         self._remove(layout)
@@ -156,21 +160,26 @@ class DockerBackend(base.SupervisingBackend):
             self._open[layout.workdir] = (handle, self._open[layout.workdir][1])
         return handle
 
-    def _start_or_find(self, spec: RunSpec, layout: control.Layout) -> Attachment:
+    def _find(self, spec: RunSpec, layout: control.Layout) -> Attachment:
         task = base.read_task(spec, layout)
-        identity = base.identity(spec, self.policy)
+        if task is None or task.identity != base.identity(spec, self.policy) or layout.stop.exists():
+            return "new"
+        outcome = control.read(layout.outcome, control.Outcome)
+        if outcome:
+            return "finished" if outcome.status != "cancelled" else "new"
         container = runs.find(self._client, layout.workdir)
-        if task and task.identity == identity and not layout.stop.exists():
-            outcome = control.read(layout.outcome, control.Outcome)
-            if outcome and outcome.status != "cancelled":
-                return "finished"
-            if container is not None and container.status != "created" and not outcome:
-                undo_harvest(layout)
-                return "running"
+        return "running" if container is not None and container.status != "created" else "new"
+
+    def _start_or_find(self, spec: RunSpec, layout: control.Layout) -> Attachment:
+        found = self._find(spec, layout)
+        if found == "running":
+            undo_harvest(layout)
+        if found != "new":
+            return found
         network.remove(self._client, layout.workdir)
         base.clear(layout)
         try:
-            self._launch(spec, layout, identity)
+            self._launch(spec, layout, base.identity(spec, self.policy))
         except BaseException:
             with contextlib.suppress(BackendError):
                 network.remove(self._client, layout.workdir)
@@ -180,8 +189,9 @@ class DockerBackend(base.SupervisingBackend):
 
     def _launch(self, spec: RunSpec, layout: control.Layout, identity: str) -> None:
         image = find_image(self._client, spec.agent.image_name, spec.agent.name)
-        gpus = self._gpus.acquire(str(layout.workdir), spec.limits.gpus or 0)
-        launch(self._client, spec, layout, identity, ContainerConfig(image, self.policy, tuple(gpus), self.runtime))
+        if len(spec.place.gpus) != (spec.limits.gpus or 0):
+            raise BackendError(f"run {spec.run_id} has {len(spec.place.gpus)} GPUs instead of {spec.limits.gpus or 0}")
+        launch(self._client, spec, layout, identity, ContainerConfig(image, self.policy, self.runtime))
 
     def _start_proxy(self, layout: control.Layout) -> None:
         if self.policy == "allowlist" and layout.workdir not in self._proxies:
@@ -193,7 +203,6 @@ class DockerBackend(base.SupervisingBackend):
         proxy = self._proxies.pop(layout.workdir, None)
         if proxy:
             proxy.close()
-        self._gpus.release(str(layout.workdir))
         network.remove(self._client, layout.workdir)
 
     def _acquire(self, spec: RunSpec, layout: control.Layout) -> None:
@@ -207,7 +216,6 @@ class DockerBackend(base.SupervisingBackend):
             self._open[layout.workdir] = (None, lock)
 
     def _release(self, layout: control.Layout) -> None:
-        self._gpus.release(str(layout.workdir))
         with self._mutex:
             _, lock = self._open.pop(layout.workdir, (None, None))
         if lock is not None:

@@ -72,8 +72,6 @@ class ContainerConfig:
     image: Any
     """The image to run, an image object."""
     policy: Network
-    gpus: tuple[str, ...] = ()
-    """Ids of the devices that are reserved for the run."""
     runtime: str | None = None
     """The engine's default if ``None``."""
 
@@ -85,14 +83,14 @@ def options(
 
     Args:
         spec: the run.
-        config: image, network policy, GPUs and runtime.
+        config: image, network policy and runtime.
         home: the agent's home on this machine, owned by the agent's user.
         command: the command that starts the agent, in the container.
         labels: labels of the run.
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-    image, gpus, limits = config.image, config.gpus, spec.limits
+    image, gpus, limits = config.image, spec.place.gpus, spec.limits
     uid, gid = user()
     ours = dict(item.partition("=")[::2] for item in image.attrs["Config"].get("Env") or [])
     env = environment(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import BackendError
@@ -75,3 +77,13 @@ def labelled(**labels: str) -> dict[str, str | list[str] | bool]:
     {'label': ['mlebench.run=x']}
     """
     return {"label": [f"{PREFIX}{name}={value}" if value else PREFIX + name for name, value in labels.items()]}
+
+
+def parse_time(text: str) -> datetime:
+    """Parse the engine's format of times, with nanoseconds and Z, as UTC.
+
+    >>> parse_time("2024-10-09T08:07:06.123456789Z").isoformat()
+    '2024-10-09T08:07:06.123456+00:00'
+    """
+    text = re.sub(r"(\.\d{6})\d+", r"\1", text).replace("Z", "+00:00")
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sandbox.backend import RunSpec
 from sandbox.docker import network, runs
 from sandbox.docker.containers import HOME, ContainerConfig, options, user
-from sandbox.docker.engine import engine_errors
+from sandbox.docker.engine import engine_errors, parse_time
 from sandbox.errors import BackendError
 from sandbox.supervision import control
 from sandbox.world.files import entries
@@ -31,7 +31,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
         spec: the run.
         layout: the run's work directory, without the files of an earlier start.
         identity: hash by which the next start recognizes the run.
-        config: image, network policy, GPUs and runtime.
+        config: image, network policy and runtime.
 
     Raises:
         BackendError: something cannot be created. The objects created before remain and have the run's labels.
@@ -68,6 +68,8 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
         client.networks.get("none").disconnect(container)
         net.connect(container)
         container.start()
+        container.reload()
+    control.write(layout.started, control.Started(parse_time(container.attrs["State"]["StartedAt"]).isoformat()))
 
 
 def _change_owner(home: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import tempfile
 import time
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.docker.engine import FORWARDER, ROLE, engine_errors, labelled
 from sandbox.errors import BackendError
+from sandbox.host.folder import private
 from sandbox.isolation import Network
 from sandbox.limits import MIB
 
@@ -44,14 +44,8 @@ def socket_folder(workdir: Path) -> Path:
     Raises:
         BackendError: the directory above it belongs to another user, or is open to others.
     """
-    base = Path(tempfile.gettempdir()) / f"mlebench-{os.getuid()}"
+    base = private(Path(tempfile.gettempdir()) / f"mlebench-{os.getuid()}")
     folder = base / hashlib.blake2b(os.fsencode(workdir.absolute()), digest_size=8).hexdigest()
-    with contextlib.suppress(FileExistsError):
-        base.mkdir(mode=0o700)
-        base.chmod(0o700)
-    status = base.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise BackendError(f"{base} must be a directory that only you can access (mode 700): remove it")
     folder.mkdir(mode=0o755, exist_ok=True)
     folder.chmod(0o755)  # whatever the umask: the container has another user
     return folder

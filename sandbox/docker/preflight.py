@@ -7,9 +7,9 @@ from collections.abc import Collection
 from sandbox.definitions import Agent
 from sandbox.docker.containers import check_runtime, find_image
 from sandbox.docker.engine import connect
-from sandbox.docker.gpus import check_count
 from sandbox.docker.proxy import is_allowed
 from sandbox.errors import BackendError, PrivilegedAgentRefused
+from sandbox.host.gpus import check_count
 from sandbox.isolation import Isolation
 
 

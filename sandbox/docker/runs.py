@@ -38,12 +38,10 @@ def name_of(workdir: Path, run_id: str) -> str:
     return f"mlebench-{readable}-{hashlib.blake2b(os.fsencode(workdir), digest_size=4).hexdigest()}"
 
 
-def find(client: DockerClient, workdir: Path) -> Any | None:
-    """The container of the run's agent, in any state, or None."""
+def find(client: DockerClient, workdir: Path, role: str = AGENT) -> Any | None:
+    """The container of the run with that role, in any state, or None."""
     with engine_errors(f"the container of {workdir.name} cannot be looked up"):
-        found = client.containers.list(
-            all=True, filters=labelled(workdir=str(workdir), role=AGENT), ignore_removed=True
-        )
+        found = client.containers.list(all=True, filters=labelled(workdir=str(workdir), role=role), ignore_removed=True)
     return found[0] if found else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.docker.engine import EngineUnreachable, engine_errors
+from sandbox.docker.engine import FORWARDER, EngineUnreachable, engine_errors, parse_time
+from sandbox.docker.runs import find
 from sandbox.errors import BackendError
 from sandbox.limits import CANCEL_SECONDS, Limits
-from sandbox.supervision import endings
+from sandbox.supervision import control, endings
 from sandbox.supervision.control import Layout
 from sandbox.supervision.endings import End, EndReason
 from sandbox.supervision.output import CappedLog
@@ -28,6 +28,9 @@ ENGINE_SECONDS = 60.0
 LOG_SECONDS = 20.0
 """How long to wait for the rest of the output after the end."""
 KILL_SECONDS = 30.0
+TOGETHER_SECONDS = 30.0
+"""An engine that shuts down ends all containers within so many seconds of each other."""
+STARTED_AGAIN = "its container was started again"
 END_LINES, END_BYTES = 100, 1024
 
 
@@ -61,16 +64,6 @@ def state(container: Any) -> State:
     )
 
 
-def parse_time(text: str) -> datetime:
-    """Parse the engine's format of times, with nanoseconds and Z, as UTC.
-
-    >>> parse_time("2024-10-09T08:07:06.123456789Z").isoformat()
-    '2024-10-09T08:07:06.123456+00:00'
-    """
-    text = re.sub(r"(\.\d{6})\d+", r"\1", text).replace("Z", "+00:00")
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
 class Watch:
     """Watches one container."""
 
@@ -86,6 +79,8 @@ class Watch:
         self.container, self.layout, self.limits = container, layout, limits
         self.on_output = on_output
         now = state(container)
+        first = control.read(layout.started, control.Started)
+        self._started_at = datetime.fromisoformat(first.at) if first else now.started_at
         # The container's start is read from the wall clock once. From then on time is measured with the monotonic
         # clock, which cannot be set.
         self._zero = time.monotonic() - max(0.0, (datetime.now(UTC) - now.started_at).total_seconds())
@@ -123,6 +118,8 @@ class Watch:
             self.on_output()
             if not now.running:
                 break
+            if now.started_at != self._started_at:
+                reason = reason or endings.lost(STARTED_AGAIN)
             reason = reason or self._limit()
             if reason:
                 self._terminate(reason)
@@ -162,15 +159,47 @@ class Watch:
         """Why the container ended although this process did not end it; None if the agent completed."""
         if self.layout.stop.exists():
             return endings.CANCELLED
+        # An exit code proves nothing: an engine that shuts down sends SIGTERM, on which an agent may exit with 0. The
+        # engine is asked for signals first, because it forgets them when it restarts, and ends the forwarder then.
+        signalled = _patiently(lambda: self._somebody_signalled_it(last))
+        if last.started_at != self._started_at:
+            return endings.lost(STARTED_AGAIN)
+        if _patiently(lambda: self._engine_ended_it(last)):
+            return endings.lost("the container engine or the machine was restarted")
         if last.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
-        if last.exit_code == 0:
-            return None
-        if last.out_of_memory:
+        if last.exit_code and last.out_of_memory:
             return endings.memory_limit(self.limits)
-        if self.limits.disk_bytes and self._disk_used() >= self.limits.disk_bytes:
+        if last.exit_code and self.limits.disk_bytes and self._disk_used() >= self.limits.disk_bytes:
             return endings.disk_limit(self.limits)
-        return endings.crash(last.exit_code)
+        if signalled:
+            return endings.lost("somebody ended its container")
+        return endings.crash(last.exit_code) if last.exit_code else None
+
+    def _engine_ended_it(self, last: State) -> bool:
+        """Whether the forwarder ended at the same time.
+
+        It only does when the engine ends all containers. The engine then starts it again, unlike the agent, and keeps
+        the time of its end. A forwarder that failed has been restarted by its policy, which the engine counts.
+        """
+        forwarder = find(self.container.client, self.layout.workdir, FORWARDER)
+        if forwarder is None:
+            return False
+        found = forwarder.attrs["State"]
+        by_signal = found["Running"] or found["ExitCode"] >= 128  # 255: it was found dead
+        apart = abs((parse_time(found["FinishedAt"]) - last.finished_at).total_seconds())
+        return bool(by_signal and not forwarder.attrs["RestartCount"] and apart < TOGETHER_SECONDS)
+
+    def _somebody_signalled_it(self, last: State) -> bool:
+        """Whether the engine was told to signal the container, as far as it remembers; it was not by this process."""
+        with engine_errors(f"events of {self.container.name}"):
+            events = self.container.client.api.events(
+                since=last.started_at.timestamp(),
+                until=datetime.now(UTC).timestamp(),
+                filters={"container": self.container.id, "event": "kill"},
+                decode=True,
+            )
+            return any(event["Action"] == "kill" for event in events)
 
     def _disk_used(self) -> int:
         return bytes_on_disk(self.layout.home, frozenset({"data"}))
@@ -188,6 +217,18 @@ class Watch:
             end = self.container.logs(tail=END_LINES)
             if end and not self._last.endswith(end[-END_BYTES:]):
                 self._log.write(b"\n[... some output was lost ...]\n" + end)
+
+
+def _patiently(ask: Callable[[], bool]) -> bool:
+    """Ask an engine that may be restarting. Raises `EngineUnreachable` if it has not answered for a minute."""
+    give_up = time.monotonic() + ENGINE_SECONDS
+    while True:
+        try:
+            return ask()
+        except EngineUnreachable:
+            if time.monotonic() > give_up:
+                raise
+        time.sleep(1.0)
 
 
 def stop(container: Any, grace: float, meanwhile: Callable[[], None] = lambda: None) -> None:

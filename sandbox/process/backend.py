@@ -18,7 +18,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from common.locks import locked
+from common.locks import acquire
 from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec, ServiceAddresses
 from sandbox.errors import BackendError, RunLost, UntrustedAgentRefused
 from sandbox.process import processes, supervised
@@ -51,6 +51,17 @@ class ProcessBackend(base.SupervisingBackend):
         """Ports of 127.0.0.1; see ``Backend.service_addresses``."""
         return ServiceAddresses()
 
+    def find(self, spec: RunSpec) -> Attachment:
+        """What ``start`` would find; see ``Backend.find``."""
+        layout = control.Layout(spec.workdir.absolute())
+        task = base.read_task(spec, layout)
+        if task is None or task.identity != base.identity(spec):
+            return "new"
+        if supervised.alive(layout):
+            return "running"
+        outcome = control.read(layout.outcome, control.Outcome)
+        return "finished" if outcome and outcome.status != "cancelled" else "new"
+
     def wait(self, handle: RunHandle, on_log: Callable[[str], None] | None = None) -> RunResult:
         """Wait for the end of the run; see ``Backend.wait``."""
         layout = control.Layout(handle.workdir)
@@ -72,9 +83,8 @@ class ProcessBackend(base.SupervisingBackend):
     def discard(self, handle: RunHandle) -> None:
         """Remove everything of the run from this machine; see ``Backend.discard``."""
         layout = control.Layout(handle.workdir)
-        supervised.stop(layout)
+        supervised.discard(layout)
         self._forget(layout)
-        remove_tree(layout.workdir)
 
     def _stop_open_runs(self) -> None:
         with self._mutex:
@@ -96,9 +106,12 @@ class ProcessBackend(base.SupervisingBackend):
         identity = base.identity(spec)
         while True:
             task = base.read_task(spec, layout)
-            with locked(layout.lock) as lock:
-                if lock is not None:
+            lock = acquire(layout.lock)
+            if lock is not None:
+                try:
                     return self._start_or_find(spec, layout, task, lock)
+                finally:
+                    os.close(lock)  # not released, because the supervisor has inherited it
             if supervised.find(layout) and task:
                 if task.identity == identity:
                     self._add_open(layout, task.cores or [])
@@ -140,6 +153,8 @@ class ProcessBackend(base.SupervisingBackend):
         )
         threads = len(cores or processes.available_cores() or []) or min(spec.limits.cpus or 64, os.cpu_count() or 1)
         env = environment(spec, layout.home, python=sys.executable, path=search, threads=threads)
+        # Only containers hide devices; programs that use CUDA keep to these.
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(spec.place.gpus)
         task = control.Task(
             run_id=spec.run_id,
             identity=base.identity(spec),
@@ -152,21 +167,25 @@ class ProcessBackend(base.SupervisingBackend):
         control.write(layout.task, task)
         # The agent can read its supervisor's environment, so the supervisor does not inherit the orchestrator's either.
         package = str(Path(__file__).resolve().parents[2])
+        # The supervisor keeps the locks of the run and of its slot, as long as the agent runs.
+        locks = [lock] if spec.place.descriptor is None else [lock, spec.place.descriptor]
         with layout.supervisor_log.open("wb") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "sandbox.process.supervisor", str(layout.workdir), str(lock)],
+                [sys.executable, "-m", "sandbox.process.supervisor", str(layout.workdir), *map(str, locks)],
                 env={"PATH": search, "LANG": "C.UTF-8", "PYTHONPATH": package, "PYTHONSAFEPATH": "1"},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                pass_fds=(lock,),
+                pass_fds=locks,
             )
         self._children[layout.workdir] = child
         give_up = time.monotonic() + START_SECONDS
         while control.read(layout.supervisor, control.Supervisor) is None:
             if child.poll() is not None or time.monotonic() > give_up:
+                if control.read(layout.supervisor, control.Supervisor):
+                    break  # it was killed right after it had started the agent: `wait` says so
                 self._forget(layout)
                 raise BackendError(f"run {spec.run_id} was not started: {supervised.last_log_line(layout)}")
             time.sleep(0.01)

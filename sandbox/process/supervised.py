@@ -13,6 +13,7 @@ from common.processes import start_time
 from sandbox.limits import CANCEL_SECONDS
 from sandbox.process import processes
 from sandbox.supervision import control
+from sandbox.world.files import remove_tree
 
 START_SECONDS = 60.0
 """Time for a supervisor to start, or for another orchestrator to finish starting the same run."""
@@ -76,6 +77,12 @@ def stop(layout: control.Layout) -> None:
                 processes.kill_by_marker(task.marker)
             return
         sleep(layout, POLL_SECONDS)
+
+
+def discard(layout: control.Layout) -> None:
+    """End the run, and remove everything of it."""
+    stop(layout)
+    remove_tree(layout.workdir)
 
 
 def last_log_line(layout: control.Layout) -> str:

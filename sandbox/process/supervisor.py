@@ -1,4 +1,4 @@
-"""The supervisor of one running agent: ``python -m sandbox.process.supervisor WORKDIR LOCK_FD``.
+"""The supervisor of one running agent: ``python -m sandbox.process.supervisor WORKDIR LOCK_FD [SLOT_FD]``.
 
 It starts the agent, logs its output, enforces its limits, kills every process that the agent started, harvests its
 files and writes the outcome. It does not need the orchestrator, which may have been killed in the meantime. It has one
@@ -28,6 +28,7 @@ from sandbox.supervision.snapshots import Snapshots
 from sandbox.supervision.watching import DiskUse, Interval
 
 CHUNK = MIB
+SHUT_DOWN_SECONDS = 0.5
 
 
 class Supervision:
@@ -69,8 +70,11 @@ class Supervision:
         self._snapshots.look(seconds, last=True)
         self._read(output, at_most=16 * CHUNK)
         self.log.close()
+        reason = self.reason if exit_code is None else self._own_end(exit_code)
+        if reason == endings.SHUT_DOWN:  # without an outcome, the next start runs the agent again
+            sys.exit(reason.message)
         end = End(
-            reason=self.reason if exit_code is None else self._own_end(exit_code),
+            reason=reason,
             exit_code=exit_code,
             started_at=started_at,
             finished_at=finished_at,
@@ -97,7 +101,7 @@ class Supervision:
             if self.exit_code is not None and (self.reason is None or not self.tree.processes()):
                 return
             if self.reason is None and (self._stopped or self.layout.stop.exists()):
-                self.reason = endings.CANCELLED
+                self.reason = endings.CANCELLED if self.layout.stop.exists() else endings.SHUT_DOWN
                 deadline = self._terminate(min(self.limits.grace_seconds, CANCEL_SECONDS))
             if time.monotonic() >= deadline:
                 if self.reason:
@@ -138,6 +142,13 @@ class Supervision:
 
     def _own_end(self, code: int) -> EndReason | None:
         """Why the agent ended by itself, or None if it completed. A full disk also makes programs fail."""
+        if code == -signal.SIGTERM or code == 128 + signal.SIGTERM:
+            # When the machine is shut down, the agent may get its signal before this process does.
+            give_up = time.monotonic() + SHUT_DOWN_SECONDS
+            while not self._stopped and time.monotonic() < give_up:
+                time.sleep(0.02)
+        if self._stopped and not self.layout.stop.exists():
+            return endings.SHUT_DOWN
         if code == 0:
             return None
         if self._disk and self.limits.disk_bytes and self._disk.added(fresh=True) >= self.limits.disk_bytes:
@@ -170,9 +181,10 @@ class Supervision:
         return True
 
 
-def main(workdir: str, lock: str) -> None:
-    """Supervise the run in ``workdir`` and hold its lock, which is open as descriptor number ``lock``."""
-    os.set_inheritable(int(lock), False)
+def main(workdir: str, *locks: str) -> None:
+    """Supervise the run in ``workdir`` and hold its locks, which are open as descriptors with these numbers."""
+    for lock in locks:
+        os.set_inheritable(int(lock), False)
     layout = control.Layout(Path(workdir))
     task = control.read(layout.task, control.Task)
     if task is None:

@@ -45,6 +45,11 @@ class Layout:
         return self.control / "supervisor.json"
 
     @property
+    def started(self) -> Path:
+        """When the run's container was started (``Started``)."""
+        return self.control / "started.json"
+
+    @property
     def outcome(self) -> Path:
         """How the run ended (``Outcome``); written last."""
         return self.control / "outcome.json"
@@ -103,6 +108,14 @@ class Supervisor:
 
 
 @dataclass(frozen=True)
+class Started:
+    """The start of a container, to notice if it is started again."""
+
+    at: str
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How a run ended; times are in ISO 8601, UTC."""
 
@@ -115,7 +128,7 @@ class Outcome:
     has_submission: bool
 
 
-def write(path: Path, record: Task | Supervisor | Outcome) -> None:
+def write(path: Path, record: Task | Supervisor | Started | Outcome) -> None:
     """Write a record atomically: a reader sees all of it or nothing, even after a power failure."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -125,7 +138,7 @@ def write(path: Path, record: Task | Supervisor | Outcome) -> None:
     Path(temporary).replace(path)
 
 
-Record = TypeVar("Record", Task, Supervisor, Outcome)
+Record = TypeVar("Record", Task, Supervisor, Started, Outcome)
 
 
 def read(path: Path, kind: type[Record]) -> Record | None:

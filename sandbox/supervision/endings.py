@@ -28,6 +28,12 @@ class EndReason:
 
 
 CANCELLED = EndReason("cancelled", "stopped by the user")
+SHUT_DOWN = EndReason("lost", "the machine was shut down, or somebody else ended the run's supervisor")
+
+
+def lost(why: str) -> EndReason:
+    """The run was ended by its machine or container engine, or by somebody else than its orchestrator."""
+    return EndReason("lost", why)
 
 
 def time_limit(limits: Limits) -> EndReason:

@@ -26,6 +26,8 @@ THREADS = (
     "LOKY_MAX_CPU_COUNT",
 )
 DESCRIPTION = "description.md"
+NO_GPUS = "void"
+"""Value of NVIDIA_VISIBLE_DEVICES for no GPUs."""
 VALIDATE = Path(__file__).with_name("validate_submission.sh")
 
 
@@ -127,6 +129,8 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         "SEED": str(spec.seed),
         "TIME_LIMIT_SECONDS": f"{spec.limits.time_limit_seconds:g}",
         "MLEBENCH_PYTHON": python,
+        # Never left out: images of CUDA say "all", which an engine with NVIDIA's runtime would obey.
+        "NVIDIA_VISIBLE_DEVICES": ",".join(spec.place.gpus) or NO_GPUS,
     }
     if spec.sample_submission:
         world["SAMPLE_SUBMISSION"] = str(home / "data" / spec.sample_submission)

@@ -187,12 +187,16 @@ def local_copy(
         def fill(folder: Path) -> None:
             fetch_all(store, url, files, folder / part)
 
-        label = f"{dataset.competition_id} {dataset.edition} {part}"
         size, digest = int(rows["bytes"].sum()), content_key(part, files)
-        with cache.use(digest, label, size, fill, continuing=continuing, on_wait=on_wait) as root:
+        with cache.use(digest, label_of(dataset, part), size, fill, continuing=continuing, on_wait=on_wait) as root:
             if part == "public":
                 _lay_texts_beside(store, found, root / part)
             yield root
+
+
+def label_of(dataset: Dataset, part: str) -> str:
+    """The name of a part of a dataset in listings of the cache."""
+    return f"{dataset.competition_id} {dataset.edition} {part}"
 
 
 def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:

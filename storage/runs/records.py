@@ -99,6 +99,7 @@ class RunRecord(Record):
     gateway_requests: int | None = None
     gateway_tokens: int | None = None
     gateway_cost_usd: float | None = None
+    tries: int | None = None
     host: str | None = None
     hardware: str | None = None
     package_version: str | None = None

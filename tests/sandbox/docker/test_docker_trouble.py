@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -12,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.backend import RunSpec
+from sandbox.backend import Place, RunSpec
 from sandbox.definitions import Agent, load_agent
 from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.build import build_agent, build_base
 from sandbox.docker.containers import ContainerConfig, options
 from sandbox.docker.engine import EngineUnreachable, connect
-from sandbox.docker.gpus import Gpus
 from sandbox.docker.preflight import require_runnable
 from sandbox.errors import BackendError, BuildError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
@@ -111,27 +109,24 @@ def test_a_failing_build(make_agent: Callable[..., Agent], base_image: str) -> N
         build_base(packages="none")
 
 
-def test_no_gpu(docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]) -> None:
-    if shutil.which("nvidia-smi"):
-        pytest.skip("this machine has GPUs")
-    with pytest.raises(BackendError, match=r"asks for 2 GPUs, and this machine has none"):
-        docker_backend.start(docker_spec("true", gpus=2))
+def test_gpus_are_assigned_by_the_host_and_hidden_otherwise(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
+) -> None:
+    """What the engine is asked for; no engine here has NVIDIA's runtime."""
+    spec = docker_spec("true", gpus=2)
+    with pytest.raises(BackendError, match=r"has 0 GPUs instead of 2"):
+        docker_backend.start(spec)
+    config = ContainerConfig(connect().images.get(spec.agent.image_name), "gateway")
 
+    def asked_for(spec: RunSpec) -> tuple[str, list[str] | None, str]:
+        made = options(spec, config, home=spec.workdir, command=[], labels={})
+        requests = made["device_requests"]
+        gpus = requests[0]["DeviceIDs"] if requests else None
+        return made["environment"]["NVIDIA_VISIBLE_DEVICES"], gpus, made["labels"]["mlebench.gpus"]
 
-def test_gpus_belong_to_one_run_each() -> None:
-    gpus = Gpus(connect(), ["a", "b", "c"])
-    assert gpus.acquire("one", 2) == ["a", "b"]
-    assert gpus.acquire("one", 2) == ["a", "b"]
-    waiting = threading.Thread(target=gpus.acquire, args=("two", 2))
-    waiting.start()
-    waiting.join(0.3)
-    assert waiting.is_alive()
-    gpus.release("one")
-    waiting.join(120)
-    assert not waiting.is_alive()
-    assert gpus.acquire("three", 1) == ["c"]
-    with pytest.raises(BackendError, match="asks for 4 GPUs, and this machine has 3"):
-        gpus.acquire("four", 4)
+    assert asked_for(replace(spec, place=Place(("a", "b")))) == ("a,b", ["a", "b"], "a,b")
+    sly = replace(docker_spec("true"), env={"NVIDIA_VISIBLE_DEVICES": "all"})
+    assert asked_for(sly) == ("void", None, "")
 
 
 def test_privileged_agents_are_refused_unless_the_operator_insists(
@@ -144,13 +139,12 @@ def test_privileged_agents_are_refused_unless_the_operator_insists(
     # Whether such a container can run is the machine's affair; that it is asked for is ours.
     made = options(
         spec,
-        ContainerConfig(connect().images.get(spec.agent.image_name), "gateway", ("a", "b")),
+        ContainerConfig(connect().images.get(spec.agent.image_name), "gateway"),
         home=spec.workdir,
         command=[],
         labels={},
     )
     assert made["privileged"] is True
-    assert made["device_requests"][0]["DeviceIDs"] == ["a", "b"]
     require_runnable(spec.agent, Isolation("docker", allow_privileged=True))
 
 

@@ -1,0 +1,1 @@
+"""What a host has for agents, slots and GPUs, and which run gets them."""

@@ -1,0 +1,105 @@
+"""Which hosts can take a run, and which of them should. Pure functions over what the hosts advertise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.units import size
+from sandbox.isolation import BackendName
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a run asks of a host."""
+
+    backend: BackendName = "process"
+    gpus: int = 0
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    labels: frozenset[str] = frozenset()
+    """Labels that the operator wants the host to have, such as ``big``."""
+    dataset: str | None = None
+    """Name of the data that the run reads, as hosts advertise it."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a host advertises."""
+
+    name: str
+    slots: int
+    """Number of agents that run at the same time."""
+    gpus: int = 0
+    cpus: int = 1
+    memory_bytes: int = 0
+    labels: frozenset[str] = frozenset()
+    backends: frozenset[BackendName] = frozenset({"process", "docker"})
+    datasets: frozenset[str] = frozenset()
+    """Data of which it has a local copy."""
+    used_slots: int = 0
+    used_gpus: int = 0
+    waiting: int = 0
+    """Number of runs that wait for a slot there."""
+
+    @property
+    def free_slots(self) -> int:
+        """Number of slots that nobody has or waits for."""
+        return self.slots - self.used_slots - self.waiting
+
+
+def lacks(host: Host, need: Need) -> list[str]:
+    """What a host would have to have, in addition, to ever take the run; empty if it can take it.
+
+    >>> lacks(Host("a", slots=2, gpus=1), Need(gpus=4, labels=frozenset({"big"})))
+    ['4 GPUs (it has 1)', 'the label big']
+    """
+    missing = []
+    if host.slots < 1:
+        missing.append("a slot")
+    if need.gpus > host.gpus:
+        missing.append(f"{need.gpus} GPUs (it has {host.gpus})")
+    if (need.cpus or 0) > host.cpus:
+        missing.append(f"{need.cpus} cores (it has {host.cpus})")
+    if (need.memory_bytes or 0) > host.memory_bytes:
+        missing.append(f"{size(need.memory_bytes or 0)} of memory (it has {size(host.memory_bytes)})")
+    missing += [f"the label {label}" for label in sorted(need.labels - host.labels)]
+    if need.backend not in host.backends:
+        missing.append(f"the {need.backend} backend")
+    return missing
+
+
+def has_room(host: Host, need: Need) -> bool:
+    """Whether the run could start on the host now."""
+    return not lacks(host, need) and host.free_slots > 0 and host.gpus - host.used_gpus >= need.gpus
+
+
+def unplaceable(hosts: Sequence[Host], need: Need) -> str | None:
+    """Why none of the hosts could ever take the run, in one line; None if one could, now or later.
+
+    >>> unplaceable([Host("a", slots=2), Host("b", slots=1, gpus=1)], Need(gpus=2))
+    'no host can take it: the nearest, b, lacks 2 GPUs (it has 1)'
+    >>> unplaceable([], Need())
+    'no host can take it: there is no host'
+    """
+    if not hosts:
+        return "no host can take it: there is no host"
+    nearest = min(hosts, key=lambda host: (len(lacks(host, need)), -host.gpus, -host.memory_bytes, host.name))
+    missing = lacks(nearest, need)
+    return f"no host can take it: the nearest, {nearest.name}, lacks {' and '.join(missing)}" if missing else None
+
+
+def preferred(hosts: Sequence[Host], need: Need) -> Host | None:
+    """The host to offer the run to first; None if any host that can take it is as good.
+
+    It has the data already and could start the run now: a run never waits for a host that has the data while another
+    one is free, because an agent takes hours, and copying takes minutes. Of several, it is the one that has the fewest
+    GPUs more than needed, and then the most free slots.
+
+    >>> idle, filled = Host("idle", slots=2), Host("filled", slots=2, datasets=frozenset({"digits"}))
+    >>> preferred([idle, filled], Need(dataset="digits")).name
+    'filled'
+    >>> preferred([idle, Host("full", slots=2, used_slots=2, datasets=filled.datasets)], Need(dataset="digits"))
+    """
+    ready = [host for host in hosts if need.dataset in host.datasets and has_room(host, need)]
+    return min(ready, key=lambda host: (host.gpus - need.gpus, -host.free_slots, host.name), default=None)

@@ -1,0 +1,291 @@
+"""The slots and GPUs of a host, which all flow runs of a user on it share.
+
+    lock                 held for a moment by whoever looks or chooses
+    slots/<n>.json       who has slot n (`Holder`); locked while the slot is taken
+    queue/<number>.json  who waits (`Claim`); locked by the waiting process, which touches it at every look
+
+A slot is taken while a process has its file locked. That is the orchestrator and, with the process backend, also the
+run's supervisor, so a slot stays taken when the orchestrator is killed and its agent lives on, and is free when both
+are dead. A container cannot hold a lock: a file that is not locked counts as taken while the engine has the container
+of its run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from common.locks import acquire, locked, release
+from common.processes import alive, identity
+from sandbox.backend import Place
+from sandbox.host.gpus import check_count, installed
+
+POLL_SECONDS = 0.25
+ABSENT_SECONDS = 60.0
+"""A process that has not looked for so long, such as a stopped one, does not hold back those that wait behind it."""
+_NAMED = 3
+
+
+class Engine(Protocol):
+    """What the container engine knows of runs."""
+
+    def runs(self, workdir: Path) -> bool:
+        """Whether the container of a run is running or being started. True if the engine cannot be asked."""
+        ...
+
+    def gpus(self) -> set[str]:
+        """GPUs that are assigned to containers of runs, also of other users."""
+        ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a run asks for."""
+
+    run_id: str
+    workdir: str
+    backend: str
+    gpus: int = 0
+    seconds: float = 0.0
+    """The longest time for which the run may use its slot if its orchestrator is killed."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Whatever identifies the run to those who look at the host later."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has a slot."""
+
+    claim: Claim
+    devices: tuple[str, ...]
+    since: str
+    process: dict[str, Any]
+    """The orchestrator (`common.processes.identity`), which may be dead."""
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether the orchestrator is alive, or may be: it is not known of one in another container."""
+        return alive(self.process) is not False
+
+    def __str__(self) -> str:
+        gpus = f", GPUs {', '.join(self.devices)}" if self.devices else ""
+        return f"{self.claim.run_id} ({self.claim.backend}, since {self.since[:16].replace('T', ' ')} UTC{gpus})"
+
+
+_UNKNOWN = Holder(Claim("an unknown run", "", "process"), (), "", {})
+
+
+def granted(waiting: Sequence[int], slots: int, gpus: int) -> list[bool]:
+    """Who of those that wait gets a slot now: first come, first served.
+
+    A run that has to wait for GPUs holds back later ones that want GPUs, too, but not those that need none: when the
+    GPUs become free, a slot becomes free with them, and the run is first.
+
+    Args:
+        waiting: number of GPUs that each asks for, in the order of their coming.
+        slots: number of free slots.
+        gpus: number of free GPUs.
+
+    >>> granted([1, 2, 1, 0], slots=3, gpus=2)
+    [True, False, False, True]
+    """
+    gets = []
+    for wanted in waiting:
+        if wanted > gpus:
+            gpus = 0
+        gets.append(slots > 0 and wanted <= gpus)
+        if gets[-1]:
+            slots, gpus = slots - 1, gpus - wanted
+    return gets
+
+
+class HostSlots:
+    """The slots and GPUs of one host. Safe across processes and threads."""
+
+    def __init__(self, folder: Path, engine: Engine, devices: Sequence[str] | None = None) -> None:
+        """Use the slots in a folder.
+
+        Args:
+            folder: the same for all processes on the host, on a local disk.
+            engine: the container engine, asked only about containers and GPUs that matter.
+            devices: ids of the GPUs; by default those that are installed.
+        """
+        self._folder, self._engine = folder, engine
+        self._devices = None if devices is None else list(devices)
+        for name in ("slots", "queue"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def devices(self) -> list[str]:
+        """Ids of the GPUs of the host."""
+        if self._devices is None:
+            self._devices = installed()
+        return self._devices
+
+    @contextlib.contextmanager
+    def take(
+        self, claim: Claim, limit: int, on_wait: Callable[[str], None] = lambda _: None, *, running: bool = False
+    ) -> Iterator[Place]:
+        """Wait for a slot, and for GPUs if the run wants some, and hold them for the block.
+
+        If the block raises, the run may still be in progress, and then keeps its slot until it ends.
+
+        Args:
+            claim: what the run asks for.
+            limit: number of slots of the host.
+            on_wait: told what is waited for, whenever that has changed.
+            running: the run is in progress, and keeps the slot that it has. It does not wait for one if it has none.
+
+        Raises:
+            BackendError: the host has fewer GPUs.
+        """
+        if not running:
+            check_count(claim.gpus, self.devices if claim.gpus else ())
+        place = self._adopt(claim) if running else self._wait(claim, limit, on_wait)
+        try:
+            yield place
+        except BaseException:
+            if place.descriptor is not None:
+                os.close(place.descriptor)
+            raise
+        if place.descriptor is not None:
+            with self._looking():
+                os.ftruncate(place.descriptor, 0)
+                release(place.descriptor)
+
+    def holders(self) -> list[Holder]:
+        """Who has a slot now."""
+        with self._looking():
+            return list(self._taken().values())
+
+    def waiting(self) -> list[Claim]:
+        """Who waits for a slot, first come first."""
+        with self._looking():
+            return [claim for _, claim in self._queue()]
+
+    @contextlib.contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Hold the lock of the host."""
+        with locked(self._folder / "lock", wait=True):
+            yield
+
+    def _wait(self, claim: Claim, limit: int, on_wait: Callable[[str], None]) -> Place:
+        told = ""
+        with contextlib.ExitStack() as ticket:
+            mine: Path | None = None
+            while True:
+                with self._looking():
+                    if mine is None or not mine.exists():
+                        mine = ticket.enter_context(self._ticket(claim))
+                    os.utime(mine)
+                    taken = self._taken()
+                    free = [device for device in self.devices if device not in self._busy(taken)] if claim.gpus else []
+                    queue = self._queue()
+                    ahead = [each.gpus for path, each in queue[: [path for path, _ in queue].index(mine)]]
+                    if granted([*ahead, claim.gpus], limit - len(taken), len(free))[-1]:
+                        return self._grant(claim, free[: claim.gpus], taken)
+                text = _waits_for(claim, limit, taken, len(free), len(self.devices) if claim.gpus else 0, len(ahead))
+                if text != told:
+                    on_wait(text)
+                    told = text
+                time.sleep(POLL_SECONDS)
+
+    def _adopt(self, claim: Claim) -> Place:
+        """The slot that a run in progress has; a further one, above the limit if need be, if it has none."""
+        with self._looking():
+            for number, holder in self._taken().items():
+                if holder.claim.workdir == claim.workdir:
+                    descriptor = acquire(self._slot(number))
+                    place = Place(holder.devices, descriptor)
+                    if descriptor is not None:
+                        self._write(descriptor, Holder(claim, holder.devices, holder.since, identity()))
+                    return place
+            return self._grant(claim, [], self._taken())
+
+    def _grant(self, claim: Claim, devices: list[str], taken: dict[int, Holder]) -> Place:
+        number = next(number for number in range(len(taken) + 1) if number not in taken)
+        descriptor = acquire(self._slot(number))
+        assert descriptor is not None, "a free slot is locked only while the host is"
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write(descriptor, Holder(claim, tuple(devices), now, identity()))
+        return Place(tuple(devices), descriptor)
+
+    def _taken(self) -> dict[int, Holder]:
+        """The slots that are taken. Called with the lock held, like the other functions below."""
+        taken = {}
+        for path in (self._folder / "slots").glob("*.json"):
+            with locked(path) as free:
+                holder = _read_holder(path)
+                if free is None or (holder is not None and self._continues(holder)):
+                    taken[int(path.stem)] = holder or _UNKNOWN
+        return taken
+
+    def _continues(self, holder: Holder) -> bool:
+        """Whether a run whose orchestrator is gone has a container that is running."""
+        since = datetime.fromisoformat(holder.since)
+        over = (datetime.now(UTC) - since).total_seconds() > holder.claim.seconds
+        return holder.claim.backend == "docker" and not over and self._engine.runs(Path(holder.claim.workdir))
+
+    def _busy(self, taken: dict[int, Holder]) -> set[str]:
+        return {device for holder in taken.values() for device in holder.devices} | self._engine.gpus()
+
+    def _slot(self, number: int) -> Path:
+        return self._folder / "slots" / f"{number}.json"
+
+    def _write(self, descriptor: int, holder: Holder) -> None:
+        # In place, because the lock is on this file.
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)
+
+    @contextlib.contextmanager
+    def _ticket(self, claim: Claim) -> Iterator[Path]:
+        """A place at the end of the queue for the block. Called with the lock held."""
+        numbers = [int(path.stem) for path in (self._folder / "queue").glob("*.json")]
+        path = self._folder / "queue" / f"{max(numbers, default=0) + 1:012d}.json"
+        with locked(path) as mine:
+            assert mine is not None
+            os.pwrite(mine, json.dumps(asdict(claim)).encode(), 0)
+            try:
+                yield path
+            finally:
+                path.unlink(missing_ok=True)
+
+    def _queue(self) -> list[tuple[Path, Claim]]:
+        """Those who wait, in the order of their coming; removes what dead processes left."""
+        queue = []
+        for path in sorted((self._folder / "queue").glob("*.json")):
+            with locked(path) as free, contextlib.suppress(OSError, ValueError, TypeError):
+                if free is not None:
+                    path.unlink()
+                elif time.time() - path.stat().st_mtime < ABSENT_SECONDS:
+                    queue.append((path, Claim(**json.loads(path.read_text()))))
+        return queue
+
+
+def _read_holder(path: Path) -> Holder | None:
+    """Who has the slot according to its file; None if nobody has, or if another version has written it."""
+    try:
+        record = json.loads(path.read_text())
+        return Holder(Claim(**record.pop("claim")), tuple(record.pop("devices")), **record)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _waits_for(claim: Claim, limit: int, taken: dict[int, Holder], free: int, gpus: int, ahead: int) -> str:
+    """What a run waits for, in one line."""
+    names = [holder.claim.run_id for holder in taken.values()][:_NAMED]
+    by = ", ".join([*names, *([f"{len(taken) - len(names)} more"] if len(taken) > len(names) else [])])
+    if len(taken) >= limit:
+        text = f"for a slot ({len(taken)} of {limit} taken by {by})"
+    elif claim.gpus > free:
+        text = f"for {claim.gpus} GPUs ({gpus - free} of {gpus} taken by {by or 'others'})"
+    else:
+        text = "for its turn"
+    return f"{text}, {ahead} before it" if ahead else text

@@ -1,0 +1,129 @@
+"""The host: its slots and GPUs, what it advertises to those who place runs, and agents that run elsewhere by now."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from common.settings import get_settings
+from sandbox.backend import Backend, Place, RunSpec
+from sandbox.definitions import load_agent
+from sandbox.docker.holdings import Holdings
+from sandbox.host.folder import host_folder
+from sandbox.host.placement import Host, Need
+from sandbox.host.slots import Claim, Holder, HostSlots
+from sandbox.process import supervised
+from sandbox.supervision.control import Layout
+from storage.dataset import Dataset
+from storage.datasets.prepared import label_of
+from storage.store import Store
+from tasks.wiring.requests import Attempt
+from tasks.wiring.stores import local_cache
+from tasks.wiring.tries import Tries
+
+TRY = "try"
+"""Label of a run with the id of its try."""
+# Seconds between the end of an agent's time and that of its container, whatever happens.
+_SLACK = 3600.0
+
+
+def host_slots() -> HostSlots:
+    """The slots of the host that the settings name."""
+    return _slots(host_folder(get_settings().host_name))
+
+
+@cache  # one object lists the GPUs once
+def _slots(folder: Path) -> HostSlots:
+    return HostSlots(folder, Holdings())
+
+
+@contextlib.contextmanager
+def placed(runner: Backend, spec: RunSpec, on_wait: Callable[[str], None], *, running: bool = False) -> Iterator[Place]:
+    """Hold a slot of this host and GPUs for a run, unless it has ended already.
+
+    Waits for them in the order of coming, but not if the run is in progress, or with `running`: it is being ended.
+
+    Raises:
+        BackendError: this host has fewer GPUs than the run asks for.
+    """
+    found = "running" if running else runner.find(spec)
+    if found == "finished":
+        yield Place()
+        return
+    claim = Claim(
+        run_id=spec.run_id,
+        workdir=str(spec.workdir.absolute()),
+        backend=runner.name,
+        gpus=spec.limits.gpus or 0,
+        seconds=spec.limits.time_limit_seconds + spec.limits.grace_seconds + _SLACK,
+        labels=dict(spec.labels),
+    )
+    with host_slots().take(claim, get_settings().agents, on_wait, running=found == "running") as place:
+        yield place
+
+
+def this_host(labels: frozenset[str] = frozenset()) -> Host:
+    """What this host advertises now."""
+    import psutil
+
+    settings, slots = get_settings(), host_slots()
+    holders = slots.holders()
+    return Host(
+        name=settings.host_name,
+        slots=settings.agents,
+        gpus=len(slots.devices),
+        cpus=psutil.cpu_count() or 1,
+        memory_bytes=psutil.virtual_memory().total,
+        labels=labels,
+        datasets=frozenset(each.label for each in local_cache().entries() if each.complete),
+        used_slots=len(holders),
+        used_gpus=sum(len(each.devices) for each in holders),
+        waiting=len(slots.waiting()),
+    )
+
+
+def need_of(attempt: Attempt) -> Need:
+    """What the run of an attempt asks of a host."""
+    request = attempt.request
+    limits = load_agent(request.agent, get_settings().agent_dirs).limits
+    return Need(
+        backend=request.isolation.backend,
+        gpus=limits.gpus or 0,
+        cpus=limits.cpus,
+        memory_bytes=limits.memory_bytes,
+        dataset=label_of(Dataset(request.edition, attempt.competition_id), "public"),
+    )
+
+
+def superseded() -> list[Holder]:
+    """Runs on this host without an orchestrator that have been begun anew since, here or on another host.
+
+    Such an agent works for nobody: a host that was cut off or silent for too long has them when it comes back.
+    """
+    return [each for each in host_slots().holders() if not each.waited_for and _is_superseded(each.claim.labels)]
+
+
+def end_superseded() -> list[Holder]:
+    """End the agents of `superseded`, and remove their files; returns them."""
+    ended = superseded()
+    for holder in ended:
+        workdir = Path(holder.claim.workdir)
+        if holder.claim.backend == "docker":
+            from sandbox.docker.abandoned import end
+            from sandbox.docker.engine import connect
+
+            end(connect(), workdir)
+        else:
+            supervised.discard(Layout(workdir))
+    return ended
+
+
+def _is_superseded(labels: dict[str, str]) -> bool:
+    """Whether the store knows of a later try than the one with these labels. An unknown try is not superseded."""
+    if not {"store", "group", "competition", "seed", TRY} <= labels.keys():
+        return False
+    store = Store(labels["store"])
+    folder = store.run(labels["group"], labels["competition"], int(labels["seed"]))
+    return Tries(store, folder).superseded(labels[TRY])

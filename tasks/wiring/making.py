@@ -1,0 +1,120 @@
+"""A run that this process makes, and storing what is left of it when it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from common.machine import provenance
+from common.settings import get_settings
+from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
+from sandbox.services.run_services import RunServices
+from storage.lease import Lease
+from storage.runs.folders import RunFolder
+from storage.runs.publish import publish
+from storage.runs.records import RunRecord
+from tasks.wiring import scratch
+from tasks.wiring.requests import Attempt
+from tasks.wiring.stores import open_store
+from tasks.wiring.tries import FILE, Tries, Try
+
+
+@dataclass(frozen=True)
+class Making:
+    """A run that this process makes: under its lease, with its services beside it."""
+
+    attempt: Attempt
+    """With the key of the dataset that the agent works on."""
+    spec: RunSpec
+    runner: Backend
+    services: RunServices
+    held: Lease
+    tries: Tries
+
+    def number(self) -> int:
+        """The number of the try that is in progress."""
+        return max(1, len(self.tries.read(self.attempt.key)))
+
+
+def run_folder(attempt: Attempt) -> RunFolder:
+    """The folder in the store with the files of an attempt."""
+    request = attempt.request
+    return RunFolder(open_store(request.store), request.run_group, attempt.competition_id, attempt.seed)
+
+
+def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> None:
+    """Store the files and, last, the record of a run that has ended in its `number`-th try.
+
+    Raises:
+        LeaseLost: another process has taken over the run. Nothing was stored.
+    """
+    spec, attempt, services = making.spec, making.attempt, making.services
+    request = attempt.request
+    services.close()  # completes the logs of the services, which are stored below
+    files = services.files()
+    if history := making.tries.content():
+        (spec.workdir / FILE).write_bytes(history)
+        files[FILE] = spec.workdir / FILE
+    if result.submission is not None:
+        files["submission.csv"] = result.submission
+    for part in ("logs", "code", "snapshots"):
+        left: Path | None = getattr(result, part)
+        if left is None:
+            continue
+        paths = sorted(p for p in left.rglob("*") if p.is_file() and not p.is_symlink())
+        files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
+    conditions: dict[str, Any] = {
+        **request.isolation.conditions(),
+        **({"obfuscated": True} if spec.obfuscated else {}),
+        **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
+        **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
+        **services.counts(),
+        "tries": number,
+        "host": get_settings().host_name,
+        **provenance(),
+    }
+    record = RunRecord(
+        key=attempt.key,
+        run_group=request.run_group,
+        run_id=spec.run_id,
+        competition_id=spec.competition_id,
+        seed=spec.seed,
+        agent=spec.agent.full_name,
+        edition=request.edition,
+        backend=making.runner.name,
+        status=result.status,
+        message=result.message,
+        exit_code=result.exit_code,
+        started_at=result.started_at,
+        finished_at=result.finished_at,
+        duration_seconds=result.duration_seconds,
+        submission_exists=result.submission is not None,
+        time_limit_seconds=float(spec.limits.time_limit_seconds),
+        code_fingerprint=spec.agent.fingerprint(),
+        dataset_key=attempt.dataset_key,
+        **conditions,
+    )
+    scratch.note(spec.workdir, attempt)
+    publish(run_folder(attempt), record, files, making.held, get_settings().ledger_key.get_secret_value())
+    making.runner.discard(handle)
+
+
+def given_up(spec: RunSpec, tries: list[Try]) -> RunResult:
+    """The result of a run that was lost in its last try, too. It has no files."""
+    nothing = spec.workdir / "nothing"
+    nothing.mkdir(exist_ok=True)
+    reasons = "; ".join(f"try {number} on {each.host}: {each.lost}" for number, each in enumerate(tries, 1))
+    began, now = datetime.fromisoformat(tries[-1].began_at), datetime.now(UTC)
+    return RunResult(
+        status="lost",
+        message=f"lost {len(tries)} times and given up ({reasons}): see whether the agent overloads its machine",
+        exit_code=None,
+        started_at=began,
+        finished_at=now,
+        duration_seconds=(now - began).total_seconds(),
+        submission=None,
+        logs=nothing,
+        code=nothing,
+    )

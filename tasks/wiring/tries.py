@@ -1,0 +1,95 @@
+"""The tries of a run: how often its agent was begun, where, and why a try was lost.
+
+They are in the run's folder in the store while the run has no record, so that the next try, on whichever host, knows of
+the ones before.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+
+from common.jsonlines import parse
+from common.processes import boot_id
+from storage.store import Store
+
+FILE = "tries.jsonl"
+AT_MOST = 3
+"""A run that was lost so often without an end may be what ends its machine."""
+
+
+@dataclass(frozen=True)
+class Try:
+    """One start of a run's agent from scratch."""
+
+    id: str
+    key: str
+    """Content key of the run."""
+    host: str
+    boot: str
+    """The host between two boots (`common.processes.boot_id`)."""
+    began_at: str
+    lost: str | None = None
+    """Why it has no end; None for the last one, and where nobody has noticed."""
+
+
+class Tries:
+    """The tries of the run whose folder in the store has the URL `folder`. The holder of the run's lease writes."""
+
+    def __init__(self, store: Store, folder: str) -> None:
+        self._store, self._url = store, f"{folder}/{FILE}"
+
+    def read(self, key: str | None = None) -> list[Try]:
+        """The tries, oldest first: all, or those under a content key."""
+        try:
+            content = self._store.read(self._url)
+        except FileNotFoundError:
+            return []
+        return [each for each in (Try(**line) for line in parse(content)) if key in (None, each.key)]
+
+    def begin(self, id: str, key: str, host: str) -> int:
+        """Add a try under a key, and forget those under other keys; returns its number: 1 for the first."""
+        before = self.read(key)
+        if before and before[-1].lost is None:
+            before[-1] = replace(before[-1], lost=_why_gone(before[-1], host))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write([*before, Try(id, key, host, boot_id(), now)])
+        return len(before) + 1
+
+    def lose_last(self, why: str) -> list[Try]:
+        """Note why the last try was lost; returns all under its key."""
+        tries = self.read()
+        lost = [*tries[:-1], replace(tries[-1], lost=why)] if tries else []
+        self._write(lost)
+        return lost
+
+    def drop_last(self) -> None:
+        """Forget the last try, which was not begun, or was cancelled."""
+        self._write(self.read()[:-1])
+
+    def superseded(self, id: str) -> bool:
+        """Whether there is a later try than this one. An unknown one is not superseded."""
+        return id in [each.id for each in self.read()[:-1]]
+
+    def content(self) -> bytes:
+        """The file; empty if there was no more than one try."""
+        tries = self.read()
+        return _lines(tries) if len(tries) > 1 else b""
+
+    def _write(self, tries: list[Try]) -> None:
+        if not tries:
+            self._store.remove(self._url)
+            return
+        self._store.write(self._url, _lines(tries))
+
+
+def _lines(tries: list[Try]) -> bytes:
+    return b"".join(json.dumps(asdict(each)).encode() + b"\n" for each in tries)
+
+
+def _why_gone(last: Try, host: str) -> str:
+    """Why a try has no end, as far as the host of the next one can tell."""
+    if last.host != host:
+        return f"host {last.host} fell silent"
+    return "the host was restarted" if last.boot != boot_id() else "nothing was left of it"

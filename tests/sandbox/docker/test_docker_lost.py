@@ -1,0 +1,225 @@
+"""Containers that their engine, their machine or somebody else ends: lost, which is not the agent's fault."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import docker
+import psutil
+import pytest
+
+from sandbox.backend import RunSpec
+from sandbox.definitions import Agent
+from sandbox.docker import abandoned
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.engine import connect
+from sandbox.docker.holdings import Holdings
+from sandbox.docker.runs import find
+from sandbox.errors import RunLost
+from sandbox.host.slots import Claim, HostSlots
+from sandbox.supervision.control import Layout
+from tests.sandbox.docker.conftest import Waiting, remains_of
+from tests.waiting import until
+
+WAITS = 'echo begun\nuntil [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done\n'
+
+
+def container_of(spec: RunSpec, role: str = "agent") -> Any:
+    container = find(connect(), spec.workdir, role)
+    assert container is not None
+    return container
+
+
+def lost(waiting: Waiting, why: str) -> None:
+    with pytest.raises(RunLost, match=why):
+        waiting.result()
+
+
+@pytest.mark.parametrize("command", ["restart", "kill", "stop"])
+def test_a_container_that_somebody_ends_is_lost(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], command: str
+) -> None:
+    spec = docker_spec("trap 'exit 0' TERM\n" + WAITS)  # an agent that ends well on SIGTERM
+    waiting = Waiting(docker_backend, docker_backend.start(spec))
+    waiting.until("begun")
+    subprocess.run(["docker", command, container_of(spec).id], check=True, capture_output=True)
+    lost(waiting, "its container was started again|somebody ended its container")
+    assert remains_of(spec.workdir) == []
+    assert docker_backend.find(spec) == "new"
+    again = docker_backend.start(spec)
+    assert again.attachment == "new"
+    docker_backend.discard(again)
+
+
+def test_an_agent_that_kills_itself_has_crashed(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
+) -> None:
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        spec = docker_spec(f"kill -{number} 0", run_id=f"with-{number}")
+        assert docker_backend.wait(docker_backend.start(spec)).status == "crashed"
+
+
+def test_a_forwarder_that_fails_does_not_make_a_crash_a_loss(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
+) -> None:
+    spec = docker_spec(WAITS + "exit 3")
+    waiting = Waiting(docker_backend, docker_backend.start(spec))
+    waiting.until("begun")
+    forwarder = container_of(spec, "forwarder")
+    for process in psutil.Process(forwarder.attrs["State"]["Pid"]).children():
+        process.kill()
+    until(lambda: container_of(spec, "forwarder").attrs["RestartCount"])
+    (spec.workdir / "home" / "submission" / "go").touch()
+    assert waiting.result().status == "crashed"
+
+
+def test_a_lost_run_that_nobody_waits_for_is_removed_without_an_outcome(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
+) -> None:
+    spec = docker_spec(WAITS)
+    with DockerBackend() as first:
+        handle = first.start(spec)
+        first._release(Layout(spec.workdir))  # as if it was killed
+        container_of(spec).kill()
+    ended = [each for each in abandoned.end_orphans(connect()) if each.workdir == spec.workdir]
+    assert [each.reason for each in ended] == ["it has ended"]
+    assert handle.attachment == "new"
+    again = docker_backend.start(spec)
+    assert again.attachment == "new"
+    docker_backend.discard(again)
+
+
+def test_a_slot_stays_with_its_container(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec], tmp_path: Path
+) -> None:
+    spec = docker_spec(WAITS)
+    host = HostSlots(tmp_path / "host", Holdings(), ["GPU-a"])
+    claim = Claim(spec.run_id, str(spec.workdir), "docker", seconds=60)
+    with contextlib.suppress(KeyboardInterrupt), host.take(claim, 1) as place:
+        handle = docker_backend.start(dataclasses.replace(spec, place=place))
+        raise KeyboardInterrupt
+    assert [holder.claim for holder in host.holders()] == [claim]
+    docker_backend.discard(handle)
+    assert host.holders() == []
+
+
+class OwnEngine:
+    """An engine of our own, which a test may end without disturbing others, with an image of a few programs."""
+
+    def __init__(self, folder: Path, image: Path) -> None:
+        self.folder, self.url = folder, f"unix://{folder}/sock"
+        folder.mkdir()
+        self.start()
+        atexit.register(self.remove)
+        self.client = docker.DockerClient(self.url, timeout=60)
+        self.client.api.import_image_from_file(str(image), repository="small")
+
+    def start(self) -> None:
+        command = ["dockerd", "--bridge=none", "--iptables=false", "--ip-masq=false", f"--host={self.url}"]
+        command += [f"--{name}={self.folder}/{name}" for name in ("data-root", "exec-root", "pidfile")]
+        with (self.folder / "log").open("ab") as log:
+            # In namespaces of its own: an engine removes the bridge of another one on the same network.
+            self.process = psutil.Popen(["unshare", "--net", "--mount", *command], stdout=log, stderr=log)
+        until(self.answers, may_yet=lambda: self.process.poll() is None, what="the engine's answer")
+
+    def answers(self) -> bool:
+        done = subprocess.run(["docker", "--host", self.url, "version"], capture_output=True, check=False)
+        return done.returncode == 0
+
+    def end(self) -> None:
+        """As `systemctl stop docker` does, and a machine that is shut down."""
+        self.process.terminate()
+        self.process.wait(60)
+
+    def remove(self) -> None:
+        """End it, and remove its files."""
+        atexit.unregister(self.remove)
+        self.end()
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
+
+    def kill(self) -> None:
+        """As a machine that loses power: engine, shims and containers are gone at once."""
+        found = self.process.children(recursive=True)
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if str(self.folder / "exec-root") in " ".join(process.cmdline()):
+                    found += [process, *process.children(recursive=True)]
+        for each in [self.process, *found]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(60)
+        for name in (
+            "pidfile",
+            "exec-root/containerd/containerd.pid",
+        ):  # on a directory that is empty after the next boot
+            (self.folder / name).unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def small_image(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shell, coreutils and Python of the base image, which is loaded much faster than the whole."""
+    whole = tmp_path_factory.mktemp("image")
+    made = subprocess.run(["docker", "create", base_image, "true"], capture_output=True, check=True, text=True)
+    try:
+        with subprocess.Popen(["docker", "export", made.stdout.strip()], stdout=subprocess.PIPE) as export:
+            _keep_what_is_needed(export.stdout, whole / "small.tar")
+    finally:
+        subprocess.run(["docker", "rm", made.stdout.strip()], capture_output=True, check=True)
+    return whole / "small.tar"
+
+
+def _keep_what_is_needed(content: IO[bytes] | None, target: Path) -> None:
+    with tarfile.open(fileobj=content, mode="r|") as source, tarfile.open(target, "w") as small:
+        for member in source:
+            if _is_needed(member.name):
+                small.addfile(member, source.extractfile(member) if member.isreg() else None)
+
+
+def _is_needed(name: str) -> bool:
+    if name.startswith(("usr/lib/python3/", "usr/lib/python3.11/test", "usr/lib/x86_64-linux-gnu/perl")):
+        return False
+    wanted = ("usr/lib/python3", "usr/bin/", "bin", "lib", "usr/lib/x86_64-linux-gnu/l", "usr/lib64", "home", "tmp")
+    return name.startswith((*wanted, "var/tmp", "etc/passwd", "dev", "proc", "sys", "usr/lib/ssl"))
+
+
+@pytest.fixture
+def engine(small_image: Path) -> Iterator[OwnEngine]:
+    if os.getuid() or not shutil.which("dockerd"):
+        pytest.skip("needs root and dockerd")
+    folder = Path(tempfile.mkdtemp(prefix="engine-"))  # the path of a socket is short
+    engine = OwnEngine(folder / "e", small_image)
+    yield engine
+    engine.remove()
+
+
+@pytest.mark.parametrize("how", ["end", "kill"])
+def test_an_engine_that_is_restarted_loses_its_runs(
+    engine: OwnEngine,
+    make_spec: Callable[..., RunSpec],
+    make_agent: Callable[..., Agent],
+    how: str,
+) -> None:
+    agent = make_agent("trap 'exit 0' TERM\n" + WAITS, image="small")
+    spec = make_spec("", agent=agent, cpus=1)
+    with DockerBackend(client=engine.client) as backend:
+        waiting = Waiting(backend, backend.start(spec))
+        waiting.until("begun")
+        getattr(engine, how)()
+        engine.start()
+        lost(waiting, "the container engine or the machine was restarted")
+        again = backend.start(spec)
+        assert again.attachment == "new"
+        (spec.workdir / "home" / "submission" / "go").touch()
+        assert backend.wait(again).status == "completed"
+        backend.discard(again)
