@@ -214,9 +214,23 @@ class Watch:
     def _append_lost_output(self) -> None:
         """Append the end of the output. The engine drops parts of fast output for clients that follow the log."""
         with contextlib.suppress(Exception):
-            end = self.container.logs(tail=END_LINES)
-            if end and not self._last.endswith(end[-END_BYTES:]):
-                self._log.write(b"\n[... some output was lost ...]\n" + end)
+            self._log.write(missing_output(self._last, self.container.logs(tail=END_LINES)))
+
+
+def missing_output(seen: bytes, end: bytes) -> bytes:
+    """What has to be appended to a log, so that it ends like the output.
+
+    Args:
+        seen: The last bytes of the log; all of them if they are fewer than `END_BYTES`.
+        end: The last lines of the output; all of them if they are fewer than `END_LINES`.
+    """
+    if not end or seen.endswith(end[-END_BYTES:]):
+        return b""
+    if not seen and end.count(b"\n") < END_LINES:
+        return end
+    if seen and (at := end.find(seen)) >= 0:
+        return end[at + len(seen) :]
+    return b"\n[... some output was lost ...]\n" + end
 
 
 def _patiently(ask: Callable[[], bool]) -> bool:
