@@ -9,6 +9,7 @@ import pandas as pd
 import psutil
 import pytest
 
+from tests.agents import noting, write_agent
 from tests.deployments.installation import Running, installation, until_served
 
 pytestmark = pytest.mark.timeout(900)
@@ -23,18 +24,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def slow_agent(notes: Path) -> Path:
     """An agent that notes its starts in `notes`, by competition; on diabetes it then waits for a file `go` there."""
-    folder = notes / "slow"
-    folder.mkdir()
-    (folder / "agent.yaml").write_text("name: slow\ndescription: waits\ntrusted: true\n")
-    (folder / "start.sh").write_text(
-        f"""#!/bin/bash
-echo start >> {notes}/starts-$COMPETITION_ID
-cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
-[ $COMPETITION_ID = diabetes ] || exit 0
-while [ ! -e {notes}/go ]; do sleep 0.1; done
-"""
-    )
-    return folder
+    then = f"[ $COMPETITION_ID = diabetes ] || exit 0\nwhile [ ! -e {notes}/go ]; do sleep 0.1; done\n"
+    return write_agent(notes / "slow", noting(notes, then))
 
 
 def doctor(running: Running, *options: str) -> dict[str, list[str]]:

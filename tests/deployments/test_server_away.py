@@ -1,4 +1,7 @@
-"""Prefect's server goes away under running flows and comes back: nothing is lost, and nothing happens twice."""
+"""Prefect's server goes away under running flows and comes back: nothing is lost, and nothing happens twice.
+
+Here it is away for about a minute. `test_limits.py` shows that the limits allow ten minutes, and an hour.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.agents import noting, write_agent
 from tests.deployments.installation import ROOT, Running, until_served
 from tests.s3.faults import FaultProxy
 
@@ -19,17 +23,8 @@ pytestmark = pytest.mark.timeout(900)
 
 def waiting_agent(running: Running, folder: Path, name: str) -> Path:
     """An agent that notes its starts in `folder`, and waits for a file `go` there. The installation trusts it."""
-    agent = running.folder.parent / name
-    agent.mkdir()
-    (agent / "agent.yaml").write_text(f"name: {name}\ndescription: waits\ntrusted: true\n")
-    (agent / "start.sh").write_text(
-        f"""#!/bin/bash
-echo start >> {folder}/starts
-cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
-while [ ! -e {folder}/go ]; do sleep 0.1; done
-"""
-    )
-    return agent
+    wait = f"while [ ! -e {folder}/go ]; do sleep 0.1; done\n"
+    return write_agent(running.folder.parent / name, noting(folder, wait))
 
 
 def flow_runs(running: Running, group: str) -> list[Any]:
@@ -43,7 +38,7 @@ def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp
     run = running.trigger(
         "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="server-away"
     )
-    until_served("the agent", (tmp_path / "starts").exists, 300)
+    until_served("the agent", (tmp_path / "starts-digits").exists, 300)
     running.installation.processes.stop("server")
     (tmp_path / "go").touch()
     # The agent ends, is harvested and graded without a server; the flow then has to tell one how it ended.
@@ -54,7 +49,7 @@ def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp
     assert running.make("up", f"PORT={port}", "DASK_WORKERS=1").returncode == 0
     state = running.ended(run)
     assert state["type"] == "COMPLETED", state["message"]
-    assert (tmp_path / "starts").read_text() == "start\n"
+    assert (tmp_path / "starts-digits").read_text() == "start\n"
     assert running.flow_run(run)["run_count"] == 1
     assert [each["id"] for each in flow_runs(running, "server-away")] == [run], "no second flow has started"
     assert "worker" in running.installation.processes.running(), "the worker has waited too"
@@ -83,7 +78,7 @@ def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: 
             def alive() -> bool:
                 return process.poll() is None
 
-            until_served("the agent", lambda: (tmp_path / "starts").exists() or not alive(), 300)
+            until_served("the agent", lambda: (tmp_path / "starts-digits").exists() or not alive(), 300)
             proxy.stop()
             (tmp_path / "go").touch()
             said = tmp_path / "err"
@@ -93,7 +88,7 @@ def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: 
         finally:
             process.kill()
     assert process.returncode == 0, out + (tmp_path / "err").read_text()
-    assert (tmp_path / "starts").read_text() == "start\n"
+    assert (tmp_path / "starts-digits").read_text() == "start\n"
     grades = pd.read_parquet(running.store / "tables" / "grades" / "run_group=cli-away")
     assert list(grades["outcome"]) == ["valid"]
     (top,) = flow_runs(running, "cli-away")

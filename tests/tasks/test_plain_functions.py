@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from common.settings import get_settings
 from storage.store import Store
 from storage.tables import read_table
 from tasks.agent_run import attempts_of, finished_run, run_agent
@@ -23,16 +19,7 @@ from tasks.violations import find_violations
 from tasks.wiring.requests import RunRequest
 
 
-@pytest.fixture(autouse=True)
-def _no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
-    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))
-    get_settings.cache_clear()
-    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
-        yield
-    get_settings.cache_clear()
-
-
+@pytest.mark.usefixtures("no_server")
 def test_the_whole_pipeline_in_plain_calls(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "store"))
     download_hash = download_archive("diabetes", store.root)

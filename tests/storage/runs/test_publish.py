@@ -33,6 +33,12 @@ def held(folder: RunFolder) -> Iterator[Lease]:
         yield mine
 
 
+def publish_as(folder: RunFolder, tmp_path: Path, key: str) -> None:
+    """Store a run with this key under the lease."""
+    with held(folder) as mine:
+        publish(folder, record(key), files(tmp_path, key), mine, None)
+
+
 def record(key: str) -> RunRecord:
     at = datetime(2026, 1, 2, tzinfo=UTC)
     who: dict[str, Any] = {"run_group": "g", "run_id": "g-x-0", "competition_id": "x", "seed": 0, "agent": "a"}
@@ -58,8 +64,7 @@ def require_one_run(folder: RunFolder) -> str:
 
 def test_the_first_run_lies_in_the_folder_itself(folder: RunFolder, tmp_path: Path) -> None:
     folder.store.write(f"{folder.url}/code/of-a-killed-process", b"x")
-    with held(folder) as mine:
-        publish(folder, record("one"), files(tmp_path, "one"), mine, None)
+    publish_as(folder, tmp_path, "one")
     assert require_one_run(folder) == "one"
     assert folder.store.read(f"{folder.url}/submission.csv") == b"one"
     assert not folder.store.exists(f"{folder.url}/code")
@@ -86,34 +91,30 @@ def test_a_reader_finds_the_old_run_or_the_new_one(
 
     for name in ("put_many", "write"):
         watched(Store, name)
-    with held(folder) as mine:
-        publish(folder, record("two"), files(tmp_path, "two"), mine, None)
+    publish_as(folder, tmp_path, "two")
     monkeypatch.undo()
     assert list(dict.fromkeys(seen)) == ["one", "two"]
     assert require_one_run(folder) == "two"
     left = [path for path in (tmp_path / "store" / "runs").rglob("*") if path.is_file()]
     assert {path.name for path in left} == {"run.json", "ledger.jsonl", "submission.csv", "a.log"}, "the old ones went"
-    with held(folder) as mine:
-        publish(folder, record("three"), files(tmp_path, "three"), mine, None)
+    publish_as(folder, tmp_path, "three")
     assert require_one_run(folder) == "three"
 
 
 def test_a_kill_before_the_switch_leaves_the_old_run(
     folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with held(folder) as mine:
-        publish(folder, record("one"), files(tmp_path, "one"), mine, None)
+    publish_as(folder, tmp_path, "one")
 
     def killed(*_: object) -> None:
         raise SystemExit
 
-    with monkeypatch.context() as patch, held(folder) as mine:
+    with monkeypatch.context() as patch:
         patch.setattr(publish_module, "seal", killed)
         with pytest.raises(SystemExit):
-            publish(folder, record("two"), files(tmp_path, "two"), mine, None)
+            publish_as(folder, tmp_path, "two")
     assert require_one_run(folder) == "one"
-    with held(folder) as mine:
-        publish(folder, record("two"), files(tmp_path, "two"), mine, None)
+    publish_as(folder, tmp_path, "two")
     assert require_one_run(folder) == "two"
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from common.settings import get_settings
 from flows.commands.gc import command as gc
 from flows.diagnosis.leftovers import check_scratch
 from sandbox.process.backend import ProcessBackend
@@ -25,15 +21,7 @@ from tasks.split import split_dataset
 from tasks.wiring import scratch
 from tasks.wiring.requests import Attempt, RunRequest
 
-
-@pytest.fixture(autouse=True)
-def _no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
-    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))
-    get_settings.cache_clear()
-    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
-        yield
-    get_settings.cache_clear()
+pytestmark = pytest.mark.usefixtures("no_server")
 
 
 @pytest.fixture

@@ -1,0 +1,23 @@
+"""Settings for tests of steps without flows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from common.settings import get_settings
+
+
+@pytest.fixture
+def no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A scratch directory and agents below the test's own folder, and a Prefect server that never answers."""
+    monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))
+    get_settings.cache_clear()
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
+        yield
+    get_settings.cache_clear()
