@@ -5,7 +5,8 @@
 The kernel releases the lock when the process ends, however it ends. So a use does not outlive its process, whether that
 was killed or the machine restarted, and processes in different containers see each other. A run in a container goes on
 when its orchestrator is killed. Its use therefore names the work directory of the run and the time at which the run has
-ended at the latest, and counts until the directory is removed, the time has come, or the machine was restarted.
+ended at the latest, and counts until the directory is removed, the time has come, or the machine was restarted. On the
+same machine the time since its start is compared, so that setting the clock ends no use.
 """
 
 from __future__ import annotations
@@ -41,11 +42,9 @@ def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
 
     The caller excludes that the data are removed at the same time, with a lock of its own.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{uuid.uuid4().hex}.json"
     draft = path.with_suffix(".draft")
-    lock = acquire(draft)  # before others can see it
-    assert lock is not None
+    lock = _locked_draft(draft)  # before others can see it
     try:
         draft.write_text(json.dumps(_record(continuing)))
         draft.chmod(0o644)  # other users may look whether it is locked
@@ -55,6 +54,7 @@ def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
         for each in (draft, path):
             each.unlink(missing_ok=True)
         os.close(lock)
+        _remove_empty(folder)
 
 
 def in_use(folder: Path, shared: bool = False) -> bool:
@@ -63,14 +63,40 @@ def in_use(folder: Path, shared: bool = False) -> bool:
     `shared` says that several machines share the folder: a run of another boot may then go on on another machine.
     """
     living = [path for path in folder.glob("*.json") if _lives(path, shared)]
+    if not living:
+        _remove_empty(folder)
     return bool(living)
+
+
+def _locked_draft(draft: Path) -> int:
+    """Create and lock a file. Another user may remove the folder at any time while it is empty."""
+    while True:
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            lock = acquire(draft)
+            assert lock is not None
+            return lock
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it has other users, or belongs to one
+        folder.rmdir()
 
 
 def _record(continuing: Continuing | None) -> dict[str, Any]:
     if continuing is None:
         return {}
-    until = time.time() + continuing.seconds
-    return {"workdir": str(continuing.workdir.absolute()), "until": until, "boot": boot_id()}
+    record: dict[str, Any] = {"workdir": str(continuing.workdir.absolute()), "boot": boot_id()}
+    record["until"] = time.time() + continuing.seconds
+    if (uptime := _uptime()) is not None:
+        record["until_uptime"] = uptime + continuing.seconds
+    return record
+
+
+def _uptime() -> float | None:
+    """Seconds since the machine was started, which setting the clock does not change; None where it is not known."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.clock_gettime(clock) if clock is not None and boot_id() else None
 
 
 def _lives(path: Path, shared: bool) -> bool:
@@ -92,8 +118,13 @@ def _lives(path: Path, shared: bool) -> bool:
 
 def _continues(record: dict[str, Any], shared: bool) -> bool:
     """Whether a run goes on without the process that started it."""
-    if (record.get("until") or 0) <= time.time():
+    here, uptime = record.get("boot", boot_id()) == boot_id(), _uptime()
+    if here and uptime is not None and "until_uptime" in record:
+        over = record["until_uptime"] <= uptime
+    else:
+        over = (record.get("until") or 0) <= time.time()
+    if over:
         return False
-    if record.get("boot", boot_id()) != boot_id():
+    if not here:
         return shared
     return "workdir" not in record or Path(record["workdir"]).is_dir()  # older versions named no directory

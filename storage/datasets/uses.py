@@ -1,21 +1,20 @@
 """Uses of prepared datasets by agents and graders, so that garbage collection leaves them alone.
 
-They are recorded in local stores, in `prepared/<edition>/<id>/<key>.uses/`; see `storage.uses`. From other stores,
-agents and graders get local copies, whose uses the cache records.
+They are recorded in `prepared/<edition>/<id>/<key>.uses/`: in a local store as locked files (`storage.uses`), in
+another one as objects that are renewed (`storage.remote_uses`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 from collections.abc import Iterator
-from pathlib import Path
 
+from common.causes import cause_of
+from storage import remote_uses, uses
 from storage.dataset import Dataset
 from storage.datasets.current import USES, require
 from storage.store import Store
-from storage.uses import Continuing, in_use
-from storage.uses import use as use_folder
+from storage.uses import Continuing
 
 
 @contextlib.contextmanager
@@ -33,24 +32,29 @@ def use(store: Store, dataset: Dataset, continuing: Continuing | None = None) ->
         UserError: there is no such dataset.
     """
     found = require(store, dataset)
-    folder = uses_folder(store, found)
     with contextlib.ExitStack() as recorded:
-        if folder is not None:
-            try:
-                recorded.enter_context(use_folder(folder, continuing))
-            except OSError as error:
-                if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
-                    raise
+        try:
+            recorded.enter_context(_recorded(store, found, continuing))
+        except Exception as error:
+            if cause_of(error).kind != "refused":
+                raise
         # Whoever removes a dataset removes its marker first and looks for uses once more: one of both is seen.
         yield require(store, found)
 
 
 def is_used(store: Store, dataset: Dataset) -> bool:
-    """Whether anybody uses a dataset of a local store at this moment."""
-    folder = uses_folder(store, dataset)
-    return folder is not None and in_use(folder, shared=True)
+    """Whether anybody uses a dataset at this moment."""
+    url = uses_url(store, dataset)
+    here = store.local(store.relative(url))
+    return uses.in_use(here, shared=True) if here is not None else remote_uses.in_use(store, url)
 
 
-def uses_folder(store: Store, dataset: Dataset) -> Path | None:
-    """The folder with the uses of a dataset; None if the store is not on a local file system."""
-    return store.local(store.relative(f"{store.datasets(dataset)}/{dataset.key}{USES}"))
+def uses_url(store: Store, dataset: Dataset) -> str:
+    """URL of the folder with the uses of a dataset."""
+    return f"{store.datasets(dataset)}/{dataset.key}{USES}"
+
+
+def _recorded(store: Store, dataset: Dataset, continuing: Continuing | None) -> contextlib.AbstractContextManager[None]:
+    url = uses_url(store, dataset)
+    here = store.local(store.relative(url))
+    return uses.use(here, continuing) if here is not None else remote_uses.use(store, url, continuing)

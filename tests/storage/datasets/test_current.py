@@ -21,7 +21,7 @@ from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import check_dataset, local_copy
 from storage.datasets.recipe import Recipe
-from storage.datasets.uses import is_used, use, uses_folder
+from storage.datasets.uses import is_used, use, uses_url
 from storage.datasets.verify import ChecksumMismatch
 from storage.upkeep import gc
 from tests.stores import Store, put_dataset
@@ -78,7 +78,7 @@ class TestReaders:
         def refuse(*_: object) -> None:
             raise OSError(30, "Read-only file system")
 
-        monkeypatch.setattr("storage.datasets.uses.use_folder", refuse)
+        monkeypatch.setattr("storage.uses.use", refuse)
         with local_copy(store, DIGITS, "public", cache) as folder:
             assert (folder / "public" / "train.csv").is_file()
 
@@ -154,6 +154,7 @@ class TestUses:
                 "in use", "complete",
             }  # fmt: skip
         assert not is_used(store, first)
+        assert not store.exists(uses_url(store, first)), "nothing of the use is left"
         assert [each.state for each in gc.old_datasets(store, gc.everything(store), None, dry=False)] == ["old"]
         assert sorted(path.name for path in store.local("prepared", "v1", "digits").iterdir()) == [
             "current.json",
@@ -180,14 +181,14 @@ class TestUses:
             process.wait()
             process.stdout.close()
             assert is_used(store, dataset) == lives
-            shutil.rmtree(uses_folder(store, dataset) or Path())
+            shutil.rmtree(store.local(store.relative(uses_url(store, dataset))), ignore_errors=True)
 
     def test_one_of_another_machine_lives_for_the_time_it_asked_for(self, store: Store) -> None:
         dataset = put_dataset(store, "digits")
         for until, lives in ((time.time() + 60, True), (time.time() - 1, False)):
-            folder = uses_folder(store, dataset)
-            assert folder is not None
-            store.write_json(f"{folder.as_uri()}/1.json", {"boot": "another", "workdir": "/there", "until": until})
+            store.write_json(
+                f"{uses_url(store, dataset)}/1.json", {"boot": "another", "workdir": "/there", "until": until}
+            )
             assert is_used(store, dataset) == lives
 
     def test_who_starts_to_use_it_while_it_is_removed_is_told_or_has_it(

@@ -1,0 +1,103 @@
+"""Who uses data in an object store: one small object per user, which is written again and again while the user lives.
+
+    <uses>/<id>.json    the user's process, and for how many seconds after it was written the use counts
+
+The age of an object is measured with the clock of the store: the clocks of the machines need not agree, and may be set.
+The use of a process on this machine that has ended counts no longer, except for a run that goes on without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from common.processes import alive, identity
+from storage.store import Store
+from storage.uses import Continuing
+
+BEAT = 600.0
+"""Seconds between two writings of an object."""
+LASTS = 3600.0
+"""For how many seconds a use counts after it was written: a store may be away for most of that."""
+_LONGEST_END = 30.0  # seconds to wait for a writing that hangs
+
+
+@contextlib.contextmanager
+def use(store: Store, folder: str, continuing: Continuing | None = None, beat: float = BEAT) -> Iterator[None]:
+    """Count as a user in the folder at the URL `folder` during the block; `continuing` counts without this process.
+
+    Raises the store's error if the use cannot be recorded. Later ones are endured: the use lasts longer than a beat.
+    """
+    url = f"{folder}/{uuid.uuid4().hex}.json"
+    until = time.monotonic() + continuing.seconds if continuing else 0.0
+    ended = threading.Event()
+
+    def record() -> None:
+        left = until - time.monotonic()
+        store.write_json(url, {"holder": identity(), "seconds": max(LASTS, left), "continuing": max(0.0, left)})
+
+    def keep() -> None:
+        while not ended.wait(beat):
+            with contextlib.suppress(Exception):
+                record()
+
+    record()
+    thread = threading.Thread(target=keep, name=f"use {folder}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_LONGEST_END)
+        with contextlib.suppress(Exception):  # what is left there ends by itself
+            store.remove(url)
+
+
+def in_use(store: Store, folder: str) -> bool:
+    """Whether anybody uses the data. Objects of users that are gone are removed."""
+    found = store.glob(f"{store.relative(folder)}/*.json")
+    if not found:
+        return False
+    now = _now(store)
+    living = [url for url in found if _lives(store, url, now)]
+    return bool(living)
+
+
+def _lives(store: Store, url: str, now: float) -> bool:
+    try:
+        record = store.read_json(url)
+        written = _written(store, url)
+    except FileNotFoundError:  # it ended meanwhile
+        return False
+    except ValueError:  # of somebody who wrote something else there; it is nobody's who uses this program
+        return False
+    if record is None:
+        return False
+    ended = alive(record.get("holder")) is False
+    if now - written < float(record.get("continuing" if ended else "seconds") or 0):
+        return True
+    with contextlib.suppress(Exception):
+        store.remove(url)
+    return False
+
+
+def _now(store: Store) -> float:
+    """The time by the clock of the store, as a Unix time."""
+    probe = store.url("locks", f"clock-{uuid.uuid4().hex}.json")
+    store.write_json(probe, {})
+    try:
+        return _written(store, probe)
+    finally:
+        store.remove(probe)
+
+
+def _written(store: Store, url: str) -> float:
+    try:
+        written: Any = store.top.fs.modified(store.top.path(store.relative(url)))
+    except NotImplementedError:  # no object is older than another there, so a use ends with its process only
+        return 0.0
+    return float(written.timestamp())
