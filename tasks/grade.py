@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard, Thresholds
 from grading.report import GradedSubmission
 from storage.dataset import Dataset
-from storage.datasets.current import find, read_current, require
-from storage.datasets.prepared import committed_key, local_copy
+from storage.datasets.answers import answers_to
+from storage.datasets.prepared import local_copy
 from storage.keys import content_key
 from storage.runs.folders import RunFolder, StoredRun, finished_folders
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
@@ -97,31 +97,11 @@ def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
 
 
 def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:
-    """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
+    """The dataset to grade a run with; see `answers_to`. Raises `UserError` if there is no such dataset.
 
-    A run from before records named their dataset is graded with the current one. In another edition, the dataset must
-    be made of the same download with the same parameters, as far as that is known.
-
-    Raises `UserError` if there is no such dataset.
+    A run from before records named their dataset is graded with the current one.
     """
-    own = Dataset(run.edition, run.competition_id, run.dataset_key)
-    if edition == run.edition:
-        found = find(store, own)
-        if found is None and own.key is not None and (now := committed_key(store, replace(own, key=None))):
-            raise UserError(
-                f"run {run.name} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
-                f"{now}); its submission cannot be graded with other answers: run the agent again"
-            )
-        return found or require(store, own)
-    other = require(store, Dataset(edition, run.competition_id))
-    theirs = read_current(store, other).own_recipes(other.key)
-    ours = read_current(store, own).own_recipes(own.key)
-    if ours and theirs and not any((a.download, a.params) == (b.download, b.params) for a in ours for b in theirs):
-        raise UserError(
-            f"run {run.name} was made on a dataset of {own} from another download, or with other parameters, than "
-            f"the current dataset of {other}; its submission cannot be graded with those answers"
-        )
-    return other
+    return answers_to(store, Dataset(run.edition, run.competition_id, run.dataset_key), edition, f"run {run.name}")
 
 
 def finished_grade(request: GradeRequest) -> GradeRecord | None:

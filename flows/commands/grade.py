@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from common.causes import cause_of, explain
 from common.errors import UserError
 from competitions import registry
+from competitions.editions import Edition
 from flows.commands.options import GradingOptions, StoreOptions, option, takes
 from flows.commands.submissions import Fetch, Line, local_copies, parse_line
+from storage.dataset import Dataset
 
 if TYPE_CHECKING:
     from grading.grade import Grade
@@ -62,7 +65,8 @@ class ProcessOptions:
     "--submission",
     required=True,
     type=click.Path(path_type=Path),
-    help="JSONL file: competition_id and submission_path on each line; optionally seed, run_id, logs_path, code_path.",
+    help="JSONL file: competition_id and submission_path on each line; optionally seed, run_id, logs_path, code_path, "
+    "and edition and dataset_key of the run, which is then graded with the answers of that dataset only.",
 )
 @click.option(
     "--output-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for the report."
@@ -87,15 +91,17 @@ def command(
     items, failed = _items(submission)
     place = storage.open()
     grades: dict[int, Grade] = {}
-    for name in dict.fromkeys(line.competition_id for line in items.values()):
-        own = {number: line for number, line in items.items() if line.competition_id == name}
+    for dataset in dict.fromkeys(_made_on(line, grading.edition) for line in items.values()):
+        own = {number: line for number, line in items.items() if _made_on(line, grading.edition) == dataset}
         try:
-            found = _grade(name, own, place, processes, grading)
+            found = _grade(dataset, own, place, processes, grading)
             grades |= found
             failed += len(own) - len(found)
-        except UserError as error:
+        except Exception as error:
+            if cause_of(error).fault == "program":
+                raise
             for number in own:
-                click.echo(f"line {number}: {error}", err=True)
+                click.echo(f"line {number}: {explain(error)}", err=True)
             failed += len(own)
     failed += sum(grade.outcome == "failed" for grade in grades.values())
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -119,23 +125,30 @@ def _items(path: Path) -> tuple[dict[int, Line], int]:
     return items, failed
 
 
+def _made_on(line: Line, edition: Edition) -> Dataset:
+    """The dataset that a submission was made on; without a key if the line does not name it."""
+    return Dataset(line.edition or edition, line.competition_id, line.dataset_key)
+
+
 def _grade(
-    name: str,
+    made_on: Dataset,
     lines: dict[int, Line],
     store: Store,
     processes: ProcessOptions,
     grading: GradingOptions,
 ) -> dict[int, Grade]:
-    """Grade one competition's submissions.
+    """Grade the submissions that were made on one dataset.
 
-    Raises `UserError` if the competition is unknown or not prepared, or if the chosen leaderboard was not fetched.
+    Raises `UserError` if the competition is unknown or not prepared, if the store no longer has the dataset, or if the
+    chosen leaderboard was not fetched.
     """
     from grading.workers import grade_many
-    from storage.dataset import Dataset
+    from storage.datasets.answers import answers_to
     from storage.datasets.prepared import local_copy
     from tasks.wiring.stores import local_cache
     from tasks.wiring.thresholds import chosen_thresholds
 
+    name = made_on.competition_id
     competition = registry.get(name)
     options: dict[str, Any] = {
         "limits": processes.limits(),
@@ -155,7 +168,7 @@ def _grade(
             order.append(number)
             yield path, line.submission_path
 
-    dataset = Dataset(grading.edition, name)
+    dataset = answers_to(store, made_on, grading.edition, "its run")
     with local_copy(store, dataset, "private", local_cache()) as prepared, local_copies() as fetch:
         for grade in grade_many(competition, prepared, grading.edition, fetched(fetch), **options):
             number = order.popleft()

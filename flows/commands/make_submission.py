@@ -102,7 +102,14 @@ def _recorded(store: Store, run_group: str, copy_to: Path | None) -> Iterator[Li
             target.parent.mkdir(parents=True, exist_ok=True)
             store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(target))
             paths["submission_path"] = str(target.absolute())
-        yield Line(competition_id=record.competition_id, **paths, run_id=record.run_id, seed=record.seed)
+        yield Line(
+            competition_id=record.competition_id,
+            **paths,
+            run_id=record.run_id,
+            seed=record.seed,
+            edition=record.edition,
+            dataset_key=record.dataset_key,
+        )
 
 
 def _where(store: Store, url: str) -> str | None:

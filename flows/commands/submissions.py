@@ -13,12 +13,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError, one_line
 from common.locations import local_path
+from competitions.editions import Edition
 
 Known = TypeVar("Known")
 
 
 class Line(BaseModel):
-    """One line: a competition and the submission to it. The other fields describe the run; grading ignores them."""
+    """One line: a competition and the submission to it. The other fields describe the run.
+
+    Of these, grading only looks at the dataset: a submission is never graded with the answers of another one.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -28,6 +32,9 @@ class Line(BaseModel):
     code_path: str | None = None
     run_id: str | None = None
     seed: int | None = None
+    edition: Edition | None = None
+    dataset_key: str | None = None
+    """The dataset that the run was made on, with its edition. Without it, the current dataset is taken."""
 
 
 def parse_line(text: str) -> Line:

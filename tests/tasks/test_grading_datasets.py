@@ -13,6 +13,8 @@ import pytest
 from common.settings import get_settings
 from competitions import fingerprints, registry
 from flows.cli import main
+from flows.unattended import grading
+from flows.watching.outcome import PartlyFailed
 from storage.dataset import Dataset
 from storage.datasets.current import make_current
 from storage.datasets.recipe import Recipe
@@ -99,7 +101,24 @@ class TestTheDataset:
         assert "no longer has (now: two); its submission cannot be graded with other answers" in refused.reason
         assert main(["regrade", "g", "--store", store.root]) == 1
         assert expected in capsys.readouterr().err
+        with pytest.raises(PartlyFailed, match="cannot be graded with other answers"):
+            grading("g", store=store.root)
         assert folder.read_grade() == before
+
+    def test_a_file_of_submissions_names_it_as_well(
+        self, own: Path, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run(store)
+        put_dataset(store, "own", key="two")
+        (store.local("prepared", "v1", "own", "two", "private", "test.csv")).write_text("other answers")
+        lines = tmp_path / "lines.jsonl"
+        assert main(["make-submission", "g", "--output", str(lines), "--store", store.root]) == 0
+        arguments = ["grade", "--submission", str(lines), "--output-dir", str(tmp_path), "--store", store.root]
+        assert main(arguments) == 0, "with the answers of its own dataset"
+        assert [each.state for each in gc.old_datasets(store, gc.everything(store), None, dry=False)] == ["old"]
+        capsys.readouterr()
+        assert main(arguments) == 1
+        assert "line 1: its run was made on the dataset one of own (v1), which" in capsys.readouterr().err
 
     def test_a_record_of_an_older_version_is_graded_with_the_current_one(self, own: Path, store: Store) -> None:
         folder = run(store)

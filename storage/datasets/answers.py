@@ -1,0 +1,44 @@
+"""Which dataset has the answers to what an agent made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from common.errors import UserError
+from competitions.editions import Edition
+from storage.dataset import Dataset
+from storage.datasets.current import find, read_current, require
+from storage.store import Store
+
+
+def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Dataset:
+    """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
+
+    In another edition, the dataset must be made of the same download with the same parameters, as far as that is known.
+
+    Args:
+        store: store of the datasets.
+        own: the dataset that the run was made on; without a key it is not known, and the current one is taken.
+        edition: edition to grade in.
+        what: the run, for messages.
+
+    Raises:
+        UserError: there is no such dataset.
+    """
+    if edition == own.edition:
+        found = find(store, own)
+        if found is None and own.key is not None and (now := find(store, replace(own, key=None))):
+            raise UserError(
+                f"{what} was made on the dataset {own.key} of {own}, which {store.root} no longer has (now: "
+                f"{now.key}); its submission cannot be graded with other answers: run the agent again"
+            )
+        return found or require(store, own)
+    other = require(store, Dataset(edition, own.competition_id))
+    theirs = read_current(store, other).own_recipes(other.key)
+    ours = read_current(store, own).own_recipes(own.key)
+    if ours and theirs and not any((a.download, a.params) == (b.download, b.params) for a in ours for b in theirs):
+        raise UserError(
+            f"{what} was made on a dataset of {own} from another download, or with other parameters, than "
+            f"the current dataset of {other}; its submission cannot be graded with those answers"
+        )
+    return other
