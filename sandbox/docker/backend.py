@@ -158,6 +158,9 @@ class DockerBackend(base.SupervisingBackend):
         handle = self._handle(spec, layout, container.id if container else "", attachment)
         with self._mutex:
             self._open[layout.workdir] = (handle, self._open[layout.workdir][1])
+            stopping = self._stopping
+        if stopping:  # `close` was called meanwhile, and did not know the run yet
+            self._stop_quietly(handle)
         return handle
 
     def _find(self, spec: RunSpec, layout: control.Layout) -> Attachment:

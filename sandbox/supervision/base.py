@@ -28,6 +28,7 @@ class SupervisingBackend(ABC):
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._closed = False
+        self._stopping = False  # closed, and its runs stopped
         self._owner = os.getpid()
         atexit.register(self.close)  # global, because there is no other hook for the normal end of a process
 
@@ -52,7 +53,7 @@ class SupervisingBackend(ABC):
     def close(self) -> None:
         """Stop every run that is not known to have ended. Afterwards ``start`` raises `BackendError`. Thread-safe."""
         with self._mutex:
-            self._closed = True
+            self._closed = self._stopping = True
         atexit.unregister(self.close)
         if os.getpid() == self._owner:  # a forked copy of the orchestrator has no runs
             self._stop_open_runs()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from threading import Timer
 
 from common.errors import UserError
@@ -12,20 +13,40 @@ from sandbox.docker.backend import DockerBackend
 from sandbox.isolation import Isolation
 from sandbox.process.backend import ProcessBackend
 
-# Global, because Ctrl-C goes to the process and not to a task: it has to stop the agents of all threads.
-_backends: dict[Isolation, ProcessBackend | DockerBackend] = {}
-_refusal = ""  # why no agent may start any more
-_lock = threading.Lock()
+
+@dataclass
+class _Agents:
+    """The backends that run agents, and why no agent may start any more, if that is so."""
+
+    backends: dict[Isolation, ProcessBackend | DockerBackend] = field(default_factory=dict)
+    refusal: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def refuse(self, reason: str) -> None:
+        """Start no more agents for this reason; start some again if it is empty."""
+        with self.lock:
+            self.refusal = reason
+
+    def take(self) -> list[ProcessBackend | DockerBackend]:
+        """All backends, which are forgotten."""
+        with self.lock:
+            running = list(self.backends.values())
+            self.backends.clear()
+        return running
+
+
+# Global, because Ctrl-C and the end of the time for agents come to the process and not to a task.
+_agents = _Agents()
 
 
 def backend(isolation: Isolation, allowed_hosts: Sequence[str]) -> ProcessBackend | DockerBackend:
     """The backend for the chosen isolation. Raises `BackendError` if there is no container engine."""
-    with _lock:
-        if _refusal:
-            raise UserError(_refusal)
-        if isolation not in _backends:
-            _backends[isolation] = _make(isolation, allowed_hosts)
-        return _backends[isolation]
+    with _agents.lock:
+        if _agents.refusal:
+            raise UserError(_agents.refusal)
+        if isolation not in _agents.backends:
+            _agents.backends[isolation] = _make(isolation, allowed_hosts)
+        return _agents.backends[isolation]
 
 
 def _make(isolation: Isolation, allowed_hosts: Sequence[str]) -> ProcessBackend | DockerBackend:
@@ -45,12 +66,9 @@ def agents_until(seconds: float, what: str) -> Iterator[None]:
 
     The end of a flow by Prefect's time-out only stops waiting for the threads of its tasks, which wait for agents.
     """
-    global _refusal
 
     def end() -> None:
-        global _refusal
-        with _lock:
-            _refusal = f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue"
+        _agents.refuse(f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue")
         stop_all()
 
     timer = Timer(seconds, end)
@@ -61,30 +79,22 @@ def agents_until(seconds: float, what: str) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
-        with _lock:
-            _refusal = ""
+        _agents.refuse("")
 
 
 def cancelled() -> BaseException:
     """The error of a run that was cancelled: by the end of the time for agents, or by Ctrl-C."""
-    with _lock:
-        return UserError(_refusal) if _refusal else KeyboardInterrupt()
+    with _agents.lock:
+        return UserError(_agents.refusal) if _agents.refusal else KeyboardInterrupt()
 
 
 def stop_all() -> None:
     """Stop every agent that this process started or waits for."""
-    for each in _taken():
+    for each in _agents.take():
         each.close()
 
 
 def leave_all() -> None:
     """Leave the agents of this process alone when it ends. They stay supervised, and the next process finds them."""
-    for each in _taken():
+    for each in _agents.take():
         each.leave()
-
-
-def _taken() -> list[ProcessBackend | DockerBackend]:
-    with _lock:
-        running = list(_backends.values())
-        _backends.clear()
-    return running

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sandbox.backend import Place, RunSpec
 from sandbox.definitions import Agent, load_agent
+from sandbox.docker import backend as backend_module
 from sandbox.docker import watch
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.build import build_agent, build_base
@@ -47,6 +49,23 @@ def test_an_unknown_runtime() -> None:
 def test_a_known_runtime(docker_spec: Callable[..., RunSpec]) -> None:
     with DockerBackend(runtime="runc") as backend:
         assert backend.wait(backend.start(docker_spec("true"))).status == "completed"
+
+
+def test_a_run_that_is_being_started_ends_with_its_backend(
+    docker_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a nightly may be over, or Ctrl-C pressed, in the moment in which a container is started."""
+    backend = DockerBackend()
+    launch = backend_module.launch
+
+    def closed_meanwhile(*arguments: Any) -> None:
+        launch(*arguments)
+        backend.close()
+
+    monkeypatch.setattr(backend_module, "launch", closed_meanwhile)
+    spec = docker_spec("exec sleep 100000", time_limit_seconds=60)
+    assert backend.wait(backend.start(spec)).status == "cancelled"
+    assert remains_of(spec.workdir) == []
 
 
 @pytest.mark.parametrize("runtime", ["runsc", "sysbox-runc"])
