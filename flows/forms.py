@@ -88,6 +88,27 @@ class Data(BaseModel):
     )
 
 
+class Archives(BaseModel):
+    """What is done with downloads, besides preparing from them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="Archives and verification")
+
+    keep_raw: bool = Field(
+        default=False, title="Keep archives", description="Keep the downloaded archives after preparing."
+    )
+    skip_verification: bool = Field(
+        default=False,
+        title="Skip verification",
+        description="Do not compare prepared files with the published checksums.",
+    )
+    renew: bool = Field(
+        default=False,
+        title="Renew",
+        description="Download datasets that other code made again, and keep them if the current code makes the same "
+        "files.",
+    )
+
+
 def chosen_ids(split: Split, competition_ids: list[str] | None) -> list[str]:
     """The named competitions, or all of the split if none is named. Raises `UnknownCompetition` for a wrong id."""
     apply_settings()  # further competitions that the worker knows

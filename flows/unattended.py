@@ -11,7 +11,7 @@ from prefect import flow, runtime
 from common.errors import UserError
 from common.settings import get_settings
 from competitions.editions import Edition
-from flows.forms import Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
+from flows.forms import Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
 from flows.prepare import prepare
@@ -73,8 +73,7 @@ def preparation(
     edition: Edition = "v1",
     store: str | None = None,
     raw_dir: str | None = None,
-    keep_raw: bool = False,
-    skip_verification: bool = False,
+    archives: Archives = Archives(),  # noqa: B008  # frozen
 ) -> list[Outcome]:
     """Download, split and verify competitions. Prepared ones are skipped, and a failure does not stop the rest.
 
@@ -84,12 +83,13 @@ def preparation(
         edition: v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
         raw_dir: Directory of downloaded archives on the worker. Default: download from Kaggle.
-        keep_raw: Keep the downloaded archives after preparing.
-        skip_verification: Do not compare prepared files with the published checksums.
+        archives: What happens to archives, and to datasets that were made by other code.
     """
     outlast_server()
     place = open_store(store)
-    return prepare.fn(chosen_ids(split, competition_ids), place.root, edition, raw_dir, keep_raw, skip_verification)
+    ids = chosen_ids(split, competition_ids)
+    how = archives
+    return prepare.fn(ids, place.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")

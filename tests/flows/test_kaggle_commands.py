@@ -15,6 +15,8 @@ import pytest
 from common.errors import UserError
 from competitions import fingerprints, registry
 from flows.cli import main
+from flows.forms import Archives
+from flows.unattended import preparation
 from grading.leaderboards import compare_percentiles
 from storage.cache import Cache
 from storage.dataset import Dataset
@@ -252,6 +254,15 @@ class TestOtherCode:
         assert sorted(store.local("prepared").rglob("*.*")) == files, "nothing is made again"
         assert main([*arguments, "--skip-verification", "--renew"]) == 0
         assert len(kaggle.asked("api", "DownloadDataFiles")) == 2, "it is known now"
+
+        monkeypatch.setattr(fingerprints, "_version", lambda _: "a third version")
+        store.remove(store.raw(ID))
+        preparation(competition_ids=[ID], store=store.root, archives=Archives(skip_verification=True))
+        assert len(kaggle.asked("api", "DownloadDataFiles")) == 2
+        renewing = Archives(skip_verification=True, renew=True)
+        preparation(competition_ids=[ID], store=store.root, archives=renewing)
+        assert len(kaggle.asked("api", "DownloadDataFiles")) == 3, "a deployed flow can be told to as well"
+        assert committed_key(store, dataset) == key
 
 
 class TestOfficialDescription:
