@@ -9,10 +9,23 @@ renamed and never change their type, so older files are read by adding the missi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
+
+from storage.columns import (
+    CATEGORY,
+    COMPETITION,
+    COMPLEXITY,
+    MEDALS,
+    RUN_ID,
+    SEED,
+    WHO,
+    Column,
+    TableSchema,
+    flags,
+    scores,
+)
+from storage.statistics_schemas import STATISTICS, Statistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,56 +35,20 @@ SCHEMA_VERSION = 2
 METADATA_KEY = b"mlebench.schema_version"
 """Key of the schema version in the metadata of a Parquet file."""
 
-Type = Literal["string", "int64", "float64", "bool", "timestamp"]
-
-Table = Literal[
-    "runs",
-    "grades",
-    "snapshots",
-    "usage",
-    "examinations",
-    "plagiarism",
-    "violations",
-    "familiarity",
-    "familiarity_correlation",
-    "comparisons",
-    "aggregates/rates",
-    "aggregates/by_seed",
-    "aggregates/gaps",
-    "aggregates/pass_at_k",
-    "aggregates/best_of_k",
-    "aggregates/competitions",
-    "aggregates/over_time",
-    "aggregates/usage_by_run",
-    "aggregates/usage",
-]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its type, what a value means, its unit, and the schema version that introduced it."""
-
-    name: str
-    type: Type
-    meaning: str
-    unit: str = ""
-    since: int = 0
-
-
-@dataclass(frozen=True)
-class TableSchema:
-    """A table: what a row describes, and its columns without `run_group`, which is the name of the partition."""
-
-    row: str
-    columns: tuple[Column, ...]
-
-    def __iter__(self) -> Iterator[Column]:
-        return iter(self.columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns, in their order."""
-        return tuple(column.name for column in self.columns)
+Table = (
+    Literal[
+        "runs",
+        "grades",
+        "snapshots",
+        "usage",
+        "examinations",
+        "plagiarism",
+        "violations",
+        "familiarity",
+        "familiarity_correlation",
+    ]
+    | Statistics
+)
 
 
 @cache
@@ -90,35 +67,10 @@ def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema(fields, metadata={METADATA_KEY: str(SCHEMA_VERSION).encode()})
 
 
-def _flags(meanings: dict[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name, "bool", meaning) for name, meaning in meanings.items())
-
-
-def _scores(meanings: dict[str, str], unit: str = "metric") -> tuple[Column, ...]:
-    return tuple(Column(name, "float64", meaning, unit) for name, meaning in meanings.items())
-
-
-_RUN_ID = Column("run_id", "string", "Name of the run, unique in its run group.")
-_COMPETITION = Column("competition_id", "string", "The competition.")
-_SEED = Column("seed", "int64", "Number of the attempt at the competition: 0, 1, ...")
-_AGENT = Column("agent", "string", "The agent, with its variant: `aide@gpt-4o`.")
-_EDITION = Column("edition", "string", "`v1` or `v2`: the edition of the dataset.")
-_COMPLEXITY = Column("complexity", "string", "Complexity split of the competition: low, medium, high, dev or demo.")
-_CATEGORY = Column("category", "string", "Category of the competition, such as Image Classification.")
-_WHO = (_RUN_ID, _COMPETITION, _SEED, _AGENT)
-
-_MEDALS = {
-    "any_medal": "The rounded score reaches a medal threshold.",
-    "gold_medal": "The medal is gold.",
-    "silver_medal": "The medal is silver.",
-    "bronze_medal": "The medal is bronze.",
-    "above_median": "The rounded score is better than the median.",
-}
-
 _RUNS = TableSchema(
     "a finished run of an agent on a competition",
     (
-        *_WHO,
+        *WHO,
         Column("edition", "string", "Edition of the dataset that the agent worked on."),
         Column("backend", "string", "Where the agent ran: `process` or `docker`."),
         Column("status", "string", "completed, timeout, memory, disk, processes, crashed, lost or failed."),
@@ -161,12 +113,12 @@ _GRADES = TableSchema(
     (
         Column("outcome", "string", "`valid`, `invalid`, `missing`, or `failed` if the grader itself failed."),
         Column("message", "string", "Why there is no score."),
-        *_WHO,
+        *WHO,
         Column("edition", "string", "Edition whose grader and answers were used."),
-        _COMPLEXITY,
-        _CATEGORY,
+        COMPLEXITY,
+        CATEGORY,
         Column("score", "float64", "Score, rounded to 5 decimals; null if there is none or it is NaN.", "metric"),
-        *_scores(
+        *scores(
             {
                 "gold_threshold": "Score that gold needs.",
                 "silver_threshold": "Score that silver needs.",
@@ -174,9 +126,9 @@ _GRADES = TableSchema(
                 "median_threshold": "Median of the leaderboard.",
             }
         ),
-        *_flags(
+        *flags(
             {
-                **_MEDALS,
+                **MEDALS,
                 "submission_exists": "There is a submission.",
                 "valid_submission": "The submission has a score.",
                 "is_lower_better": "Lower scores are better.",
@@ -192,19 +144,19 @@ _GRADES = TableSchema(
 _SNAPSHOTS = TableSchema(
     "a version of a submission, kept while the agent ran, and graded",
     (
-        *_WHO,
+        *WHO,
         Column("at_seconds", "float64", "Time since the start of the run.", "s"),
         Column("score", "float64", "Score, rounded to 5 decimals; null if there is none or it is NaN.", "metric"),
-        *_flags({"valid_submission": "The version has a score.", **_MEDALS}),
+        *flags({"valid_submission": "The version has a score.", **MEDALS}),
     ),
 )
 
 _USAGE = TableSchema(
     "a request of a run to a language model that reached a provider or tried to",
     (
-        _RUN_ID,
-        _COMPETITION,
-        _SEED,
+        RUN_ID,
+        COMPETITION,
+        SEED,
         Column("model", "string", "The model that was asked for."),
         Column("input_tokens", "int64", "Tokens of the prompt.", "tokens"),
         Column("output_tokens", "int64", "Tokens of the answer.", "tokens"),
@@ -230,7 +182,7 @@ _EXAMINATIONS = TableSchema(
 _PLAGIARISM = TableSchema(
     "a file of a run and a notebook or a file of another agent's run that share code",
     (
-        *_WHO,
+        *WHO,
         Column("file", "string", "Path of the file below the run's code folder."),
         Column("other_kind", "string", "`kernel` (a public notebook) or `run`."),
         Column("other", "string", "The notebook, or the other run's file."),
@@ -248,7 +200,7 @@ _PLAGIARISM = TableSchema(
 _VIOLATIONS = TableSchema(
     "a finding in the code or the logs of a run",
     (
-        *_WHO,
+        *WHO,
         Column("rule", "string", "The rule that may be broken."),
         Column("severity", "string", "`violation` (a person should look at it) or `notice`."),
         Column("file", "string", "Path of the file; empty if the finding is about the whole run."),
@@ -265,7 +217,7 @@ _MODEL = Column("model", "string", "The language model that was measured.")
 _FAMILIARITY = TableSchema(
     "a competition and a kind of text, measured with a language model",
     (
-        _COMPETITION,
+        COMPETITION,
         _MODEL,
         _KIND,
         Column("texts", "int64", "Number of texts."),
@@ -290,55 +242,6 @@ _CORRELATION = TableSchema(
     ),
 )
 
-_RATES = (*_MEDALS, "valid_submission", "submission_exists")
-
-_COMPARISONS = TableSchema(
-    "a competition that both of two compared groups have; the partition is named `A..B`",
-    (
-        _COMPETITION,
-        _COMPLEXITY,
-        Column("change", "string", "better, worse, mixed or same: B against A."),
-        *_scores(
-            {
-                "score_a": "Mean score of A over seeds.",
-                "score_b": "Mean score of B over seeds.",
-                "score_difference": "B - A.",
-                "score_sem": "Standard error of the difference.",
-            }
-        ),
-        Column("seeds_a", "int64", "Graded attempts of A."),
-        Column("seeds_b", "int64", "Graded attempts of B."),
-        *(
-            Column(f"{rate}_{side}", "float64", f"Share of {side.upper()}'s attempts with `{rate}`.", "fraction")
-            for rate in _RATES
-            for side in "ab"
-        ),
-        Column("a", "string", "Name of A as it was given: a run group, or GROUP@EDITION."),
-        Column("b", "string", "Name of B."),
-    ),
-)
-
-_SERIES = (_AGENT, _EDITION)
-_SPLIT = Column("split", "string", "Complexity split or category; `all` is low, medium and high together.")
-_RATE = Column("rate", "string", f"Which rate: {', '.join(_RATES)}.")
-_BY = Column("by", "string", "What `split` names: `complexity` or `category`.")
-_INTERVAL = (
-    Column("ci_low", "float64", "Lower end of the 95 % interval.", "fraction"),
-    Column("ci_high", "float64", "Upper end of the 95 % interval.", "fraction"),
-)
-_ATTEMPT = (
-    Column("seed", "int64", "Number of the attempt; null for a run without a seed."),
-    Column("run_id", "string", "Name of the run, for a run without a seed; else null.", since=1),
-)
-
-_SPENT = (
-    Column("calls", "int64", "Number of requests."),
-    Column("input_tokens", "float64", "Tokens of the prompts; null if unknown.", "tokens"),
-    Column("output_tokens", "float64", "Tokens of the answers; null if unknown.", "tokens"),
-    Column("cost_usd", "float64", "Cost; null if the price of a request is unknown.", "USD"),
-    Column("latency_seconds", "float64", "Sum of the times until the answers.", "s"),
-)
-
 TABLES: dict[Table, TableSchema] = {
     "runs": _RUNS,
     "grades": _GRADES,
@@ -349,114 +252,5 @@ TABLES: dict[Table, TableSchema] = {
     "violations": _VIOLATIONS,
     "familiarity": _FAMILIARITY,
     "familiarity_correlation": _CORRELATION,
-    "comparisons": _COMPARISONS,
-    "aggregates/rates": TableSchema(
-        "a series (run group, agent, edition), split and rate",
-        (
-            *_SERIES,
-            _SPLIT,
-            _RATE,
-            Column("mean", "float64", "Mean of the seeds' rates; null without a counted seed.", "fraction"),
-            Column("sem", "float64", "Standard error over seeds; null with fewer than two.", "fraction"),
-            *_INTERVAL,
-            Column("seeds", "int64", "Seeds that count."),
-            Column("competitions", "int64", "Competitions that count."),
-            _BY,
-            Column("incomplete", "string", "How incomplete seeds were treated: `exclude` or `fail`."),
-            Column("interval", "string", "`t` (Student's over seeds) or `bootstrap` (over competitions)."),
-            Column("counted", "string", "Which competitions count: the name of a split, or `what was run`."),
-        ),
-    ),
-    "aggregates/by_seed": TableSchema(
-        "a series, split, seed and rate",
-        (
-            *_SERIES,
-            _SPLIT,
-            *_ATTEMPT,
-            _RATE,
-            Column("value", "float64", "Share of competitions for which it holds; null if not counted.", "fraction"),
-            Column("counted", "bool", "The seed counts."),
-            _BY,
-        ),
-    ),
-    "aggregates/gaps": TableSchema(
-        "a competition that is not graded in a seed of a series",
-        (
-            *_SERIES,
-            _SPLIT,
-            *_ATTEMPT,
-            _COMPETITION,
-            Column("reason", "string", "`missing` (there is no grade) or `failed` (the grader failed)."),
-            Column("treatment", "string", "`seed excluded` or `counted as failure`."),
-            _BY,
-        ),
-    ),
-    "aggregates/pass_at_k": TableSchema(
-        "a series, split, rate and number of attempts",
-        (
-            *_SERIES,
-            _SPLIT,
-            _RATE,
-            Column("k", "int64", "Number of attempts."),
-            Column("mean", "float64", "Chance that at least one of k attempts succeeds.", "fraction"),
-            *_INTERVAL,
-            Column("competitions", "int64", "Competitions with at least k graded attempts."),
-        ),
-    ),
-    "aggregates/best_of_k": TableSchema(
-        "a series, competition and number of attempts",
-        (
-            *_SERIES,
-            _COMPETITION,
-            Column("k", "int64", "Number of attempts."),
-            Column("attempts", "int64", "Graded attempts that the estimate rests on."),
-            Column("score", "float64", "Expected best score of k attempts; null if there is none.", "metric"),
-        ),
-    ),
-    "aggregates/competitions": TableSchema(
-        "a series and competition",
-        (
-            *_SERIES,
-            _COMPETITION,
-            _COMPLEXITY,
-            _CATEGORY,
-            Column("attempts", "int64", "Graded attempts."),
-            Column("valid", "int64", "Attempts with a score."),
-            Column("medals", "int64", "Attempts with a medal."),
-            *_scores({"mean_score": "Mean over attempts.", "score_sem": "Its standard error.", "best_score": "Best."}),
-            Column("human_percentile", "float64", "Mean share of the leaderboard's teams that were beaten.", "%"),
-        ),
-    ),
-    "aggregates/over_time": TableSchema(
-        "a series, split, rate and moment of the runs",
-        (
-            *_SERIES,
-            _SPLIT,
-            _RATE,
-            Column("at_seconds", "float64", "Time since the start of the runs.", "s"),
-            Column("mean", "float64", "Mean of the seeds' rates with the newest snapshots until then.", "fraction"),
-            Column("sem", "float64", "Standard error over seeds; null with fewer than two.", "fraction"),
-            *_INTERVAL,
-            Column("seeds", "int64", "Seeds that count."),
-            Column("competitions", "int64", "Competitions that count."),
-        ),
-    ),
-    "aggregates/usage_by_run": TableSchema(
-        "a run that asked language models",
-        (_RUN_ID, _COMPETITION, _SEED, Column("models", "string", "The models, separated by commas."), *_SPENT),
-    ),
-    "aggregates/usage": TableSchema(
-        "a series whose runs asked language models",
-        (
-            *_SERIES,
-            Column("runs", "int64", "Graded runs."),
-            Column("runs_with_usage", "int64", "Those that asked a model."),
-            Column("medals", "int64", "Medals won."),
-            *_SPENT,
-            Column("cost_per_run", "float64", "Cost of a run that asked a model.", "USD"),
-            Column("tokens_per_run", "float64", "Tokens of a run that asked a model.", "tokens"),
-            Column("cost_per_medal", "float64", "Cost of all runs over the medals; null without a medal.", "USD"),
-            Column("tokens_per_medal", "float64", "Tokens of all runs over the medals.", "tokens"),
-        ),
-    ),
+    **dict(STATISTICS.items()),
 }

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage.schemas import SCHEMA_VERSION, TABLES, Column, Table, arrow_schema
+from storage.columns import Column
+from storage.schemas import SCHEMA_VERSION, TABLES, Table, arrow_schema
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tables.md"
 BEGIN = "<!-- generated from storage/schemas.py by python -m tests.docs.tables -->"
