@@ -8,6 +8,7 @@ import functools
 import importlib
 import io
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -93,6 +94,8 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. A `UserError` is shown as one line, never as a traceback."""
+    if arguments is None:
+        _require_utf8()
     _accept_any_text()
     try:
         with _shown_warnings():
@@ -116,6 +119,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         click.echo(f"mlebench: {explain(error)}", err=True)
         return 1
+
+
+def _require_utf8() -> None:
+    """Start again in UTF-8 mode where the locale has another encoding: stores and archives have names of all kinds."""
+    if sys.getfilesystemencoding().lower() == "utf-8" or os.environ.get("PYTHONUTF8") == "1":
+        return
+    os.environ["PYTHONUTF8"] = "1"  # also for the processes that are started
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the same program
 
 
 def _accept_any_text() -> None:

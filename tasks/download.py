@@ -21,23 +21,6 @@ from tasks.wiring.slots import slot
 from tasks.wiring.stores import archive_needed, download_source, open_store
 
 
-@task(
-    name="download",
-    task_run_name="download {competition_id}",
-    **retried(),
-)
-def download(
-    competition_id: str,
-    store: str,
-    raw_dir: str | None = None,
-    verify: bool = True,
-    edition: Edition = "v1",
-    renew: bool = False,
-) -> str:
-    """Fetch the archive of a competition; see `download_archive`."""
-    return download_archive(competition_id, store, raw_dir, verify, edition, renew)
-
-
 def download_archive(
     competition_id: str,
     store: str,
@@ -74,3 +57,7 @@ def download_archive(
         )
         want_archive(place, dataset)
     return record["hash"]
+
+
+download = task(name="download", task_run_name="download {competition_id}", **retried())(download_archive)
+"""`download_archive` as a step of the flow."""

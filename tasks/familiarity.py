@@ -24,6 +24,7 @@ from storage.store import Store
 from storage.tables import read_table, write_table
 from tasks.aggregate import write_tables
 from tasks.wiring.language_model import LanguageModel, ModelError, language_model
+from tasks.wiring.retries import retried
 from tasks.wiring.services import gateway_policy
 from tasks.wiring.stores import open_store
 
@@ -32,7 +33,7 @@ CHARACTERS = 8000
 KINDS = ("description", "discussion", "all")
 
 
-@task(name="familiarity", task_run_name="familiarity {run_group}")
+@task(name="familiarity", task_run_name="familiarity {run_group}", **retried())
 def familiarity(run_group: str, store: str) -> int:
     """Write the tables of `find_familiarity` for the settings' model; returns the number of competitions measured."""
     place, model = open_store(store), get_settings().familiarity_model

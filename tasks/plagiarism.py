@@ -22,6 +22,7 @@ from storage.runs.texts import code_of
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store
 from storage.tables import write_table
+from tasks.wiring.retries import retried
 from tasks.wiring.stores import open_store
 
 LEAST_SHOWN = 0.05
@@ -30,7 +31,7 @@ FRAGMENTS, LINES = 12, 60
 """Number of fragments of a pair that are kept for the report, the longest first, and of lines kept of each."""
 
 
-@task(name="plagiarism", task_run_name="plagiarism {run_group}")
+@task(name="plagiarism", task_run_name="plagiarism {run_group}", **retried())
 def plagiarism(run_group: str, store: str, against: Sequence[str] = ()) -> int:
     """Write tables/plagiarism of a group; returns the number of pairs that a person should look at."""
     return sum(row["flagged"] for row in find_plagiarism(open_store(store), run_group, against))

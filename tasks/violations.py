@@ -24,6 +24,7 @@ from storage.runs.texts import code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
+from tasks.wiring.retries import retried
 from tasks.wiring.services import gateway_policy
 from tasks.wiring.stores import open_store
 
@@ -50,7 +51,7 @@ class Examined:
         return len({row["run_id"] for row in self.rows if row["severity"] == "violation"})
 
 
-@task(name="violations", task_run_name="violations {run_group}")
+@task(name="violations", task_run_name="violations {run_group}", **retried())
 def violations(run_group: str, store: str) -> int:
     """Write tables/violations of a group; returns the number of runs that a person should look at."""
     return find_violations(open_store(store), run_group).flagged

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common.causes import HOUR
+from common.causes import HOUR, cause_of
 from common.errors import UserError
 
 _LOOK_SECONDS = 5.0
@@ -107,11 +107,11 @@ def _set_up(client: Any, plugin: Any) -> None:
     """Set up the workers with a `WorkerSetup`, those that start later included."""
     try:
         client.register_plugin(plugin)
-    except OSError:
-        return  # a worker that ends just now; the others set themselves up with their first task
     except UserError:
         raise
     except Exception as error:  # of any type: it was raised by a worker with any code
+        if cause_of(error).kind == "scheduler":
+            return  # a worker that ends just now; the others set themselves up with their first task
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise ClusterError(
             f"a Dask worker cannot be set up ({text}); restart the workers with this process's installation"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -99,7 +99,8 @@ class _Draft:
 
     def __init__(self, file: _File) -> None:
         self._file = file
-        self._path = file.target.with_name(f".{file.target.name}.{os.getpid()}{PARTIAL}")
+        # Not the file's own name with a suffix, which may be too long.
+        self._path = file.target.with_name(f".{secrets.token_hex(6)}{PARTIAL}")
 
     def __enter__(self) -> _Draft:
         self._sink = self._open()

@@ -145,6 +145,13 @@ class TestFetching:
         assert (tmp_path / "large").read_bytes() == content
         assert not (tmp_path / "large").stat().st_mode & 0o222
 
+    @pytest.mark.parametrize("size", [5, 9 * MIB])
+    def test_a_file_with_the_longest_name_is_fetched(self, s3: Bucket, tmp_path: Path, size: int) -> None:
+        store, content, name = Store(s3.url), bytes(size), "ü" * 127 + "x"
+        store.write(store.url("data", name), content)
+        fetch_all(store, store.url("data"), [(name, size, blake3(content).hexdigest())], tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
     def test_a_large_file_that_was_changed_is_found(self, s3: Bucket, tmp_path: Path) -> None:
         store, content = Store(s3.url), bytes(20 * MIB)
         store.write(store.url("data", "large"), content[:-1] + b"x")

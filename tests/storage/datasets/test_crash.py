@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -27,6 +27,7 @@ from storage.remote import describe_error, is_transient
 from storage.sources.acquire import acquire
 from storage.sources.local import Local
 from storage.store import Store
+from tests.disks import SmallDisk
 from tests.storage.datasets.dask_processes import DaskProcesses
 
 ROOT = Path(__file__).parents[3]
@@ -251,30 +252,17 @@ class TestDownloads:
             assert not (tmp_path / "flipped/public/images.zip").exists()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 40 MB. Needs root, and the right to mount."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(place)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
 def test_a_full_disk_is_said_and_the_rerun_goes_on(
-    pictures: Path, archive: Path, expected: pd.DataFrame, small_disk: Path
+    pictures: Path, archive: Path, expected: pd.DataFrame, small_disk: SmallDisk
 ) -> None:
-    out = small_disk / "out"
+    small_disk.resize(40)
+    out = small_disk.path / "out"
     with pytest.raises(OSError, match="No space left") as caught:
         materialise(job_of(pictures, archive, out))
     assert not is_transient(caught.value), "trying again would not make room"
     assert "make room" in describe_error(caught.value)
     assert not (out / MARKER).exists()
-    subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
+    small_disk.resize(400)
 
     again = Seen(out)
     manifest = materialise(job_of(pictures, archive, out), on_progress=again)
@@ -300,6 +288,20 @@ def test_the_worker_of_a_killed_client_leaves_a_complete_dataset_alone(
     before = tree_of(tmp_path / "out")
     run_chunk(0, job)
     assert tree_of(tmp_path / "out") == before
+
+
+def test_the_worker_of_a_killed_client_writes_into_no_other_dataset(
+    pictures: Path, archive: Path, tmp_path: Path
+) -> None:
+    old, new = (replace(job_of(pictures, archive, tmp_path / key), key=key) for key in ("old", "new"))
+    declare(old)
+    materialise(new)
+    before = tree_of(tmp_path / "new")
+    run_chunk(0, old)
+    assert tree_of(tmp_path / "new") == before
+    with pytest.raises(ValueError, match="has the dataset new, not old"):
+        run_chunk(0, replace(old, out=new.out))
+    assert tree_of(tmp_path / "new") == before
 
 
 def tree_of(folder: Path) -> dict[str, tuple[int, int]]:

@@ -28,6 +28,10 @@ def refuse(note: str) -> None:
     raise UserError("this cannot work")
 
 
+def fail_on_a_full_disk() -> None:
+    raise OSError(28, "No space left on device")
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.1)
@@ -61,3 +65,12 @@ def test_a_user_error_is_not_repeated_by_dask(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="cannot work"):
             list(DaskExecutor(address).map(refuse, [str(tmp_path / "tries")]))
         assert (tmp_path / "tries").read_text() == "tried\n"
+
+
+def test_a_worker_that_cannot_be_set_up_is_told(tmp_path: Path) -> None:
+    with (
+        DaskProcesses(tmp_path, 1) as (address, _),
+        pytest.raises(ClusterError, match=r"cannot be set up .*No space left on device"),
+        cluster.cluster(address, set_up=fail_on_a_full_disk),
+    ):
+        pass

@@ -19,8 +19,11 @@ from tasks.agent_run import agent_run
 from tasks.aggregate import aggregate
 from tasks.checksum import checksum
 from tasks.download import download
+from tasks.familiarity import familiarity
 from tasks.grade import grade
+from tasks.plagiarism import plagiarism
 from tasks.split import split
+from tasks.violations import violations
 from tasks.wiring import retries
 from tasks.wiring.retries import retried, should_retry
 
@@ -39,7 +42,7 @@ def left(run: UUID, error: Exception, clock: list[float]) -> float:
 
 
 def test_every_step_is_tried_again_by_the_table() -> None:
-    for step in (download, split, checksum, agent_run, grade, aggregate):
+    for step in (download, split, checksum, agent_run, grade, aggregate, plagiarism, violations, familiarity):
         assert step.retry_condition_fn is should_retry, step.name
 
 
