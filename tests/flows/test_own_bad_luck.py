@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.settings import get_settings
+from competitions import registry
 from flows import evaluate as evaluating
 from flows import prepare as preparing
 from flows.full_benchmark import full_benchmark
@@ -18,6 +18,9 @@ from flows.unattended import grading
 from flows.watching.outcome import Outcome, PartlyFailed
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
+from tests.agents import noting, write_agent
+from tests.competitions.test_registry import copy_of
+from tests.disks import SmallDisk
 from tests.stores import Store
 
 IDS = ["diabetes", "digits"]
@@ -66,6 +69,39 @@ def test_each_step_may_fail_for_one_competition(store: Store, monkeypatch: pytes
         assert outcomes["diabetes seed 0"].result in ("done", "reused")
 
 
+def test_a_broken_competition_is_its_own_bad_luck(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = copy_of("digits", tmp_path / "competitions" / "own")
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(folder.parent))
+    get_settings.cache_clear()
+    facts = (folder / "competition.yaml").read_text()
+    (folder / "competition.yaml").write_text("name: [")
+    with pytest.raises(PartlyFailed) as caught:
+        full_benchmark(["diabetes", "own"], RunRequest(agent="dummy", run_group="group", store=store.root))
+    outcomes = {each.what: each for each in caught.value.outcomes}
+    assert outcomes["diabetes seed 0"].result == "done"
+    failed = [each for each in outcomes.values() if each.result == "failed"]
+    assert [each.what.split(" ")[0] for each in failed] == ["own"]
+    assert "competition.yaml" in failed[0].message
+    assert "Traceback" not in failed[0].message
+    (folder / "competition.yaml").write_text(facts)
+
+
+def test_an_archive_that_is_gone_is_its_own_bad_luck(store: Store, tmp_path: Path) -> None:
+    for name in IDS:
+        (tmp_path / f"{name}.zip").write_bytes(registry.get(name).bundle())
+    prepare(IDS, store.root, raw_dir=str(tmp_path))
+    for name in IDS:
+        store.remove(f"{store.url('prepared', 'v1', name)}")
+    (tmp_path / "digits.zip").unlink()
+    with pytest.raises(PartlyFailed) as caught:
+        prepare(IDS, store.root, raw_dir=str(tmp_path))
+    outcomes = {each.what: each for each in caught.value.outcomes}
+    assert {name: each.result for name, each in outcomes.items()} == {"diabetes": "done", "digits": "failed"}
+    assert "digits.zip" in outcomes["digits"].message
+
+
 def test_a_damaged_record_keeps_no_other_run_from_being_graded(store: Store) -> None:
     benchmark(store, "group")
     (store.local("runs", "group", "digits", "0") / "run.json").write_text("{")
@@ -93,37 +129,16 @@ def test_a_failing_report_does_not_lose_the_outcomes(store: Store) -> None:
     assert len(read_table(store, "grades")) == 2
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 20 MB. Needs root, and the right to mount."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(place)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-def test_a_full_disk_is_one_line_and_the_agents_work_is_kept(tmp_path: Path, small_disk: Path) -> None:
-    agent = tmp_path / "large"
-    agent.mkdir()
-    (agent / "agent.yaml").write_text("name: large\ndescription: leaves much\ntrusted: true\n")
-    (agent / "start.sh").write_text(
-        f"""#!/bin/bash
-echo start >> {tmp_path}/starts-$COMPETITION_ID
-cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
-[ $COMPETITION_ID = diabetes ] || head -c 30M /dev/urandom > "$CODE_DIR/weights.bin"
-"""
-    )
-    store = Store(str(small_disk / "store"))
+def test_a_full_disk_is_one_line_and_the_agents_work_is_kept(tmp_path: Path, small_disk: SmallDisk) -> None:
+    much = '[ $COMPETITION_ID = diabetes ] || head -c 30M /dev/urandom > "$CODE_DIR/weights.bin"\n'
+    agent = write_agent(tmp_path / "large", noting(tmp_path, much))
+    store = Store(str(small_disk.path / "store"))
     outcomes = benchmark(store, "full", str(agent))
     failed = {what: each.message for what, each in outcomes.items() if each.result == "failed"}
     assert "digits seed 0" in failed, outcomes
     assert failed["digits seed 0"].startswith("No space left on device")
     assert "mlebench gc" in failed["digits seed 0"]
-    subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
+    small_disk.resize(200)
     outcomes = benchmark(store, "full", str(agent))
     assert {each.result for each in outcomes.values()} <= {"done", "reused"}, outcomes
     assert (tmp_path / "starts-digits").read_text() == "start\n", "its agent did not run again"
