@@ -81,3 +81,22 @@ def describe_error(error: BaseException) -> str:
     if "bucket does not exist" in text or "NoSuchBucket" in text:
         return f"{text.removesuffix('; ' + CAUSES['missing'].remedy)}; create the bucket"
     return text
+
+
+def remove_from_s3(fs: Any, path: str) -> None:
+    """Remove an object, and all objects below it, page by page. Nothing need be there.
+
+    Raises `OSError` if the server keeps one of them, which `fs.rm` would not tell.
+    """
+    from competitions.preparing.archives.listing import s3_pages
+
+    bucket, key, _ = fs.split_path(path)
+    fs.call_s3("delete_object", Bucket=bucket, Key=key)
+    for page in s3_pages(fs, path):
+        if page:
+            keys = [{"Key": each["Key"]} for each in page]
+            answer = fs.call_s3("delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True})
+            for each in answer.get("Errors", ()):
+                error = PermissionError if each.get("Code") == "AccessDenied" else OSError
+                raise error(f"{bucket}/{each.get('Key')} cannot be removed: {each.get('Message') or each.get('Code')}")
+    fs.invalidate_cache()

@@ -14,27 +14,30 @@ locks/<name>/<generation>.json          leases, see storage.lease
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import glob
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from common.causes import cause_of, patiently
 from common.errors import UserError
 from common.locations import absolute_url, local_path
 from common.windows import windowed
+from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
 from storage.exclusive import creates_once
-from storage.remote import describe_error, quick_options
-from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError
+from storage.remote import describe_error, quick_options, remove_from_s3
+from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, StoreError, read_whole
 
 OPENING_SECONDS = 20.0
 """For how long the opening of a store is tried: more than one 503 or reset, less than anybody watches."""
 
+T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MAGIC = frozenset("*?[]")
 
@@ -178,8 +181,13 @@ class Store:
 
     def read(self, url: str) -> bytes:
         """The content of a file. Raises `FileNotFoundError` if it does not exist."""
-        content: bytes = self.top.fs.cat_file(self.top.path(self.relative(url)))
-        return content
+        return read_whole(self.top.fs, self.top.path(self.relative(url)))
+
+    def concurrently(self, calls: Sequence[Callable[[], T]]) -> Iterator[T]:
+        """Yield the results of calls that wait for the store, in order. On a local store, they run one by one."""
+        if self.top.local:
+            return (call() for call in calls)
+        return windowed(((0, call) for call in calls), count=UPLOADS, total=0)
 
     def read_json(self, url: str) -> Any | None:
         """The content of a small JSON file; None if it does not exist. Raises `InvalidJson` for a damaged file."""
@@ -224,7 +232,9 @@ class Store:
         """Remove a file or folder if it exists."""
         path = self.top.path(self.relative(url))
         with contextlib.suppress(FileNotFoundError):  # it may have been removed in the meantime
-            if self.top.fs.exists(path):
+            if "s3" in self.top.fs.protocol:
+                remove_from_s3(self.top.fs, path)
+            elif self.top.fs.exists(path):
                 self.top.fs.rm(path, recursive=True)
 
     def glob(self, pattern: str) -> list[str]:
@@ -232,9 +242,26 @@ class Store:
         if self.top.local:  # here the root may have any characters, also those of a pattern
             found: Iterable[str] = glob.iglob(pattern, root_dir=self.top.root, include_hidden=True)  # noqa: PTH207  # faster than Path.glob
         else:
-            prefix = len(self.top.root) + 1
-            found = (str(path)[prefix:] for path in self.top.fs.glob(self.top.path(pattern)))
+            found = self._matching(pattern)
         return sorted(self.url(path) for path in found)
+
+    def folder_names(self, where: str) -> list[str]:
+        """Sorted names of the folders directly below a path in the store."""
+        try:
+            found = self.top.fs.ls(self.top.path(where), detail=True)
+        except FileNotFoundError:
+            return []
+        return sorted(info["name"].rstrip("/").rsplit("/", 1)[1] for info in found if info["type"] == "directory")
+
+    def _matching(self, pattern: str) -> Iterator[str]:
+        """Paths of the files that match, from one flat listing: fsspec's `glob` lists each folder with a request."""
+        parts = pattern.split("/")
+        depth = next((number for number, part in enumerate(parts) if _MAGIC & set(part)), len(parts) - 1)
+        where, wanted = "/".join(parts[:depth]), parts[depth:]
+        for path, _ in files_below(self.top.fs, self.top.path(where)):
+            names = path.split("/")
+            if len(names) == len(wanted) and all(map(fnmatch.fnmatchcase, names, wanted)):
+                yield f"{where}/{path}"
 
     def _require_no_older(self) -> None:
         """Raise `StoreError` for a store that an older version wrote to a folder with %20 for a space, and so on."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import io
 from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError, close_matches
@@ -62,12 +65,13 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     import pandas as pd
     import pyarrow as pa
 
-    wanted = None if run_groups is None else set(run_groups)
+    groups = [None] if run_groups is None else sorted(set(run_groups))
+    files = sorted(chain.from_iterable(store.concurrently([partial(_files, store, table, each) for each in groups])))
+    contents = store.concurrently([partial(_read, store, url) for url, _ in files])
     parts = []
-    for url, group in _files(store, table):
-        if wanted is None or group in wanted:
-            part = _current(_read(store, url), table)
-            parts.append(part.append_column(_PARTITION, pa.array([group] * len(part), pa.string())))
+    for content, (_, group) in zip(contents, files, strict=True):
+        rows = _current(content, table)
+        parts.append(rows.append_column(_PARTITION, pa.array([group] * len(rows), pa.string())))
     if not parts:
         return pd.DataFrame()
     # Unknown columns, e.g. of newer versions, are kept.
@@ -81,9 +85,9 @@ def upgrade_tables(store: Store, run_group: str) -> int:
 
     outdated = 0
     for table in TABLES:
-        for url, group in _files(store, table, run_group):
+        for url, _ in _files(store, table, run_group):
             content = _read(store, url)
-            if group == run_group and _version(content) < SCHEMA_VERSION:
+            if _version(content) < SCHEMA_VERSION:
                 buffer = io.BytesIO()
                 pq.write_table(_current(content, table), buffer)
                 store.write(url, buffer.getvalue())
@@ -91,9 +95,10 @@ def upgrade_tables(store: Store, run_group: str) -> int:
     return outdated
 
 
-def _files(store: Store, table: Table, run_group: str = "*") -> list[tuple[str, str]]:
-    """URL and run group of each Parquet file of a table."""
-    urls = store.glob(f"tables/{table}/{_PARTITION}={run_group}/*.parquet")
+def _files(store: Store, table: Table, run_group: str | None) -> list[tuple[str, str]]:
+    """URL and run group of each Parquet file of a table, of one group or of all."""
+    group = "*" if run_group is None else glob.escape(run_group)
+    urls = store.glob(f"tables/{table}/{_PARTITION}={group}/*.parquet")
     return [(url, url.split(f"{_PARTITION}=", 1)[1].split("/", 1)[0]) for url in urls]
 
 

@@ -44,6 +44,15 @@ class Written(NamedTuple):
     md5: str | None = None
 
 
+def read_whole(fs: Any, path: str) -> bytes:
+    """The content of a file. Raises `FileNotFoundError`.
+
+    One request on S3, for which s3fs would otherwise ask for the size first, and list the folder if there is no file.
+    """
+    content: bytes = fs.cat_file(path, max_concurrency=1) if "s3" in fs.protocol else fs.cat_file(path)
+    return content
+
+
 class HashingWriter(io.RawIOBase):
     """Hashes and counts bytes while writing them to another file. It cannot seek, so the hash is that of the file."""
 

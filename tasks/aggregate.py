@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prefect import task
 
-from storage.runs.folders import finished_folders, graded_folders, stored_runs
+from storage.runs.folders import records_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.report import write_aggregates, write_report
@@ -23,20 +23,20 @@ def aggregate_group(place: Store, run_group: str) -> str | None:
 
     Returns None, and writes no report, if no run of the group is graded.
     """
-    write_tables(place, run_group)
-    return write_report(place, [run_group]) if graded_folders(place, run_group) else None
+    return write_report(place, [run_group]) if write_tables(place, run_group) else None
 
 
-def write_tables(store: Store, run_group: str) -> None:
-    """Write tables/runs, grades, snapshots and usage from the group's records, and the aggregates."""
-    graded, finished = graded_folders(store, run_group), finished_folders(store, run_group)
-    runs = (run.record for run in stored_runs(store, run_group))
-    grades = (grade for folder in graded for grade in folder.read_grades())
+def write_tables(store: Store, run_group: str) -> bool:
+    """Write tables/runs, grades, snapshots and usage from the group's records, and the aggregates.
+
+    Returns whether any run is graded.
+    """
+    found = list(records_of(store, run_group))
+    write_table(store, "runs", run_group, (each.run.to_row() for each in found if each.run))
+    write_table(store, "grades", run_group, (grade.to_row() for each in found for grade in each.grades))
     # Graded snapshots are stored with the grade, requests to language models with the run.
-    snapshots = (snapshot for folder in graded for snapshot in folder.read_snapshots())
-    usage = (request for folder in finished for request in folder.read_usage())
-    write_table(store, "runs", run_group, (record.to_row() for record in runs))
-    write_table(store, "grades", run_group, (record.to_row() for record in grades))
-    write_table(store, "snapshots", run_group, (record.to_row() for record in snapshots))
-    write_table(store, "usage", run_group, (record.to_row() for record in usage))
+    snapshots = (snapshot for each in found if each.grades for snapshot in each.snapshots)
+    write_table(store, "snapshots", run_group, (snapshot.to_row() for snapshot in snapshots))
+    write_table(store, "usage", run_group, (request.to_row() for each in found for request in each.usage))
     write_aggregates(store, run_group)
+    return any(each.grades for each in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from storage.dataset import Dataset
 from storage.datasets.answers import answers_to
 from storage.datasets.prepared import local_copy
 from storage.keys import content_key
-from storage.runs.folders import RunFolder, StoredRun, finished_folders
+from storage.runs.folders import RunFolder, StoredRun, folders
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from tasks.wiring.caching import while_stored
@@ -52,12 +53,15 @@ def grade_request(attempt: Attempt) -> GradeRequest:
 
 def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> Iterator[GradeRequest | Ungradable]:
     """The grading of each finished run of a group, in the edition that the run was made for."""
-    for folder in finished_folders(store, run_group):
+    found = folders(store, run_group)
+    records = store.concurrently([partial(_record_or_error, folder) for folder in found])
+    for folder, run in zip(found, records, strict=True):
         name, seed = folder.competition_id, folder.seed
+        if run is None:
+            continue
         try:
-            run = folder.read_run()
-            if run is None:
-                continue
+            if isinstance(run, Exception):
+                raise run
             thresholds = chosen_thresholds(store, registry.get(name).facts, leaderboard)
             key = grade_key(run.key, dataset_for(store, run, run.edition), thresholds)
         except Exception as error:  # a damaged record, a broken competition: this run's own bad luck
@@ -72,6 +76,13 @@ def grade_requests(store: Store, run_group: str, leaderboard: Leaderboard) -> It
             key=key,
             leaderboard=leaderboard,
         )
+
+
+def _record_or_error(folder: RunFolder) -> RunRecord | Exception | None:
+    try:
+        return folder.read_run()
+    except Exception as error:  # of a damaged record; the other runs are graded
+        return error
 
 
 @dataclass(frozen=True)

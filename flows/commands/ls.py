@@ -8,7 +8,8 @@ from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
 from flows.commands.prepare import show_other_code
 from grading.words import score_and_medal
-from storage.runs.folders import RunFolder, finished_folders, runs_of
+from storage.runs.folders import grades_of, runs_of, stored_runs
+from storage.runs.records import RunRecord
 from storage.store import Store
 
 
@@ -48,14 +49,13 @@ def readable(store: Store) -> Store:
 
 def _groups(store: Store) -> list[tuple[str, ...]]:
     """Print one line per run group, sorted by name."""
-    found: dict[str, list[RunFolder]] = {}
-    for folder in finished_folders(store):
-        found.setdefault(folder.run_group, []).append(folder)
+    found: dict[str, list[RunRecord]] = {}
+    for run in stored_runs(store):
+        found.setdefault(run.folder.run_group, []).append(run.record)
     if not found:
         raise UserError(f"no runs in {store.root}; create some with: mlebench run")
     lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
-    for group, folders in sorted(found.items()):
-        records = [record for folder in folders if (record := folder.read_run_if_valid())]
+    for group, records in sorted(found.items()):
         agents = ", ".join(sorted({record.agent for record in records}))
         last = max((record.finished_at for record in records if record.finished_at), default=None)
         lines.append((group, str(len(records)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-"))
@@ -65,8 +65,9 @@ def _groups(store: Store) -> list[tuple[str, ...]]:
 def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
     """Print one line per finished run of the group."""
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL")]
-    for run in runs_of(store, run_group):
-        grade, seconds = run.folder.read_grade(), run.record.duration_seconds
+    runs = runs_of(store, run_group)
+    for run, grade in zip(runs, grades_of(store, runs), strict=True):
+        seconds = run.record.duration_seconds
         cells = score_and_medal(grade.to_row() if grade else None)
         took = "-" if seconds is None else f"{seconds:.0f}"
         lines.append((run.folder.name, run.record.status or "-", took, *cells))

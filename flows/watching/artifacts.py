@@ -7,7 +7,7 @@ from typing import Any
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from grading.words import score_and_medal
-from storage.runs.folders import stored_runs
+from storage.runs.folders import grades_of, stored_runs
 from storage.store import Store
 from tasks.wiring.server import shown
 
@@ -27,8 +27,9 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
 def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:
     """One row per finished run of the group: status, score, medal, and the grader's message."""
     rows = []
-    for run in stored_runs(store, run_group):
-        record, grade = run.record, run.folder.read_grade()
+    runs = stored_runs(store, run_group)
+    for run, grade in zip(runs, grades_of(store, runs), strict=True):
+        record = run.record
         score, medal = score_and_medal(grade.to_row() if grade else None)
         rows.append(
             {

@@ -137,7 +137,7 @@ def is_committed(store: Store, dataset: Dataset) -> bool:
 def all_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[Dataset]:
     """Every dataset of a competition in an edition, committed or not. One without a folder and marker has no key."""
     here = Dataset(edition, competition_id)
-    names = folder_names(store, store.relative(store.datasets(here)))
+    names = store.folder_names(store.relative(store.datasets(here)))
     old = read_marker(store, _at(here, None, unkeyed=True))
     if old is not None or not {*PARTS, FOLDER}.isdisjoint(names):
         yield _at(here, old["key"] if old else None, unkeyed=True)
@@ -149,17 +149,8 @@ def all_datasets(store: Store, edition: Edition, competition_id: str) -> Iterato
 def competitions_of(store: Store) -> Iterator[tuple[Edition, str]]:
     """Edition and id of every competition with a folder below `prepared/`."""
     for edition in EDITIONS:
-        for name in folder_names(store, f"prepared/{edition}"):
+        for name in store.folder_names(f"prepared/{edition}"):
             yield edition, name
-
-
-def folder_names(store: Store, where: str) -> list[str]:
-    """Sorted names of the folders directly below a path in the store."""
-    try:
-        found = store.top.fs.ls(store.top.path(where), detail=True)
-    except FileNotFoundError:
-        return []
-    return sorted(info["name"].rstrip("/").rsplit("/", 1)[1] for info in found if info["type"] == "directory")
 
 
 def _at(dataset: Dataset, key: str | None, unkeyed: bool = False) -> Dataset:

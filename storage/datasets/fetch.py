@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 from common.windows import windowed
 from storage.cache import PARTIAL
 from storage.store import Store
-from storage.writers import IN_FLIGHT, UPLOADS, HashingWriter, StoreError
+from storage.writers import IN_FLIGHT, UPLOADS, HashingWriter, StoreError, read_whole
 
 _RANGE = 8 << 20  # bytes of one request; larger files are fetched with several requests at a time
 
@@ -74,7 +74,7 @@ def _calls(fs: Any, files: Iterable[_File]) -> Iterator[tuple[int, Callable[[], 
 
 def _fetch_whole(fs: Any, file: _File) -> _Fetched:
     with _reading(file):
-        data = fs.cat_file(file.source)
+        data = read_whole(fs, file.source)
     with _Draft(file) as draft:
         draft.write(data)
         draft.keep()

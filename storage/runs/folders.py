@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from common.errors import UserError
 from common.jsonlines import parse
+from competitions.editions import EDITIONS
+from storage.runs.listing import list_group
 from storage.runs.records import GradeRecord, RecordError, RunRecord, SnapshotRecord, UsageRecord
 from storage.store import InvalidJson, Store
 
@@ -21,6 +24,15 @@ REQUESTS = "gateway.jsonl"
 TRY = "try-"
 """Beginning of the names of folders for the files of a run that replaces another one; see `storage.runs.publish`."""
 _logger = logging.getLogger("mlebench.storage")
+
+
+def grade_file(edition: str | None = None) -> str:
+    """Name of the file with the grade in the run's own edition, or in another one."""
+    return GRADE if edition is None else GRADE.replace(".json", f"-{edition}.json")
+
+
+GRADES = sorted(map(grade_file, (None, *EDITIONS)))
+"""Names of the files with grades."""
 
 
 def is_seed(name: str) -> bool:
@@ -73,7 +85,7 @@ class RunFolder:
 
     def grade_url(self, edition: str | None = None) -> str:
         """URL of the grade in the run's own edition, or in another one."""
-        return f"{self.url}/{GRADE if edition is None else GRADE.replace('.json', f'-{edition}.json')}"
+        return f"{self.url}/{grade_file(edition)}"
 
     def finished(self) -> bool:
         """Whether the run has a record."""
@@ -102,9 +114,9 @@ class RunFolder:
         """The grade in the run's own edition, or in another one; None if there is none."""
         return self._grade(self.grade_url(edition))
 
-    def read_grades(self) -> list[GradeRecord]:
-        """The grades in all editions."""
-        urls = self.store.glob(f"{self.store.relative(self.url)}/grade*.json")
+    def read_grades(self, may_have: Callable[[str], bool] = lambda _: True) -> list[GradeRecord]:
+        """The grades in all editions. `may_have`: whether to look for the file with that name."""
+        urls = (f"{self.url}/{name}" for name in GRADES if may_have(name))
         return [grade for grade in map(self._grade, urls) if grade is not None]
 
     def write_grade(self, record: GradeRecord, edition: str | None = None) -> None:
@@ -128,9 +140,12 @@ class RunFolder:
         urls = self.store.glob(f"{self.store.relative(self.files_url)}/snapshots/*.csv")
         return sorted((float(url.rsplit("/", 1)[1].removesuffix(".csv")), url) for url in urls)
 
-    def read_usage(self) -> Iterator[UsageRecord]:
-        """Yield the run's requests that were sent to a provider. Refused requests are in the gateway's log only."""
-        run = self.read_run()
+    def read_usage(self, run: RunRecord | None = None) -> Iterator[UsageRecord]:
+        """Yield the run's requests that were sent to a provider. Refused requests are in the gateway's log only.
+
+        `run` is the run's record, if it is at hand.
+        """
+        run = run or self.read_run()
         if run is None:
             return
         try:
@@ -162,20 +177,32 @@ class StoredRun:
         return self.record.submission_from or self.folder.of(self.record).files_url
 
 
-def finished_folders(store: Store, run_group: str = "*", competition_id: str = "*") -> list[RunFolder]:
+@dataclass(frozen=True)
+class Records:
+    """All records of a folder: the run's, if it is finished, its grades in all editions, snapshots and requests."""
+
+    folder: RunFolder
+    run: RunRecord | None
+    grades: list[GradeRecord]
+    snapshots: list[SnapshotRecord]
+    usage: list[UsageRecord]
+
+
+def finished_folders(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[RunFolder]:
     """Folders of finished runs: of a group, of a competition in all groups, or all; sorted by name."""
-    return _folders(store, f"runs/{run_group}/{competition_id}/*/{RUN}")
+    return _with_any(store, _candidates(store, run_group, competition_id), [RUN])
 
 
-def stored_runs(store: Store, run_group: str = "*", competition_id: str = "*") -> list[StoredRun]:
+def stored_runs(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[StoredRun]:
     """The finished runs in `finished_folders`, with their records.
 
     An invalid record raises the errors of `read_run` in the runs of one group. In those of all groups it is skipped
     with a warning, because one bad file must not stop the work on other groups.
     """
-    read = RunFolder.read_run_if_valid if run_group == "*" else RunFolder.read_run
-    found = ((folder, read(folder)) for folder in finished_folders(store, run_group, competition_id))
-    return [StoredRun(folder, record) for folder, record in found if record is not None]
+    read = RunFolder.read_run_if_valid if run_group is None else RunFolder.read_run
+    found = folders(store, run_group, competition_id)
+    records = store.concurrently([partial(read, folder) for folder in found])
+    return [StoredRun(folder, run) for folder, run in zip(found, records, strict=True) if run is not None]
 
 
 def runs_of(store: Store, run_group: str) -> list[StoredRun]:
@@ -186,16 +213,89 @@ def runs_of(store: Store, run_group: str) -> list[StoredRun]:
     return found
 
 
+def grades_of(store: Store, runs: Iterable[StoredRun]) -> list[GradeRecord | None]:
+    """The grade of each run in the run's own edition."""
+    return list(store.concurrently([run.folder.read_grade for run in runs]))
+
+
+def records_of(store: Store, run_group: str) -> Iterator[Records]:
+    """Yield all records of each folder of a group that has any; sorted by name."""
+    for found in store.concurrently([partial(_records, each) for each in _candidates(store, run_group)]):
+        if found.run is not None or found.grades:
+            yield found
+
+
 def graded_folders(store: Store, run_group: str) -> list[RunFolder]:
     """Folders of a group that contain a grade. Folders of imported reports contain nothing else."""
-    return _folders(store, f"runs/{run_group}/*/*/grade*.json")
+    return _with_any(store, _candidates(store, run_group), GRADES)
 
 
 def group_exists(store: Store, run_group: str) -> bool:
     """Whether any run of the group has a record or a grade."""
-    return bool(store.glob(f"runs/{run_group}/*/*/*.json"))
+    return bool(_with_any(store, _candidates(store, run_group), [RUN, *GRADES]))
 
 
-def _folders(store: Store, pattern: str) -> list[RunFolder]:
-    urls = dict.fromkeys(url.rsplit("/", 1)[0] for url in store.glob(pattern))
-    return [folder for folder in (RunFolder.at(store, url) for url in urls) if folder is not None]
+def folders(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[RunFolder]:
+    """Folders in which there may be the record of a run, found with few requests; sorted by name."""
+    return [each.folder for each in _candidates(store, run_group, competition_id) if each.may_have(RUN)]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A folder in which there may be a run, and the names of the files directly in it; None if they are not known."""
+
+    folder: RunFolder
+    files: frozenset[str] | None = None
+
+    def may_have(self, name: str) -> bool:
+        return self.files is None or name in self.files
+
+
+def _candidates(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[_Candidate]:
+    """All folders that a run may have, sorted by name."""
+    if store.top.local:
+        urls = store.glob(f"runs/{run_group or '*'}/{competition_id or '*'}/*/")
+        found = [_Candidate(folder) for url in urls if (folder := RunFolder.at(store, url)) is not None]
+    else:
+        groups = store.folder_names("runs") if run_group is None else [run_group]
+        listed = store.concurrently([partial(list_group, store, group, competition_id) for group in groups])
+        found = [
+            _Candidate(RunFolder(store, group, each.competition_id, int(each.seed)), each.files)
+            for group, of_group in zip(groups, listed, strict=True)
+            for each in of_group
+            if is_seed(each.seed)
+        ]
+    return sorted(found, key=lambda each: each.folder.name)
+
+
+def _with_any(store: Store, candidates: list[_Candidate], names: Sequence[str]) -> list[RunFolder]:
+    """The folders that have at least one of the files."""
+    has_any = store.concurrently([partial(_has_any, store, each, names) for each in candidates])
+    return [each.folder for each, has in zip(candidates, has_any, strict=True) if has]
+
+
+def _has_any(store: Store, candidate: _Candidate, names: Sequence[str]) -> bool:
+    if candidate.files is not None:
+        return not candidate.files.isdisjoint(names)
+    return any(_has_file(store, f"{candidate.folder.url}/{name}") for name in names)
+
+
+def _records(candidate: _Candidate) -> Records:
+    folder = candidate.folder
+    run = folder.read_run() if candidate.may_have(RUN) else None
+    grades = folder.read_grades(candidate.may_have)
+    snapshots = folder.read_snapshots() if candidate.may_have(SNAPSHOTS) else []
+    has_requests = run is not None and (bool(run.files) or candidate.may_have(REQUESTS))
+    return Records(folder, run, grades, snapshots, list(folder.read_usage(run)) if has_requests else [])
+
+
+def _has_file(store: Store, url: str) -> bool:
+    """Whether a small file exists: reading it is one request, while asking for it may also list the folder."""
+    local = store.local(store.relative(url))
+    if local is not None:
+        return local.is_file()
+    try:
+        store.read(url)
+    except FileNotFoundError:
+        return False
+    return True

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from competitions.editions import Edition
+from competitions.preparing.archives.listing import sizes_below, sizes_on_disk
 from storage.cache import Cache
 from storage.dataset import Dataset
-from storage.datasets.current import all_datasets, competitions_of, folder_names, read_current, read_marker
+from storage.datasets.current import all_datasets, competitions_of, read_current, read_marker
 from storage.datasets.prepared import CONTENT
 from storage.store import Store
 
@@ -35,11 +38,11 @@ class DiskUsage:
 
 def usage_of_store(store: Store) -> Iterator[DiskUsage]:
     """Yield all items below the root. Sizes of complete datasets come from their commit marker, without a listing."""
-    for folder in folder_names(store, "raw"):
+    for folder in store.folder_names("raw"):
         yield _listed(store, "raw", folder, f"raw/{folder}")
     for edition, competition_id in competitions_of(store):
         yield from usage_of_datasets(store, edition, competition_id)
-    for folder in folder_names(store, "runs"):
+    for folder in store.folder_names("runs"):
         yield _listed(store, "runs", folder, f"runs/{folder}")
     kinds: tuple[Kind, ...] = ("tables", "reports", "locks")
     for kind in kinds:
@@ -55,8 +58,7 @@ def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
         yield DiskUsage("cache", entry.label, entry.digest, entry.bytes, 0, state)
     runs = scratch / "runs"
     for folder in sorted(runs.iterdir()) if runs.is_dir() else ():
-        sizes = [path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-        yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))
+        yield DiskUsage("scratch", folder.name, str(folder), *_total(sizes_on_disk(str(folder))))
 
 
 def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[DiskUsage]:
@@ -70,12 +72,8 @@ def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> It
             where = store.prepared(dataset)
             yield DiskUsage("prepared", name, where, marker["bytes"], marker["files"], state, dataset)
             continue
-        sizes = [
-            info["size"] or 0
-            for path in content_of(store, dataset)
-            for info in store.top.fs.find(path, detail=True).values()
-        ]
-        yield DiskUsage("prepared", name, store.prepared(dataset), sum(sizes), len(sizes), "incomplete", dataset)
+        found = chain.from_iterable(_sizes(store.top.fs, path) for path in content_of(store, dataset))
+        yield DiskUsage("prepared", name, store.prepared(dataset), *_total(found), "incomplete", dataset)
 
 
 def content_of(store: Store, dataset: Dataset) -> list[str]:
@@ -85,5 +83,21 @@ def content_of(store: Store, dataset: Dataset) -> list[str]:
 
 
 def _listed(store: Store, kind: Kind, name: str, where: str, state: State = "") -> DiskUsage:
-    found = store.top.fs.find(store.top.path(where), detail=True)
-    return DiskUsage(kind, name, store.url(where), sum(info["size"] or 0 for info in found.values()), len(found), state)
+    return DiskUsage(kind, name, store.url(where), *_total(_sizes(store.top.fs, store.top.path(where))), state)
+
+
+def _sizes(fs: Any, path: str) -> Iterator[int]:
+    """The sizes of the files in a folder, or that of a file; nothing if neither is there."""
+    with contextlib.suppress(FileNotFoundError):
+        found = fs.info(path)
+        if found["type"] == "file":
+            yield found["size"]
+        yield from sizes_below(fs, path)
+
+
+def _total(sizes: Iterable[int]) -> tuple[int, int]:
+    """Sum and number."""
+    total = count = 0
+    for size in sizes:
+        total, count = total + size, count + 1
+    return total, count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,13 +21,47 @@ def files_below(fs: Any, root: str) -> Iterator[tuple[str, int]]:
         for path, info in sorted(fs.find(root, detail=True).items()):
             yield path[len(prefix) :], info["size"]
         return
-    bucket, key, _ = fs.split_path(prefix)
+    _, key, _ = fs.split_path(prefix)
+    for page in s3_pages(fs, root):
+        for each in page:
+            if not each["Key"].endswith("/"):  # consoles create such objects for empty folders
+                yield each["Key"][len(key) :], each["Size"]
+
+
+def s3_pages(fs: Any, root: str) -> Iterator[list[dict[str, Any]]]:
+    """Yield the objects below `root` on S3 in pages of a listing."""
+    bucket, key, _ = fs.split_path(root.rstrip("/") + "/")
     more: dict[str, str] = {}
     while True:
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=key, MaxKeys=_PAGE, **more)
-        for each in page.get("Contents", ()):
-            if not each["Key"].endswith("/"):  # consoles create such objects for empty folders
-                yield each["Key"][len(key) :], each["Size"]
+        yield page.get("Contents", [])
         if not page.get("IsTruncated"):
             return
         more = {"ContinuationToken": page["NextContinuationToken"]}
+
+
+def sizes_below(fs: Any, root: str) -> Iterator[int]:
+    """Yield the size in bytes of each file below `root`, in any order, with little memory."""
+    if fs.protocol == "file" or "file" in fs.protocol:
+        yield from sizes_on_disk(root)
+    else:
+        yield from (size for _, size in files_below(fs, root))
+
+
+def sizes_on_disk(folder: str) -> Iterator[int]:
+    """Yield the size in bytes of each file below a local folder. Links, and what vanishes meanwhile, are left out."""
+    for entry in files_on_disk(folder):
+        with contextlib.suppress(FileNotFoundError):
+            yield entry.stat(follow_symlinks=False).st_size
+
+
+def files_on_disk(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield each file below a local folder, in any order. `os.walk` and `Path.rglob` make lists of whole folders."""
+    stack = [folder]
+    while stack:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(stack.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry
