@@ -24,13 +24,18 @@ _CORES = 2  # the targets apply to two cores
 def main() -> int:
     """Run the cases; returns 1 if one misses its target."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="a to g (default: all)")
+    parser.add_argument(
+        "cases",
+        nargs="*",
+        metavar="CASE",
+        help="a to h (default: a to g; h needs radosgw)",
+    )
     parser.add_argument("--out", type=Path, default=_OUT, help="directory for results.parquet (default: %(default)s)")
     parser.add_argument("--work", type=Path, default=None, help="directory for generated data (default: --out)")
     arguments = parser.parse_args()
-    unknown = sorted(set(arguments.cases) - set("abcdefg"))
+    unknown = sorted(set(arguments.cases) - set("abcdefgh"))
     if unknown:
-        parser.error(f"unknown case {', '.join(unknown)}; cases are a to g")
+        parser.error(f"unknown case {', '.join(unknown)}; cases are a to h")
     names = arguments.cases or list("abcdefg")
     full = os.environ.get("SCALE") == "full"
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -72,6 +77,10 @@ def _run(names: list[str], work: Path, full: bool) -> Iterator[Case]:
         from benchmarks import rerun
 
         yield rerun.case(work)
+    if "h" in names:
+        from benchmarks import object_store
+
+        yield from object_store.cases(work, full)
 
 
 def _met(case: Case) -> bool:
