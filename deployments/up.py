@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from deployments.background import BackgroundProcesses, ServiceError, free_port
-from storage.datasets.cluster import worker_memory
+from storage.datasets.cluster import ONE_MACHINE, worker_memory
 
 _HOST = "127.0.0.1"  # the services have no passwords, so other machines must not reach them
 _POOL = "mlebench"
@@ -113,7 +113,8 @@ class Installation:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", _HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
-        command += ["--local-directory", str(self.state / "dask")]
+        # By this name they know that the memory is theirs together, so that only as many declare as have room.
+        command += ["--name", ONE_MACHINE, "--local-directory", str(self.state / "dask")]
         self.processes.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
 
     def _dask_worker_count(self) -> int:

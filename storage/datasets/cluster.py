@@ -19,6 +19,8 @@ from common.errors import UserError
 _LOOK_SECONDS = 5.0
 _SAY_SECONDS = 60.0
 _PRELOAD = ["storage.datasets.preloaded"]
+ONE_MACHINE = "mlebench"
+"""Name of workers that share the memory of one machine among them: they are mlebench-0, mlebench-1 and so on."""
 _log = logging.getLogger(__name__)
 
 
@@ -64,7 +66,7 @@ def cluster(
         ClusterError: no scheduler answers at `address`.
         CodeMismatch: workers run other code or other versions of libraries than this process.
     """
-    from storage.datasets.workers import DECLARING_BYTES, WorkerSetup
+    from storage.datasets.workers import WorkerSetup, declaring_at_once
 
     if address:
         with contextlib.closing(_connect(address)) as client:
@@ -75,8 +77,6 @@ def cluster(
     import dask
     import psutil
     from distributed import LocalCluster
-
-    memory = psutil.virtual_memory().total
 
     # Hide warnings about workers that end while the cluster closes, and about a port that another cluster uses.
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -90,14 +90,14 @@ def cluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            memory_limit=worker_memory(workers, memory),
+            memory_limit=worker_memory(workers, psutil.virtual_memory().total),
             dashboard_address=dashboard,
             silence_logs=logging.CRITICAL,  # errors of tasks are raised in the caller
             env=dict(os.environ),  # the fork server may have a different environment
         ) as local,
     ):
         with contextlib.closing(_connect(local.scheduler_address)) as client:
-            _set_up(client, WorkerSetup(set_up, declaring=max(1, memory // DECLARING_BYTES)))
+            _set_up(client, WorkerSetup(set_up, declaring=declaring_at_once()))
             if dashboard:
                 _report_dashboard(client, on_dashboard)
         yield local.scheduler_address
@@ -247,7 +247,10 @@ class DaskExecutor:
                 watch = _Watch(client, self, resources)
                 while not finished.is_empty():
                     if finished.has_ready():
-                        yield next(finished).result()
+                        future = next(finished)
+                        result = future.result()
+                        future.release()  # the worker would keep the result until the last chunk is done
+                        yield result
                         continue
                     watch.look()
                     with finished.thread_condition:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import platform
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from storage.datasets.cluster import ONE_MACHINE
 from storage.datasets.job import CodeMismatch
 from storage.datasets.memory import retain_freed_memory
 
@@ -42,6 +44,13 @@ _PRELOADED = (
     "blake3",
     "pydantic_settings",  # a worker's `set_up` may read settings
 )
+
+
+def declaring_at_once() -> int:
+    """How many prepare.py may run at the same time in the memory of this machine."""
+    import psutil
+
+    return max(1, int(psutil.virtual_memory().total // DECLARING_BYTES))
 
 
 @dataclass(frozen=True)
@@ -134,5 +143,7 @@ class WorkerSetup(WorkerPlugin):
     def _may_declare(self, worker: Any) -> bool:
         if self.declaring is not None and isinstance(worker.name, int):
             return worker.name < self.declaring
+        if number := re.fullmatch(rf"{ONE_MACHINE}(?:-(\d+))?", str(worker.name)):
+            return int(number[1] or 0) < declaring_at_once()
         limit = worker.memory_manager.memory_limit  # None if there is no limit
         return limit is None or limit >= DECLARING_BYTES

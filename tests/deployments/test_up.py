@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import urllib.request
 from operator import methodcaller
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import psutil
 import pytest
 from distributed import Client, Event
 
+from storage.datasets.cluster import ONE_MACHINE
 from tests.deployments.installation import Running, installation, until_served
 from tests.grading.page.browser import Browser
 
@@ -99,7 +101,14 @@ def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path
         )
         both.set()
         client.gather(held)
+        names = {worker["name"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()}
     assert [running.ended(run)["type"] for run in runs] == ["COMPLETED", "COMPLETED"], running.log()
+    assert names == {f"{ONE_MACHINE}-{number}" for number in range(len(names))}, "so they share the machine's memory"
+    logs = running.api("/logs/filter", {"logs": {"flow_run_id": {"any_": runs}}})
+    dashboard = running.installation.dashboard()
+    assert [log["message"] for log in logs].count(f"Dask dashboard: {dashboard}") == 2
+    with urllib.request.urlopen(dashboard, timeout=30) as answer:
+        assert "bokeh" in answer.read().decode()
     manifests = [
         [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/*/manifest.parquet"))]
         for store in stores

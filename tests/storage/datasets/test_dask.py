@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from storage.datasets import prepare
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def address() -> Iterator[str]:
 def test_dask_gives_what_one_process_gives(address: str, digits_zip: Path, tmp_path: Path) -> None:
     alone = prepare("digits", digits_zip, tmp_path / "alone")
     together = materialise(Job("digits", str(digits_zip), str(tmp_path / "dask")), executor=DaskExecutor(address))
-    pd.testing.assert_frame_equal(alone, together)
+    pd.testing.assert_frame_equal(alone, together.to_pandas())
 
 
 def test_an_error_on_a_worker_arrives_as_it_is(address: str, tmp_path: Path) -> None:
@@ -44,6 +46,20 @@ def _die_once(marker: str) -> str:
 
 def test_a_dying_worker_is_replaced(address: str, tmp_path: Path) -> None:
     assert list(DaskExecutor(address).map(_die_once, [str(tmp_path / "marker")])) == ["survived"]
+
+
+def _in_memory(dask_scheduler: Any) -> int:
+    return sum(bool(task.who_has) for task in dask_scheduler.tasks.values())
+
+
+def test_workers_keep_no_results(address: str) -> None:
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        for _ in DaskExecutor(address).map(str, range(30)):
+            last = client.run_on_scheduler(_in_memory)
+        until(lambda: client.run_on_scheduler(_in_memory) == 0)
+    assert last < 30, "a million rows would stay until the last chunk"
 
 
 def _set_up() -> None:

@@ -10,15 +10,18 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from competitions.competition import Competition
 from storage.datasets import workers
-from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.cluster import ONE_MACHINE, ClusterError, DaskExecutor, cluster
 from storage.datasets.job import CodeMismatch, Job
 from storage.datasets.materialise import materialise
+from storage.datasets.workers import WorkerSetup
 from tests.storage.datasets.dask_processes import ROOT, DaskProcesses
 
 
@@ -70,14 +73,14 @@ class TestTheSameCode:
             code = Competition.load(folder).fingerprint("prepare")
             return Job("digits", str(digits_zip), str(tmp_path / name), folder=str(folder), key=name, code=code)
 
-        first = materialise(job("first"), executor=DaskExecutor(address))
+        first = materialise(job("first"), executor=DaskExecutor(address)).to_pandas()
         with (folder / "prepare.py").open("a") as file:
             file.write("\nCHANGED = True\n")
         with pytest.raises(CodeMismatch, match="imported other code of digits than this one; restart the Dask workers"):
             materialise(job("second"), executor=DaskExecutor(address))
         assert not (tmp_path / "second" / "commit.json").exists()
         with cluster(workers=1) as fresh:
-            assert materialise(job("second"), executor=DaskExecutor(fresh)).equals(first)
+            assert materialise(job("second"), executor=DaskExecutor(fresh)).to_pandas().equals(first)
 
 
 def _fails() -> None:
@@ -91,6 +94,18 @@ class TestMemory:
             executor = DaskExecutor(address)
             assert len(set(executor.map(_pid, range(12), heavy=True))) == 1
             assert len(set(executor.map(_pid, range(60)))) > 1
+
+    def test_workers_that_share_a_machine_declare_only_as_many_as_fit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(workers, "DECLARING_BYTES", psutil.virtual_memory().total // 2)
+        limit = SimpleNamespace(memory_limit=workers.DECLARING_BYTES)
+
+        def may_declare(name: object) -> bool:
+            return WorkerSetup()._may_declare(SimpleNamespace(name=name, memory_manager=limit))
+
+        names = [f"{ONE_MACHINE}-{number}" for number in range(4)]  # as `make up` calls them
+        assert [may_declare(name) for name in names] == [True, True, False, False]
+        assert may_declare(ONE_MACHINE), "if there is one"
+        assert may_declare("tcp://10.0.0.1:4000"), "of somebody's own"
 
     def test_without_such_a_worker_the_log_says_so(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         with (
