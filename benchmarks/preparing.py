@@ -83,7 +83,7 @@ def _measure(measurement: Measurement, work: Path, address: str) -> Case:
 
     def prepare() -> int:
         job = Job(measurement.competition_id, str(measurement.raw), str(out("ours")), folder=str(folder), key="k")
-        manifest = materialise(job, executor=DaskExecutor(address))
+        manifest = materialise(job, executor=DaskExecutor(address)).to_pandas()
         return len(manifest)
 
     def straight() -> dict[str, str]:

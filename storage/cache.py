@@ -23,6 +23,7 @@ from typing import Any
 from common.errors import UserError
 from common.locks import locked
 from common.syncing import sync_file_system
+from competitions.preparing.archives.listing import files_on_disk, sizes_on_disk
 from storage.uses import Continuing, in_use, use
 
 PARTIAL = ".partial"
@@ -90,8 +91,9 @@ class Cache:
                 record = self._record(digest)
                 if record is None or not record["complete"]:
                     folder = self.folder / digest
-                    for path in folder.rglob(f"*{PARTIAL}"):
-                        path.unlink()
+                    for entry in files_on_disk(str(folder)):
+                        if entry.name.endswith(PARTIAL):
+                            Path(entry.path).unlink()
                     self._reserve(digest, label, size, on_wait)
                     folder.mkdir(exist_ok=True)
                     fill(folder)
@@ -174,12 +176,7 @@ class Cache:
 
     def _bytes(self, digest: str) -> int:
         """Bytes that a copy takes on the disk now."""
-        total = 0
-        for folder, _, names in os.walk(self.folder / digest):
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):
-                    total += os.lstat(f"{folder}/{name}").st_size  # there may be a million
-        return total
+        return sum(sizes_on_disk(str(self.folder / digest)))
 
     def _empty(self, digest: str) -> None:
         """Remove the files of a copy; it is either there or not."""

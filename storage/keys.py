@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -15,3 +16,18 @@ def content_key(*parts: Any) -> str:
     """
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def content_key_of_rows(name: str, rows: Iterable[tuple[Any, ...]]) -> str:
+    """The same as ``content_key(name, list(rows))``, with one row in memory at a time.
+
+    >>> content_key_of_rows("a", iter([(1, "x"), (2, "y")])) == content_key("a", [(1, "x"), (2, "y")])
+    True
+    """
+    found = hashlib.blake2b(f"[{json.dumps(name)},[".encode(), digest_size=8)
+    separator = b""
+    for row in rows:
+        found.update(separator + json.dumps(row, separators=(",", ":")).encode())
+        separator = b","
+    found.update(b"]]")
+    return found.hexdigest()

@@ -47,6 +47,6 @@ def prepare(
     from storage.datasets.job import Job
     from storage.datasets.materialise import materialise
 
-    return materialise(
-        Job(competition_id, str(raw), str(out), edition, dict(params or {}), str(folder) if folder else None)
-    )
+    job = Job(competition_id, str(raw), str(out), edition, dict(params or {}), str(folder) if folder else None)
+    manifest: pd.DataFrame = materialise(job).to_pandas()
+    return manifest

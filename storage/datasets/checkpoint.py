@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from storage.datasets.manifest import Columns
+from storage.datasets.manifest import Columns, table_of
 from storage.datasets.plan import Chunk
 from storage.writers import Destination, StoreError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FOLDER = ".progress"
 DRAFTS = f"{FOLDER}/drafts"
@@ -54,7 +57,7 @@ class Checkpoint:
             raise StoreError(f"{self._path(f'todo-{number}')} is damaged; run prepare again").of_kind("store")
         return task
 
-    def load(self) -> tuple[dict[str, Columns], list[Size] | None]:
+    def load(self) -> tuple[dict[str, pa.Table], list[Size] | None]:
         """(rows of finished chunks by name, sizes of all chunks) of an interrupted run, or ({}, None).
 
         A note that is damaged, as a loss of power leaves it, counts as not written: its chunk is repeated.
@@ -67,8 +70,8 @@ class Checkpoint:
         # Not with a glob: the folder's own name may contain the characters of a pattern.
         names = (path.rsplit("/", 1)[1] for path in fs.ls(folder, detail=False))
         finished = [name.removesuffix(".json") for name in names if name.startswith("done-") and name.endswith(".json")]
-        notes = {name.removeprefix("done-"): self._read(name, list) for name in finished}
-        done = {name: rows for name, rows in notes.items() if rows is not None}
+        notes = ((name.removeprefix("done-"), self._read(name, list)) for name in finished)
+        done = {name: table_of(rows) for name, rows in notes if rows is not None}
         return done, [Size(*size) for size in sizes]
 
     def clear(self) -> None:

@@ -30,18 +30,19 @@ from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
 from storage.datasets.execute import Copies, Task, execute, group_copies
 from storage.datasets.job import Job, load_competition
-from storage.datasets.manifest import Columns, columns_of, manifest_of
+from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan, unpack
 from storage.datasets.storable import require_storable
 from storage.writers import Destination
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
+ROWS = 1 << 17
+"""Rows of the manifest that are decoded at a time."""
 DESCRIPTION = "description.md"
 """The text for agents, beside the public files. It is not part of the dataset: a run gets the text of its day."""
 
@@ -82,7 +83,7 @@ def materialise(
     executor: Executor | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     before_commit: Callable[[], None] | None = None,
-) -> pd.DataFrame:
+) -> pa.Table:
     """Prepare a dataset and return its manifest, that of the committed dataset if there is one with the job's key.
 
     Args:
@@ -111,15 +112,14 @@ def materialise(
     counter = _Counter(done, sizes, on_progress)
     todo = [number for number in range(len(sizes)) if f"{number}" not in done]
     for number, rows in executor.map(run_chunk, todo, job):
-        done[f"{number}"] = rows
-        counter.add(rows)
+        done[f"{number}"] = table_of(rows)
+        counter.add(done[f"{number}"])
     manifest = manifest_of(done.values())
     if before_commit:
         before_commit()
     _commit(destination, manifest, job)
     checkpoint.clear()
-    found: pd.DataFrame = manifest.to_pandas()
-    return found
+    return manifest
 
 
 def declare(job: Job) -> None:
@@ -181,25 +181,26 @@ class _Counter:
     """Counts finished files and bytes and reports them."""
 
     def __init__(
-        self, done: dict[str, Columns], chunks: list[Size], on_progress: Callable[[Progress], None] | None
+        self, done: dict[str, pa.Table], chunks: list[Size], on_progress: Callable[[Progress], None] | None
     ) -> None:
         self._on_progress = on_progress
         # The bytes of these files are not counted, because they are not known beforehand.
-        self._files = len(done["declared"][0])
+        self._files = len(done["declared"])
         self._bytes = 0
         self._total = Progress(0, self._files + sum(chunk.files for chunk in chunks), 0, sum(c.bytes for c in chunks))
         for name, rows in done.items():
-            self._count(rows if name != "declared" else [[], [], []])
+            if name != "declared":
+                self._count(rows)
         self._report()
 
-    def add(self, rows: Columns) -> None:
+    def add(self, rows: pa.Table) -> None:
         """Count a finished chunk."""
         self._count(rows)
         self._report()
 
-    def _count(self, rows: Columns) -> None:
-        self._files += len(rows[0])
-        self._bytes += sum(rows[2])
+    def _count(self, rows: pa.Table) -> None:
+        self._files += len(rows)
+        self._bytes += _bytes_of(rows)
 
     def _report(self) -> None:
         if self._on_progress:
@@ -207,24 +208,28 @@ class _Counter:
 
 
 def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    content = io.BytesIO()
-    pq.write_table(manifest, content)
-    destination.write(MANIFEST, [content.getvalue()])
+    with destination.open(MANIFEST) as file:
+        pq.write_table(manifest, file, row_group_size=ROWS)
     destination.sync()
     marker = {
         "competition": job.competition_id,
         "edition": job.edition,
         "key": job.key,
         "files": len(manifest),
-        "bytes": pc.sum(manifest["bytes"], min_count=0).as_py(),
+        "bytes": _bytes_of(manifest),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **({"recipe": job.recipe.to_json()} if job.recipe else {}),
     }
     destination.write(MARKER, [json.dumps(marker).encode()])
     destination.sync()  # what the dataset was made of may be removed after this
+
+
+def _bytes_of(rows: pa.Table) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.sum(rows["bytes"], min_count=0).as_py())
 
 
 def is_complete(destination: Destination, job: Job) -> bool:
@@ -238,13 +243,11 @@ def is_complete(destination: Destination, job: Job) -> bool:
     return True
 
 
-def read_manifest_of(destination: Destination) -> pd.DataFrame:
+def read_manifest_of(destination: Destination) -> pa.Table:
     """The manifest of a committed dataset."""
     import pyarrow.parquet as pq
 
-    content = destination.fs.cat_file(destination.path(MANIFEST))
-    found: pd.DataFrame = pq.read_table(io.BytesIO(content)).to_pandas()
-    return found
+    return pq.read_table(io.BytesIO(destination.fs.cat_file(destination.path(MANIFEST))))
 
 
 def clear_destination(destination: Destination) -> None:

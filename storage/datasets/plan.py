@@ -25,19 +25,18 @@ class Chunk(NamedTuple):
     task: list[Any]
 
 
-def plan(tasks: Iterable[Task | Copies], download: Download) -> list[Chunk]:
-    """Divide tasks into chunks: copies in storage order with bounded bytes and files, other tasks one by one.
+def plan(tasks: Iterable[Task | Copies], download: Download) -> Iterator[Chunk]:
+    """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
     Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
     """
-    chunks = []
     for task in tasks:
         if isinstance(task, Copies):
             copies = in_storage_order(task, download.view(task.archive).container)
-            chunks += [Chunk(len(each.names), sum(each.sizes), pack(each)) for each in split_copies(copies)]
+            for each in split_copies(copies):
+                yield Chunk(len(each.names), sum(each.sizes), pack(each))
         else:
-            chunks.append(Chunk(1, size_of(task), pack(task)))
-    return chunks
+            yield Chunk(1, size_of(task), pack(task))
 
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:

@@ -21,7 +21,7 @@ from storage.datasets.materialise import DESCRIPTION, MANIFEST, MARKER
 from storage.datasets.recipe import code_of, recipe_of
 from storage.datasets.uses import use
 from storage.datasets.verify import ChecksumMismatch, published_checksums, read_manifest, verify
-from storage.keys import content_key
+from storage.keys import content_key, content_key_of_rows
 from storage.lease import lease, prepare_lease
 from storage.sources import RemoteSource, Source
 from storage.sources.acquire import has_archive, recorded
@@ -180,14 +180,15 @@ def local_copy(
             yield here
             return
         manifest = read_manifest(store, found)
-        rows = manifest.loc[manifest["part"] == part, ["path", "bytes", "hash"]]
-        files = list(rows.itertuples(index=False, name=None))
-        url = f"{store.prepared(found)}/{part}"
+
+        def files() -> Iterator[tuple[str, int, str]]:
+            rows = manifest.rows("part", "path", "bytes", "hash")
+            return ((path, size, digest) for of_part, path, size, digest in rows if of_part == part)
 
         def fill(folder: Path) -> None:
-            fetch_all(store, url, files, folder / part)
+            fetch_all(store, f"{store.prepared(found)}/{part}", files(), folder / part)
 
-        size, digest = int(rows["bytes"].sum()), content_key(part, files)
+        size, digest = sum(size for _, size, _ in files()), content_key_of_rows(part, files())
         with cache.use(digest, label_of(dataset, part), size, fill, continuing=continuing, on_wait=on_wait) as root:
             if part == "public":
                 _lay_texts_beside(store, found, root / part)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from storage.datasets.execute import Copies, Task, execute, group_copies
 from storage.datasets.job import Job, load_competition
-from storage.datasets.manifest import Columns, manifest_of
+from storage.datasets.manifest import Columns, manifest_of, table_of
 from storage.datasets.materialise import DESCRIPTION, MANIFEST, download_of
 from storage.datasets.memory import release_memory
 from storage.writers import Destination, HashingWriter, NullSink
@@ -48,7 +48,7 @@ def difference(job: Job, committed: str) -> str | None:
     ignored = () if DESCRIPTION in preparation.public.operations else (f"public/{DESCRIPTION}",)
     known = _read(committed, ignored)
     try:
-        declared = manifest_of([_declared(task) for task in tasks])
+        declared = manifest_of(table_of(_declared(task)) for task in tasks)
         if (found := _different_lists(known, declared)) is not None:
             return found
         made = [task for task in tasks if isinstance(task, Task)]

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from common.errors import UserError
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
 from storage.datasets.job import Preparable
+from storage.datasets.manifest import StoredManifest
 from storage.datasets.materialise import MANIFEST
-from storage.frames import read_frame
 from storage.store import Store
 from storage.writers import BLOCK
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-_BATCH = 1 << 15  # rows of the manifest
 _NAMED = 1_000  # damaged files that are named, at most
 _AT_ONCE = 8  # files read at the same time
 
@@ -44,12 +38,14 @@ class Verification:
     damaged: list[str]
 
 
-def read_manifest(store: Store, dataset: Dataset) -> pd.DataFrame:
+def read_manifest(store: Store, dataset: Dataset) -> StoredManifest:
     """The manifest of a prepared dataset. Raises `UserError` if the dataset is not prepared."""
-    manifest = read_frame(store, f"{store.prepared(dataset)}/{MANIFEST}")
-    if manifest is None:
-        raise _not_prepared(store, dataset)
-    return manifest
+    try:
+        return StoredManifest(store.read(f"{store.prepared(dataset)}/{MANIFEST}"))
+    except FileNotFoundError:
+        raise UserError(
+            f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}"
+        ) from None
 
 
 def published_checksums(dataset: Dataset, competition: Preparable) -> Mapping[str, str]:
@@ -91,16 +87,8 @@ def manifest_rows(store: Store, dataset: Dataset) -> Iterator[tuple[str, int, st
 
     Raises `UserError` if the dataset is not prepared.
     """
-    import pyarrow.parquet as pq
-
-    try:
-        content = store.read(f"{store.prepared(dataset)}/{MANIFEST}")
-    except FileNotFoundError:
-        raise _not_prepared(store, dataset) from None
-    columns = ["part", "path", "bytes", "md5"]
-    for batch in pq.ParquetFile(io.BytesIO(content)).iter_batches(_BATCH, columns=columns):
-        for part, path, size, md5 in zip(*(batch[name].to_pylist() for name in columns), strict=True):
-            yield f"{part}/{path}", size, md5
+    for part, path, size, md5 in read_manifest(store, dataset).rows("part", "path", "bytes", "md5"):
+        yield f"{part}/{path}", size, md5
 
 
 def _md5(store: Store, path: str) -> str:
@@ -154,7 +142,3 @@ class _Listed:
             return bool(self._fs.size(f"{self._root}/{path}") == size)
         except FileNotFoundError:
             return False
-
-
-def _not_prepared(store: Store, dataset: Dataset) -> UserError:
-    return UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")

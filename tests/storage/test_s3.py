@@ -87,9 +87,9 @@ def test_the_marker_comes_last_and_the_dataset_is_not_made_again(store: Store, s
     def look() -> None:
         assert marker not in s3.names()
 
-    manifest = materialise(Job("digits", raw, out, key="k"), executor=Watching(look))
+    manifest = materialise(Job("digits", raw, out, key="k"), executor=Watching(look)).to_pandas()
     assert marker in s3.names()
-    again = materialise(Job("digits", raw, out, key="k"), executor=Watching(look))
+    again = materialise(Job("digits", raw, out, key="k"), executor=Watching(look)).to_pandas()
     pd.testing.assert_frame_equal(again, manifest)
     times = {each["Key"]: each["LastModified"] for each in s3.client.list_objects_v2(Bucket=s3.name)["Contents"]}
     assert max(times, key=lambda key: (times[key], key.endswith(MARKER))).endswith(MARKER)
@@ -198,7 +198,7 @@ class TestAServerThatIsAway:
         manifest = materialise(
             Job("digits", store.raw("digits"), store.prepared(DIGITS), key="k"),
             executor=Watching(go_away_once),
-        )
+        ).to_pandas()
         back[0].join()
         assert len(manifest) == 5
         assert f"{FOLDER}/{MARKER}" in s3.names()
@@ -225,7 +225,7 @@ class TestAServerThatIsAway:
         assert f"{FOLDER}/{MARKER}" not in s3.names()
 
         rest: list[int] = []
-        manifest = materialise(Job("digits", raw, out, key="k"), executor=Watching(lambda: rest.append(1)))
+        manifest = materialise(Job("digits", raw, out, key="k"), executor=Watching(lambda: rest.append(1))).to_pandas()
         assert len(rest) == 1, "what was done before is kept"
         assert len(manifest) == 5
 

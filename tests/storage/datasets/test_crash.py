@@ -73,7 +73,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(pictures: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    return materialise(Job("pictures", str(archive), str(tmp_path_factory.mktemp("whole")), folder=str(pictures)))
+    job = Job("pictures", str(archive), str(tmp_path_factory.mktemp("whole")), folder=str(pictures))
+    return materialise(job).to_pandas()
 
 
 def job_of(pictures: Path, archive: Path, out: Path) -> Job:
@@ -125,7 +126,7 @@ class TestWorkers:
                 job_of(pictures, archive, out),
                 executor=DaskExecutor(address),
                 on_progress=kill_one,
-            )
+            ).to_pandas()
             client.close()
         assert killed
         pd.testing.assert_frame_equal(manifest, expected)
@@ -153,7 +154,7 @@ class TestWorkers:
         assert not (out / MARKER).exists()
 
         again = Seen(out)
-        manifest = materialise(job_of(pictures, archive, out), on_progress=again)
+        manifest = materialise(job_of(pictures, archive, out), on_progress=again).to_pandas()
         assert again.kept >= seen.steps[1].files > 1, "chunks that were done are kept"
         pd.testing.assert_frame_equal(manifest, expected)
         assert_nothing_else(out, manifest)
@@ -182,7 +183,7 @@ def prepare(raw, edition, params):
     command = [sys.executable, "-c", code, str(archive), str(out), str(folder)]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     assert [path for path in (out / "public").rglob("*") if path.is_file()] == []
-    manifest = materialise(Job("pictures", str(archive), str(out), folder=str(folder), key="k"))
+    manifest = materialise(Job("pictures", str(archive), str(out), folder=str(folder), key="k")).to_pandas()
     assert manifest["bytes"].max() == 3 << 20
     assert_nothing_else(out, manifest)
 
@@ -213,7 +214,7 @@ class TestDownloads:
         whole = buffer.getvalue()
         raw = tmp_path / "pictures.zip"
         raw.write_bytes(whole)
-        right = materialise(Job("pictures", str(raw), str(tmp_path / "right"), folder=str(pictures)))
+        right = materialise(Job("pictures", str(raw), str(tmp_path / "right"), folder=str(pictures))).to_pandas()
         directory, found = whole.index(b"PK\1\2"), 0
         for _ in range(60):
             position = generator.randrange(len(whole))
@@ -222,7 +223,7 @@ class TestDownloads:
             raw.write_bytes(flipped)
             out_of_flipped = tmp_path / "flipped"
             try:
-                manifest = materialise(Job("pictures", str(raw), str(out_of_flipped), folder=str(pictures)))
+                manifest = materialise(Job("pictures", str(raw), str(out_of_flipped), folder=str(pictures))).to_pandas()
             except (DownloadError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
                 found += 1
                 assert not (out_of_flipped / MARKER).exists()
@@ -265,7 +266,7 @@ def test_a_full_disk_is_said_and_the_rerun_goes_on(
     small_disk.resize(400)
 
     again = Seen(out)
-    manifest = materialise(job_of(pictures, archive, out), on_progress=again)
+    manifest = materialise(job_of(pictures, archive, out), on_progress=again).to_pandas()
     pd.testing.assert_frame_equal(manifest, expected)
     assert_nothing_else(out, manifest)
 

@@ -14,7 +14,7 @@ from competitions.preparing.declaration import Archive, Content, Copy, Derived
 from competitions.preparing.download import Download, Member
 from storage.datasets.checkpoint import Checkpoint, Size
 from storage.datasets.execute import Copies, Task, group_copies
-from storage.datasets.manifest import Done, columns_of, manifest_of
+from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
 from storage.datasets.plan import Chunk, in_storage_order, pack, plan, split_copies, unpack
 from storage.writers import Destination
 
@@ -117,7 +117,7 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
     checkpoint.save_plan(planned)
     checkpoint.save_rows("0", columns_of([]))
     done, sizes = checkpoint.load()
-    assert done == {"declared": rows, "0": [[], [], [], [], [], []]}
+    assert done == {"declared": table_of(rows), "0": table_of(columns_of([]))}
     assert sizes == [Size(2, 7), Size(1, 8)]
     assert [unpack(checkpoint.load_task(number)) for number in range(2)] == [COPIES[0], OTHERS[0]]
     checkpoint.clear()
@@ -126,6 +126,6 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_the_manifest_is_sorted_by_part_and_path() -> None:
     first = columns_of([Done("public", "b", 1, "h", None, "s"), Done("public", "B", 1, "h", None, "s")])
-    table = manifest_of([first, columns_of([]), columns_of([Done("private", "c", 2, "h", "m", "s")])])
+    table = manifest_of(map(table_of, [first, columns_of([]), columns_of([Done("private", "c", 2, "h", "m", "s")])]))
     assert [f"{row['part']}/{row['path']}" for row in table.to_pylist()] == ["private/c", "public/B", "public/b"]
     assert table["md5"].to_pylist() == ["m", None, None]

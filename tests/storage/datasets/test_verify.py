@@ -14,6 +14,7 @@ from competitions import registry
 from competitions.preparing.archives import listing
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
+from storage.datasets import manifest as manifests
 from storage.datasets import verify as verifying
 from storage.datasets.verify import manifest_rows, verify
 from storage.store import Store
@@ -39,7 +40,7 @@ def store_dataset(store: Store, names: list[str]) -> None:
 @pytest.fixture(params=["disk", "bucket"])
 def store(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(listing, "_PAGE", 3)
-    monkeypatch.setattr(verifying, "_BATCH", 4)
+    monkeypatch.setattr(manifests, "_BATCH", 4)
     if request.param == "disk":
         return Store(str(tmp_path))
     return Store(request.getfixturevalue("faulty_s3").url)
