@@ -2,6 +2,9 @@
 
 py7zr decompresses an archive in one call and passes the bytes to writers. The call runs in a thread, which waits while
 the reader has a few blocks that it has not read yet.
+
+py7zr decompresses up to 128 MB at a time, and of Deflate what one MiB expands to, which is at most a GiB. An archive's
+header, with a record for each member, is in memory.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 import py7zr
+from py7zr import compressor
 from py7zr.io import Py7zIO, WriterFactory
 
 from competitions.preparing.archives.reading import damaged
@@ -25,6 +29,19 @@ ERRORS = (py7zr.exceptions.ArchiveError, EOFError, OSError, lzma.LZMAError, stru
 _BLOCK = 1 << 20
 _WAITING = 8  # blocks between the two threads, at most
 _PAUSE = 0.2  # seconds between two looks at whether the other side is still there
+
+
+class _ZstdDecompressor(compressor.ZstdDecompressor):
+    """py7zr's own ignores `max_length`: a MiB can expand to more than the memory of a machine."""
+
+    def decompress(self, data: bytes | bytearray | memoryview, max_length: int = -1) -> bytes:
+        if self.decompressor.eof:
+            return b""
+        content: bytes = self.decompressor.decompress(data, max_length)
+        return content
+
+
+compressor.algorithm_class_map[py7zr.FILTER_ZSTD] = (compressor.ZstdCompressor, _ZstdDecompressor)
 
 
 class _Stopped(Exception):

@@ -29,7 +29,7 @@ NAMES = [f"g/c{number:02}/{seed}" for number in range(COMPETITIONS) for seed in 
 def write_runs(store: Store, group: str = "g", files: int = 3) -> None:
     """30 runs with grades, and further files, as agents leave them."""
     calls = [
-        lambda c=number, s=seed: write_run(store, RunFolder(store, group, f"c{c:02}", s), files)  # type: ignore[misc]
+        lambda c=number, s=seed: write_run(store, RunFolder(store, group, f"c{c:02}", s), files)
         for number in range(COMPETITIONS)
         for seed in range(SEEDS)
     ]
