@@ -143,7 +143,6 @@ class Installation:
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
         # A worker gives up after twelve failed queries in a row, whose intervals grow: after a quarter of an hour.
-        # Its flow runs go on without it.
         env["PREFECT_WORKER_QUERY_SECONDS"] = "20"
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
