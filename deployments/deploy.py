@@ -76,6 +76,8 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
     from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.exceptions import ObjectAlreadyExists
 
+    from flows.diagnosis.automations import ensure
+
     with get_client(sync_client=True) as client:
         with contextlib.suppress(ObjectAlreadyExists):
             client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
@@ -90,7 +92,7 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
         each.work_pool_name = pool
         each.paused = paused
         found[f"{each.flow_name}/{each.name}"] = each.apply()
-    _watch(found["recovery/recover"])
+    ensure(automation(found["recovery/recover"]))
     return list(found)
 
 
@@ -120,25 +122,6 @@ def automation(recover: UUID) -> AutomationCore:
         trigger=trigger,
         actions=[RunDeployment(source="selected", deployment_id=recover, parameters=None, job_variables=None)],
     )
-
-
-def _watch(recover: UUID) -> None:
-    """Register the automation, or update it."""
-    from prefect import get_client
-
-    wanted = automation(recover)
-    with get_client(sync_client=True) as client:
-        known = client.read_automations_by_name(WATCH)
-        # An updated automation forgets the flow runs that it watches, and would miss those that have just died.
-        if any(_content(each) == _content(wanted) for each in known):
-            return
-        for each in known:
-            client.delete_automation(each.id)
-        client.create_automation(wanted)
-
-
-def _content(found: AutomationCore) -> Any:
-    return found.model_dump(mode="json", include={"trigger": True, "actions": True}, exclude={"trigger": {"id"}})
 
 
 def main(arguments: list[str] | None = None) -> int:

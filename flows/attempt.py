@@ -8,15 +8,20 @@ service and its gateway to language models, so that the trouble of one attempt i
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import logging
+import os
+from typing import Any, NoReturn
+from uuid import UUID
 
 from prefect import flow, get_client, runtime, task
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import TerminationSignal
 from prefect.flows import Flow
+from prefect.states import Cancelled
 
 from common.errors import UserError
 from common.settings import get_settings
+from flows.fleet.obeying import obeying
 from flows.watching.attempts import watched
 from flows.watching.naming import agent_name
 from tasks.agent_run import agent_run, end_agent, run_key
@@ -66,14 +71,17 @@ def attempt(attempt: Attempt) -> str:
     outlast_server()
     _require_same(attempt)
     _tag_host()
-    try:
-        return _make(attempt)
-    except TerminationSignal:
-        if _cancelled():
+    with obeying(str(runtime.flow_run.id)) as told:
+        try:
+            return _make(attempt)
+        except TerminationSignal:
+            if not _cancelled():
+                leave_all()
+                raise
             end_agent(attempt)
-        else:
-            leave_all()
-        raise
+            if told.told:
+                _end_cancelled()
+            raise
 
 
 @task(name="attempt", task_run_name="attempt {attempt.name}")
@@ -103,6 +111,14 @@ def _cancelled() -> bool:
         state = client.read_flow_run(runtime.flow_run.id).state
         return state is not None and (state.is_cancelling() or state.is_cancelled())
     return False  # the hook will know
+
+
+def _end_cancelled() -> NoReturn:
+    """End this process, whose worker is dead: Prefect would take the end of the flow for a crash."""
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_state(UUID(runtime.flow_run.id), Cancelled(message="Its worker had ended."), force=True)
+    logging.shutdown()
+    os._exit(1)
 
 
 def _tag_host() -> None:

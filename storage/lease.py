@@ -32,6 +32,7 @@ from storage.remote import describe_error
 from storage.store import Store, fsspec_at
 
 HEARTBEAT = 5.0  # seconds between heartbeats
+_LOOK = 12  # heartbeats between two looks whether another process has taken over
 STALE_AFTER = 60.0  # seconds without a heartbeat after which a holder is considered dead, even if its process exists
 _BEAT_TIMEOUT = 10.0  # seconds for writing a heartbeat
 _AWAY = 3600.0  # seconds for which a waiting process endures a store that does not answer
@@ -73,18 +74,42 @@ class Lease:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
         self._confirmed = time.monotonic()
+        self._on_lost: Callable[[], object] = lambda: None
+        self.lost = False
+        """Whether another process has taken over, as far as this one has noticed."""
 
     def require_held(self) -> None:
         """Raise `LeaseLost` if another process has taken over."""
         if time.monotonic() - self._confirmed > STALE_AFTER / 2:  # others may be about to take over
             self._write_beat()
-        if max(_generations(self._store, self._name), default=0) != self.generation:
+        self.lost = self.lost or max(_generations(self._store, self._name), default=0) != self.generation
+        if self.lost:
             raise LeaseLost(f"{self._name}: another process took over; run the same command again to see its result")
 
+    @contextlib.contextmanager
+    def ending(self, work: Callable[[], object]) -> Iterator[None]:
+        """Call `work` in a thread of its own if another process takes over during the block: the block is in vain."""
+        self._on_lost = work
+        try:
+            yield
+        finally:
+            self._on_lost = lambda: None
+
     def _beat(self) -> None:
+        beats, doubtful = 0, False
         while not self._ended.wait(HEARTBEAT):
+            beats += 1
+            # Others take over after a silence. A machine that was suspended has not noticed its own.
+            silent = time.monotonic() - self._confirmed > STALE_AFTER / 2
+            doubtful = doubtful or silent or beats % _LOOK == 0
             with contextlib.suppress(Exception):  # the work itself will report an unreachable store
                 self._write_beat()
+                if doubtful:
+                    self.require_held()
+                    doubtful = False
+            if self.lost:
+                self._on_lost()
+                return
 
     def _write_beat(self) -> None:
         now = time.monotonic()

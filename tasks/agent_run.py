@@ -271,12 +271,18 @@ def _run(making: Making) -> RunResult:
     progress.report(row, "running", "found running" if handle.attachment == "running" else "")
     progress.measured_by(row, meter(making.spec, making.services))
     try:
-        result = making.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
+        # A host that was silent for too long comes back to a run that another one has begun anew.
+        with making.held.ending(lambda: making.runner.stop(handle)):
+            result = making.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost as error:
+        making.held.require_held()
         made = tries.lose_last(str(error))
         if number < AT_MOST:
             raise
         result = given_up(making.spec, made)
+    if making.held.lost:
+        making.runner.discard(handle)
+        making.held.require_held()
     if result.status == "cancelled":
         tries.drop_last()
         raise cancelled()

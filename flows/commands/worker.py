@@ -9,9 +9,7 @@ import click
 from common.errors import UserError
 from flows.commands.doctor import show_findings
 from flows.commands.options import quiet_prefect
-
-# Prefect's minimum. A flow run whose host has died is found after three intervals.
-_HEARTBEAT_SECONDS = "30"
+from sandbox.isolation import BackendName
 
 
 @click.command("worker")
@@ -49,11 +47,12 @@ def command(
     for variable, value in (("MLEBENCH_AGENTS", slots), ("MLEBENCH_HOST_NAME", name)):
         if value is not None:
             os.environ[variable] = str(value)
-    os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", _HEARTBEAT_SECONDS)
+    from flows.fleet.setup import BEAT_SECONDS, require_server, watch_silence
+
+    os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(BEAT_SECONDS))
     quiet_prefect()
     from common.settings import get_settings
     from flows.diagnosis import health
-    from flows.fleet.setup import register, require_server
     from tasks.wiring.stores import open_store
 
     get_settings.cache_clear()
@@ -71,11 +70,13 @@ def command(
     )
     if only_check:
         return 0
-    register(chosen)
+    watch_silence(chosen)
     from flows.fleet.worker import Host, serve
 
+    engine = any(each.about == "docker" and each.verdict == "ok" for each in findings)
+    backends: frozenset[BackendName] = frozenset({"process", "docker"} if engine else {"process"})
     try:
-        serve(Host(chosen, settings.host_name, settings.agents, taken), healthcheck, click.echo)
+        serve(Host(chosen, settings.host_name, settings.agents, taken, backends), healthcheck, click.echo)
     except KeyboardInterrupt:
         click.echo(f"Worker {settings.host_name} stopped. Agents in progress go on; `mlebench cancel GROUP` ends them.")
     return 0

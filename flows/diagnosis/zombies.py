@@ -49,6 +49,8 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter
 
+    from flows.fleet.again import family
+
     found, now = [], datetime.now(UTC)
     with get_client(sync_client=True) as client:
         for run in _pages(client, FlowRunFilter(state=_active())):
@@ -56,7 +58,8 @@ def find(silence: timedelta | None = None) -> list[Zombie]:
                 continue
             sign, patience = _last_sign(client, run)
             if now - sign > (patience if silence is None else silence):
-                again = run.deployment_id is not None and run.run_count < _STARTS
+                # Those of a fleet are followed by flow runs of their own, because their processes may come back.
+                again = run.deployment_id is not None and run.run_count < _STARTS and family(run.tags) is None
                 found.append(Zombie(run.id, run.name, sign, again))
     return found
 

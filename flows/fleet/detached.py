@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from prefect.deployments import run_deployment
 
+from flows.fleet import again
 from flows.fleet.pool import group_tags
 from flows.fleet.setup import FLOWS, deployment_name, register
 
@@ -19,10 +21,12 @@ def submit(pool: str, parameters: dict[str, Any]) -> None:
     """
     register(pool)
     request = parameters["request"]
+    watch = f"watch:{uuid.uuid4().hex}"  # each submission is a flow run of its own, even of the same group
     run_deployment(
         name=deployment_name(pool, "full-benchmark"),
         parameters={**parameters, "request": request.model_dump(mode="json"), "pool": pool},
-        tags=group_tags(request),
+        tags=[*group_tags(request), watch],
+        idempotency_key=again.key(watch, 1),
         work_queue_name=FLOWS,
         as_subflow=False,
         timeout=0,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import UUID
 
 from prefect import get_client, runtime
@@ -16,15 +16,19 @@ from common import progress
 from common.errors import UserError
 from common.settings import get_settings
 from flows.attempt import attempt_name
+from flows.fleet import again
+from flows.fleet.hosts import online
 from flows.fleet.runs import SERVER_ERRORS, explanation, host_of, shown_state
 from flows.fleet.setup import deployment_name, queue_for, register
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.naming import agent_name
 from flows.watching.outcome import Outcome
 from sandbox.definitions import load_agent
+from sandbox.host.placement import unplaceable
 from storage.keys import content_key
 from tasks.agent_run import finished_run
 from tasks.grade import finished_grade, grade_request
+from tasks.wiring.host import need_of
 from tasks.wiring.requests import Attempt, RunRequest
 
 if TYPE_CHECKING:
@@ -32,10 +36,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 2.0
 """Interval between two looks at the states of all flow runs, which are one request for every 200 of them."""
-TRIES = 3
-"""An attempt whose flow run crashes this often is not submitted again: it may be what crashes its hosts."""
-SETTLED_SECONDS = 15.0
-"""A crashed flow run that is still crashed after this time is not being run again by the recovery."""
+HOSTS_SECONDS = 60.0
+"""Interval between two looks whether any host could take what waits."""
 _PAGE = 200
 
 
@@ -47,8 +49,6 @@ class GroupCancelled(UserError):
 class _Submitted:
     attempt: Attempt
     run: FlowRun
-    tries: int = 1
-    crashed_since: float | None = None
 
 
 class PoolAttempts:
@@ -64,6 +64,9 @@ class PoolAttempts:
         self._work: dict[str, Work] = {}
         self._open: dict[UUID, _Submitted] = {}
         self._looked = 0.0
+        self._looked_at_hosts = float("-inf")
+        self._unplaceable: str | None = None
+        """Why no host can take the attempts that wait."""
 
     def __enter__(self) -> Self:
         register(self._pool)
@@ -102,6 +105,7 @@ class PoolAttempts:
             for each in self._open.values():
                 progress.report(each.attempt.name, "unknown", "the Prefect server does not answer; the agent goes on")
             return
+        self._look_at_hosts(now)
         for run in found:
             if str(run.id) == self._own:
                 if run.state and (run.state.is_cancelling() or run.state.is_cancelled()):
@@ -121,24 +125,38 @@ class PoolAttempts:
         name, state = submitted.attempt.name, run.state
         assert state is not None
         if not state.is_final():
-            submitted.crashed_since = None
             host = host_of(run)
-            progress.report(name, shown_state(state), f"on {host}" if host and state.is_running() else "")
+            progress.report(name, shown_state(state), self._detail(state, host))
             return
-        if state.is_crashed() and submitted.tries < TRIES:
-            submitted.crashed_since = submitted.crashed_since or now
-            if now - submitted.crashed_since < SETTLED_SECONDS:
+        if state.is_crashed():
+            if not again.settled(run):
                 progress.report(name, "crashed", explanation(state))
                 return
-            del self._open[run.id]
-            again = self._submit(submitted.attempt, tries_of(submitted.attempt)[1] + 1)
-            self._open[again.id] = _Submitted(submitted.attempt, again, submitted.tries + 1)
-            progress.report(name, "queued", f"again: {explanation(state)}")
-            return
+            follower = again.follow(run)
+            if follower is not None:
+                del self._open[run.id]
+                self._open[follower.id] = _Submitted(submitted.attempt, follower)
+                progress.report(name, "queued", f"again: {explanation(state)}")
+                return
         del self._open[run.id]
         outcome = self._outcome(submitted.attempt, run)
         self._work[name] = outcome
         progress.report(name, outcome.result, outcome.message)
+
+    def _detail(self, state: Any, host: str | None) -> str:
+        if state.is_running():
+            return f"on {host}" if host else ""
+        return self._unplaceable or ""
+
+    def _look_at_hosts(self, now: float) -> None:
+        """Find out whether a host that is online could ever take what waits."""
+        if now - self._looked_at_hosts < HOSTS_SECONDS or not self._open:
+            return
+        self._looked_at_hosts = now
+        need = need_of(next(iter(self._open.values())).attempt)
+        label = frozenset({self._queue})
+        with contextlib.suppress(*SERVER_ERRORS), get_client(sync_client=True) as client:
+            self._unplaceable = unplaceable(online(client, self._pool), replace(need, labels=label))
 
     def _submit(self, attempt: Attempt, number: int) -> FlowRun:
         made = run_deployment(
@@ -146,7 +164,7 @@ class PoolAttempts:
             parameters={"attempt": attempt.model_dump(mode="json")},
             flow_run_name=attempt_name(attempt),
             tags=attempt_tags(attempt),
-            idempotency_key=f"{_identity(attempt)}-try-{number}",
+            idempotency_key=again.key(f"run:{_identity(attempt)}", number),
             work_queue_name=self._queue,
             timeout=0,
         )
@@ -191,12 +209,7 @@ def _identity(attempt: Attempt) -> str:
 
 def tries_of(attempt: Attempt) -> tuple[FlowRun | None, int]:
     """The latest flow run of an attempt, if there is one, and how many there are."""
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
-    from prefect.client.schemas.sorting import FlowRunSort
-
-    wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=[f"run:{_identity(attempt)}"]))
-    with get_client(sync_client=True) as client:
-        found = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE)
+    found = again.members(f"run:{_identity(attempt)}")
     return (found[0] if found else None), len(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -51,3 +52,18 @@ def explanation(state: Any) -> str:
 def host_of(run: FlowRun) -> str | None:
     """The host that made a flow run, or makes it."""
     return next((tag.removeprefix("host:") for tag in run.tags if tag.startswith("host:")), None)
+
+
+_AGENT_AT = "agent-at:"
+
+
+def agent_at(tags: Iterable[str]) -> str | None:
+    """The host on which the agent of an attempt was last seen, according to the tags of its flow run."""
+    return next((tag.removeprefix(_AGENT_AT) for tag in tags if tag.startswith(_AGENT_AT)), None)
+
+
+def tags_again(run: FlowRun) -> list[str]:
+    """The tags of the flow run that follows a crashed one: instead of its host, where its agent may be alive."""
+    host = host_of(run)
+    kept = [tag for tag in run.tags if not tag.startswith(("host:", _AGENT_AT))]
+    return [*kept, *([f"{_AGENT_AT}{host}"] if host else [])]

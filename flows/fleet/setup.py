@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
+from uuid import UUID
 
 from common.errors import UserError
 
@@ -15,6 +17,8 @@ Label = Literal["cpu", "gpu", "big"]
 LABELS: tuple[Label, ...] = get_args(Label)
 FLOWS = "flows"
 """The queue of the flows that prepare, hand out and watch. They do not take the slots of agents."""
+BEAT_SECONDS = 30
+"""Interval between two heartbeats of a flow run, Prefect's minimum."""
 BIG_BYTES = 64 << 30
 """An agent that may use more memory than this goes to the hosts with the label `big`."""
 
@@ -40,8 +44,10 @@ def deployment_name(pool: str, flow: str = "attempt") -> str:
 
 
 @cache  # once a process: each registration is several requests
-def register(pool: str) -> None:
+def register(pool: str) -> tuple[UUID, UUID]:
     """Create the pool and its queues if they are missing, and register the deployments. Idempotent.
+
+    Returns the ids of the deployments of `attempt` and `full-benchmark`.
 
     Raises `UserError` if no server is configured, or if the pool is of another type.
     """
@@ -71,11 +77,52 @@ def register(pool: str) -> None:
                     client.create_work_queue(name=queue, work_pool_name=pool)
                 except ObjectAlreadyExists:
                     continue
-    _register(attempt, pool, "cpu", "agents")
-    _register(full_benchmark, pool, FLOWS, "long")
+    return _register(attempt, pool, "cpu", "agents"), _register(full_benchmark, pool, FLOWS, "long")
 
 
-def _register(flow: Any, pool: str, queue: str, tag: str) -> None:
+def watch_silence(pool: str, seconds: float | None = None) -> None:
+    """Have the server mark flow runs of a pool as crashed when their heartbeats stop; see `flows.fleet.again`.
+
+    Only workers register this: it goes by the interval of their flow runs' heartbeats.
+
+    Args:
+        pool: The work pool.
+        seconds: The silence, 10 or more. Default: three heartbeats.
+    """
+    from prefect.client.schemas.objects import StateType
+    from prefect.events.actions import ChangeFlowRunState
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, ResourceSpecification
+    from prefect.settings import get_current_settings
+
+    from flows.diagnosis.automations import ensure
+    from flows.diagnosis.zombies import BEATS, HEARTBEAT
+    from flows.fleet.again import SILENT
+
+    beat = get_current_settings().flows.heartbeat_frequency or BEAT_SECONDS
+    trigger = EventTrigger(
+        match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
+        match_related=ResourceSpecification(
+            {"prefect.resource.id": [f"prefect.deployment.{each}" for each in register(pool)]}
+        ),
+        for_each={"prefect.resource.id"},
+        after={HEARTBEAT, "prefect.flow-run.Pending"},
+        expect={"prefect.flow-run.*"},  # the next heartbeat, or the end
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=seconds or BEATS * beat),
+    )
+    message = f"{SILENT}: its process or its host has died, or does not reach the server."
+    ensure(
+        AutomationCore(
+            name=f"mlebench: an attempt in {pool} has fallen silent",
+            description="Mark its flow run as crashed. The workers of the pool submit it again.",
+            trigger=trigger,
+            actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)],
+        )
+    )
+
+
+def _register(flow: Any, pool: str, queue: str, tag: str) -> UUID:
     from prefect.deployments.runner import EntrypointType
 
     found = flow.to_deployment(
@@ -87,4 +134,4 @@ def _register(flow: Any, pool: str, queue: str, tag: str) -> None:
         # Prefect runs hooks as a script in its folder `prefect/runner`, whose `storage.py` would hide our package.
         job_variables={"env": {"PYTHONSAFEPATH": "1"}},
     )
-    found.apply()
+    return found.apply()

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import anyio
+from prefect import get_client
 from prefect.workers.process import ProcessWorker
 
+from flows.fleet import again
+from flows.fleet.choice import Candidate, chosen
+from flows.fleet.hosts import Advertisement, online
+from flows.fleet.runs import agent_at
 from flows.fleet.setup import FLOWS
+from sandbox.host import placement
+from sandbox.isolation import BackendName
+from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, this_host
+from tasks.wiring.requests import Attempt
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.responses import WorkerFlowRunResponse
 
 WATCHERS = 2
 """Flow runs that hand out and watch attempts on one host at the same time. They wait most of the time."""
+TEND_SECONDS = 30.0
+"""Interval between two looks for agents that nobody needs, and for flow runs that have crashed."""
+HOSTS_SECONDS = 15.0
+"""Interval between two looks at what other hosts advertise."""
+_logger = logging.getLogger("mlebench.worker")
 
 
 @dataclass(frozen=True)
@@ -23,6 +45,60 @@ class Host:
     name: str
     slots: int
     labels: Sequence[str]
+    backends: frozenset[BackendName] = frozenset({"process", "docker"})
+
+
+class HostWorker(ProcessWorker):
+    """Takes the attempts that its host can make, and of these first those whose agents or data it has."""
+
+    @classmethod
+    def __dispatch_key__(cls) -> str:
+        return "mlebench-host"  # Prefect's own process worker stays the one of work pools of type process
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(
+            name=host.name,
+            work_pool_name=host.pool,
+            work_queues=list(host.labels),
+            limit=host.slots,
+            create_pool_if_not_found=False,
+        )
+        self._host, self._advertisement = host, Advertisement(host.pool)
+        self._others: list[placement.Host] = []
+        self._looked = float("-inf")
+
+    async def _get_scheduled_flow_runs(self) -> list[WorkerFlowRunResponse]:
+        found = await super()._get_scheduled_flow_runs()
+        return await anyio.to_thread.run_sync(self._choose, found)
+
+    def _choose(self, found: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
+        me = replace(this_host(frozenset(self._host.labels)), backends=self._host.backends)
+        try:
+            self._look_at_hosts(me)
+        except Exception as error:  # preferences are not worth an attempt that waits
+            _logger.warning("what the hosts of the pool have is not known: %s", error)
+        by_id = {each.flow_run.id: each for each in found}
+        candidates = [_candidate(each.flow_run) for each in found]
+        return [by_id[each] for each in chosen(me, self._others, candidates, runs_here())]
+
+    def _look_at_hosts(self, me: placement.Host) -> None:
+        if time.monotonic() - self._looked < HOSTS_SECONDS:
+            return
+        self._looked = time.monotonic()
+        with get_client(sync_client=True) as client:
+            self._advertisement.show(client, me)
+            self._others = online(client, self._host.pool)
+
+
+def _candidate(run: Any) -> Candidate:
+    attempt = Attempt.model_validate(run.parameters["attempt"])
+    try:
+        need = need_of(attempt)
+    except Exception:  # such as an agent that this host does not have; the attempt says so
+        need = placement.Need()
+    since = run.next_scheduled_start_time or run.expected_start_time or datetime.now(UTC)
+    waiting = (datetime.now(UTC) - since).total_seconds()
+    return Candidate(run.id, run_name_of(attempt), need, waiting, agent_at(run.tags))
 
 
 def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
@@ -30,19 +106,32 @@ def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
     from prefect.utilities.processutils import setup_signal_handlers_worker
 
     setup_signal_handlers_worker(os.getpid(), f"the worker {host.name}", say)
+    threading.Thread(target=_tend, args=(host, say), name="tend", daemon=True).start()
     anyio.run(_serve, host, healthcheck, say)
 
 
 async def _serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:
-    agents = _worker(host.pool, host.name, host.labels, host.slots)
     # A worker of its own: a flow that waits for its attempts must not take the slot that they need.
-    flows = _worker(host.pool, f"{host.name}-{FLOWS}", [FLOWS], WATCHERS)
+    flows = ProcessWorker(
+        name=f"{host.name}-{FLOWS}",
+        work_pool_name=host.pool,
+        work_queues=[FLOWS],
+        limit=WATCHERS,
+        create_pool_if_not_found=False,
+    )
     async with anyio.create_task_group() as both:
         both.start_soon(flows.start, False, False, lambda _text: None)
-        await agents.start(with_healthcheck=healthcheck, printer=say)
+        await HostWorker(host).start(with_healthcheck=healthcheck, printer=say)
 
 
-def _worker(pool: str, name: str, queues: Sequence[str], limit: int) -> ProcessWorker:
-    return ProcessWorker(
-        name=name, work_pool_name=pool, work_queues=list(queues), limit=limit, create_pool_if_not_found=False
-    )
+def _tend(host: Host, say: Callable[[str], None]) -> None:
+    """From time to time, end agents that nobody needs any more, and submit crashed flow runs again."""
+    while True:
+        try:
+            for orphan in end_superseded():
+                say(f"Ended {orphan}: it was begun anew elsewhere.")
+            for name in again.resubmit_crashed(host.pool):
+                say(f"Submitted {name} again.")
+        except Exception as error:  # the store or the server may be away
+            _logger.warning("this host could not be tended: %s", error)
+        time.sleep(TEND_SECONDS)

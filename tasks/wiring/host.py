@@ -18,6 +18,7 @@ from sandbox.process import supervised
 from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
 from storage.datasets.prepared import label_of
+from storage.runs.folders import RunFolder
 from storage.store import Store
 from tasks.wiring.requests import Attempt
 from tasks.wiring.stores import local_cache
@@ -97,6 +98,19 @@ def need_of(attempt: Attempt) -> Need:
     )
 
 
+def run_name_of(attempt: Attempt) -> str:
+    """The name of an attempt's run among those of all stores and groups, as `runs_here` gives it."""
+    request = attempt.request
+    return f"{request.store} {request.run_group} {attempt.competition_id} {attempt.seed}"
+
+
+def runs_here() -> frozenset[str]:
+    """Names of the runs whose agents are on this host."""
+    labels = [each.claim.labels for each in host_slots().holders()]
+    known = [each for each in labels if {"store", "group", "competition", "seed"} <= each.keys()]
+    return frozenset(f"{each['store']} {each['group']} {each['competition']} {each['seed']}" for each in known)
+
+
 def superseded() -> list[Holder]:
     """Runs on this host without an orchestrator that have been begun anew since, here or on another host.
 
@@ -125,5 +139,5 @@ def _is_superseded(labels: dict[str, str]) -> bool:
     if not {"store", "group", "competition", "seed", TRY} <= labels.keys():
         return False
     store = Store(labels["store"])
-    folder = store.run(labels["group"], labels["competition"], int(labels["seed"]))
-    return Tries(store, folder).superseded(labels[TRY])
+    folder = RunFolder(store, labels["group"], labels["competition"], int(labels["seed"]))
+    return Tries(store, folder.url).superseded(labels[TRY], finished=folder.finished())

@@ -68,9 +68,13 @@ class Tries:
         """Forget the last try, which was not begun, or was cancelled."""
         self._write(self.read()[:-1])
 
-    def superseded(self, id: str) -> bool:
-        """Whether there is a later try than this one. An unknown one is not superseded."""
-        return id in [each.id for each in self.read()[:-1]]
+    def superseded(self, id: str, finished: bool = False) -> bool:
+        """Whether there is a later try than this one, or none and the run is `finished`: its record came after all.
+
+        A try that is not known is not superseded otherwise.
+        """
+        known = [each.id for each in self.read()]
+        return id in known[:-1] or (finished and id not in known)
 
     def content(self) -> bytes:
         """The file; empty if there was no more than one try."""

@@ -248,3 +248,19 @@ def test_a_pid_that_is_used_again_is_another_process() -> None:
     assert alive({**identity(), "started": "1"}) is False
     assert alive({**identity(), "machine": "another"}) is None
     assert alive(json.loads(json.dumps(identity())))
+
+
+def test_who_was_silent_for_too_long_is_told_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(lease_module, "_LOOK", 2)  # as a machine looks that does not know of its own silence
+    store, told = Store(str(tmp_path)), threading.Event()
+    with lease(store, "work") as mine:
+        assert mine is not None
+        with mine.ending(told.set):
+            successor = f"{mine.generation + 1:08d}.json"
+            until(lambda: store.exists(store.url("locks", "work", f"{mine.generation:08d}.json")))
+            assert not told.is_set()
+            store.write_json(store.url("locks", "work", successor), {"host": "another", "beat": "1"})
+            assert told.wait(60)
+        with pytest.raises(LeaseLost):
+            mine.require_held()

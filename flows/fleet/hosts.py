@@ -1,0 +1,94 @@
+"""What the hosts of a work pool advertise: a Prefect variable for each, which counts while its worker is online."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sandbox.host.placement import Host
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+_PREFIX = "mlebench_host_"
+_SETS = ("labels", "backends", "datasets")
+_PAGE = 200
+_MOST_BYTES = 4500  # Prefect accepts values of 5,000 characters
+
+
+def variable_name(pool: str, host: str) -> str:
+    """The name of a host's variable: of lower-case letters, digits and underscores, and another one in each pool.
+
+    >>> variable_name("agents", "Node-7.local")
+    'mlebench_host_node_7_local_8a08e5'
+    """
+    return f"{_prefix(host)}_{hashlib.blake2b(f'{pool} {host}'.encode(), digest_size=3).hexdigest()}"
+
+
+def _prefix(host: str) -> str:
+    return _PREFIX + re.sub(r"[^a-z0-9]+", "_", host.lower())[:60]
+
+
+def to_json(pool: str, host: Host) -> dict[str, Any]:
+    """The value of a host's variable."""
+    found = {"pool": pool, **asdict(host), **{name: sorted(getattr(host, name)) for name in _SETS}}
+    while len(str(found)) > _MOST_BYTES and found["datasets"]:
+        found["datasets"] = found["datasets"][: len(found["datasets"]) // 2]  # it is only a preference
+    return found
+
+
+def from_json(value: Any, pool: str) -> Host | None:
+    """The host of a variable; None if it is of another pool, or if another version has written it."""
+    try:
+        if value.pop("pool") != pool:
+            return None
+        return Host(**{name: frozenset(each) if name in _SETS else each for name, each in value.items()})
+    except (AttributeError, KeyError, TypeError):
+        return None
+
+
+class Advertisement:
+    """Keeps the variable of this host up to date."""
+
+    def __init__(self, pool: str) -> None:
+        self._pool, self._shown = pool, Host("", slots=0)
+
+    def show(self, client: SyncPrefectClient, host: Host) -> None:
+        """Write what the host has, if that has changed."""
+        if host == self._shown:
+            return
+        from prefect.client.schemas.actions import VariableCreate, VariableUpdate
+
+        name, value = variable_name(self._pool, host.name), to_json(self._pool, host)
+        if client.read_variable_by_name(name) is None:
+            client.create_variable(VariableCreate(name=name, value=value, tags=["mlebench"]))
+        else:
+            client.update_variable(VariableUpdate(name=name, value=value))
+        self._shown = host
+
+
+def online(client: SyncPrefectClient, pool: str) -> list[Host]:
+    """What the hosts whose workers are online advertise, sorted by name."""
+    workers = _pages(lambda offset: client.read_workers_for_work_pool(pool, offset=offset, limit=_PAGE))
+    alive = {each.name for each in workers if each.status is not None and each.status.value == "ONLINE"}
+    wanted = {"name": {"like_": f"{_PREFIX}%"}}
+
+    def page(offset: int) -> list[Any]:
+        body = {"variables": wanted, "limit": _PAGE, "offset": offset}
+        found: list[Any] = client.request("POST", "/variables/filter", json=body).json()
+        return found
+
+    hosts = [from_json(each["value"], pool) for each in _pages(page)]
+    return sorted((each for each in hosts if each and each.name in alive), key=lambda host: host.name)
+
+
+def _pages(read: Callable[[int], list[Any]]) -> list[Any]:
+    found: list[Any] = []
+    while True:
+        page = read(len(found))
+        found += page
+        if len(page) < _PAGE:
+            return found

@@ -1,0 +1,72 @@
+"""Which attempts a host takes from a work pool."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from flows.fleet.choice import PREFERENCE_SECONDS, REATTACH_SECONDS, Candidate, chosen
+from flows.fleet.hosts import from_json, to_json
+from sandbox.host.placement import Host, Need
+
+EMPTY = Host("empty", slots=2, cpus=4)
+FILLED = Host("filled", slots=2, cpus=4, datasets=frozenset({"digits"}))
+
+
+def waits(dataset: str, *, seconds: float = 0.0, agent_at: str | None = None, **need: int) -> Candidate:
+    return Candidate(uuid4(), f"run {uuid4()}", Need(dataset=dataset, **need), seconds, agent_at)  # type: ignore[arg-type]
+
+
+def take(me: Host, hosts: list[Host], *candidates: Candidate, here: tuple[Candidate, ...] = ()) -> list[UUID]:
+    return chosen(me, hosts, candidates, frozenset(each.run for each in here))
+
+
+def test_those_whose_data_are_here_come_first_and_then_competition_by_competition() -> None:
+    a, b, c = waits("diabetes"), waits("digits"), waits("digits")
+    assert take(FILLED, [FILLED], a, b, c) == [b.id, c.id]
+    assert take(EMPTY, [EMPTY], a, b, c) == [a.id, b.id], "as they were handed out"
+
+
+def test_a_host_with_the_data_and_room_is_preferred_for_a_while() -> None:
+    assert take(EMPTY, [EMPTY, FILLED], waits("digits")) == []
+    late = waits("digits", seconds=PREFERENCE_SECONDS)
+    assert take(EMPTY, [EMPTY, FILLED], late) == [late.id]
+    full = Host("filled", slots=1, cpus=4, used_slots=1, datasets=FILLED.datasets)
+    now = waits("digits")
+    assert take(EMPTY, [EMPTY, full], now) == [now.id], "nobody waits for a host without room"
+
+
+def test_an_attempt_is_left_to_the_host_that_has_its_agent_while_that_is_online() -> None:
+    left = waits("digits", seconds=PREFERENCE_SECONDS, agent_at="filled")
+    assert take(EMPTY, [EMPTY, FILLED], left) == []
+    assert take(EMPTY, [EMPTY], left) == [left.id], "that host is gone"
+    late = waits("digits", seconds=REATTACH_SECONDS, agent_at="filled")
+    assert take(EMPTY, [EMPTY, FILLED], late) == [late.id]
+
+
+def test_an_agent_that_is_here_needs_no_further_slot() -> None:
+    full = Host("full", slots=1, cpus=4, used_slots=1)
+    mine, other = waits("digits", agent_at="full"), waits("digits")
+    assert take(full, [full, FILLED], other, mine, here=(mine,)) == [mine.id]
+
+
+def test_what_a_host_cannot_take_is_left() -> None:
+    two, one = waits("digits", gpus=2), waits("digits", gpus=1)
+    host = Host("host", slots=2, gpus=1, cpus=4)
+    assert take(host, [host], two, one) == [one.id]
+    assert take(host, [host], waits("digits", cpus=8)) == []
+    big = waits("digits", memory_bytes=1 << 40)
+    assert take(host, [host], big) == []
+
+
+def test_hosts_are_advertised_and_read_back() -> None:
+    host = Host(
+        "h", slots=2, gpus=1, labels=frozenset({"gpu"}), backends=frozenset({"process"}), datasets=FILLED.datasets
+    )
+    assert from_json(to_json("agents", host), "agents") == host
+    assert from_json(to_json("agents", host), "others") is None
+    assert from_json({"pool": "agents", "of another version": 1}, "agents") is None
+    many = Host("h", slots=2, datasets=frozenset(f"competition-with-a-long-name-{n} v1 public" for n in range(400)))
+    kept = from_json(to_json("agents", many), "agents")
+    assert kept is not None
+    assert kept.datasets < many.datasets
+    assert len(str(to_json("agents", many))) < 5000, "Prefect refuses longer values"
