@@ -45,7 +45,8 @@ def from_json(value: Any, pool: str) -> Host | None:
     try:
         if value.pop("pool") != pool:
             return None
-        return Host(**{name: frozenset(each) if name in _SETS else each for name, each in value.items()})
+        fields: dict[str, Any] = {name: frozenset(each) if name in _SETS else each for name, each in value.items()}
+        return Host(**fields)
     except (AttributeError, KeyError, TypeError):
         return None
 

@@ -117,7 +117,7 @@ def watch_silence(pool: str, seconds: float | None = None) -> None:
             name=f"mlebench: an attempt in {pool} has fallen silent",
             description="Mark its flow run as crashed. The workers of the pool submit it again.",
             trigger=trigger,
-            actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)],
+            actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message, force=False)],
         )
     )
 

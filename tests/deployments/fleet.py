@@ -39,6 +39,9 @@ class Fleet:
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
             "PREFECT_WORKER_QUERY_SECONDS": "1",
+            # A worker that is killed counts as offline after a few seconds.
+            "PREFECT_WORKER_HEARTBEAT_SECONDS": "5",
+            "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "2",
             "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
             "MLEBENCH_STORE": bucket.url,
             "MLEBENCH_AGENT_DIRS": json.dumps([str(self.agents)]),
@@ -89,6 +92,20 @@ class Fleet:
     def states(self, *tags: str) -> list[str]:
         return sorted(each["state_type"] for each in self.flow_runs(*tags))
 
+    def processes_of(self, worker: psutil.Process) -> list[psutil.Process]:
+        """A worker and the processes of its flow runs, but not their agents and supervisors."""
+        engines = [each for each in worker.children(recursive=True) if "prefect.engine" in each.cmdline()]
+        return [worker, *engines]
+
+    def kill(self, *processes: psutil.Process) -> None:
+        for process in processes:
+            process.kill()
+        psutil.wait_procs(processes, timeout=30)
+
+    def declare_dead(self) -> None:
+        """Have the flow runs that seem to be in progress marked as crashed now, instead of after three heartbeats."""
+        self.mlebench("doctor", "--fix", "--silent-for", "0", "--split", "demo")
+
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Start a command of a user on a machine that is no host of the pool."""
         return subprocess.Popen(
@@ -138,6 +155,11 @@ class ScriptedAgent:
     def let_go(self) -> None:
         (self.notes / "go").touch()
 
+    def note(self, name: str) -> list[str]:
+        """The lines of a file in its notes."""
+        path = self.notes / name
+        return path.read_text().splitlines() if path.exists() else []
+
     def processes(self) -> list[psutil.Process]:
         """The processes of the agent that are alive."""
         pids = [int(each) for path in self.notes.glob("pids-*") for each in path.read_text().split()]
@@ -157,6 +179,22 @@ echo "my last words on $COMPETITION_ID"
 while [ ! -e $NOTES/go ]; do sleep 0.1; done
 """
 """The script of an agent that hands in the sample, and waits for `let_go` with a child process."""
+
+
+ASKING = """\
+echo "$COMPETITION_ID-$SEED" >> $NOTES/starts
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+sleep 3600 &
+echo $$ $! > "$NOTES/pids-$COMPETITION_ID-$SEED"
+while [ ! -e $NOTES/go ]; do
+    if [ -e $NOTES/ask ]; then
+        rm $NOTES/ask
+        echo "$(grep url= "$VALIDATE_SCRIPT") $(sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv")" >> $NOTES/answers
+    fi
+    sleep 0.1
+done
+"""
+"""The script of an agent that also asks for a validation whenever the test touches the file `ask` in its notes."""
 
 
 def until_states(fleet: Fleet, group: str, wanted: Sequence[str]) -> None:

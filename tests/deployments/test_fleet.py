@@ -106,30 +106,3 @@ def test_cancelling_ends_agents_and_keeps_what_they_handed_in(fleet: Fleet) -> N
     assert sorted(agent.starts()) == sorted([started, "digits-0", "diabetes-0"]), "cancelled attempts are made again"
     assert fleet.record("gone", competition).status == "completed"
     fleet.processes.stop("dora")
-
-
-def test_a_killed_workers_attempt_is_taken_up_without_its_orchestrator(fleet: Fleet) -> None:
-    agent = fleet.agent("killed", WAITING)
-    worker = fleet.worker("emil", 1)
-    command = ("run", "-c", "digits", "--agent", "killed", "--pool", "agents", "--run-group", "lost")
-    output = fleet.mlebench(*command, "--detach")
-    assert "Handed over to work pool agents" in output, output
-    until_served("the agent", lambda: len(agent.processes()) == 2, 400)
-    (run,) = fleet.flow_runs("group:lost")
-    # The worker and the processes of its flow runs, but not the agent and its supervisor.
-    every = [worker, *(each for each in worker.children(recursive=True) if "prefect.engine" in each.cmdline())]
-    assert int(run["infrastructure_pid"]) in {each.pid for each in every}
-    for process in every:
-        process.kill()
-    psutil.wait_procs(every, timeout=30)
-    assert len(agent.processes()) == 2, "the agent outlives its orchestrator"
-    fleet.mlebench("doctor", "--fix", "--silent-for", "0", "--split", "demo")
-    fleet.worker("emil", 1)
-    until_states(fleet, "lost", ["RUNNING"])
-    agent.let_go()
-    board = fleet.mlebench("watch", "lost")
-    assert "digits seed 0" in board, board
-    assert fleet.states("group:lost") == ["COMPLETED"]
-    assert agent.starts() == ["digits-0"], "the same agent went on"
-    assert fleet.record("lost", "digits").status == "completed"
-    fleet.processes.stop("emil")

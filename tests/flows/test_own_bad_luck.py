@@ -10,8 +10,10 @@ import pytest
 
 from common.settings import get_settings
 from competitions import registry
+from flows import attempt as attempting
 from flows import evaluate as evaluating
 from flows import prepare as preparing
+from flows.fleet import local
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
 from flows.unattended import grading
@@ -57,13 +59,13 @@ def test_each_step_may_fail_for_one_competition(store: Store, monkeypatch: pytes
     }
     assert outcomes["digits"].message.startswith("Input/output error: digits")
     prepare(IDS, store.root)
-    for name, failed in (
-        ("attempts_of", "digits"),
-        ("finished_run", "digits seed 0"),
-        ("grade_request", "digits seed 0"),
+    for name, module, failed in (
+        ("attempts_of", evaluating, "digits"),
+        ("finished_run", local, "digits seed 0"),
+        ("grade_request", attempting, "digits seed 0"),
     ):
         with monkeypatch.context() as patch:
-            failing_for("digits", name, evaluating, patch)
+            failing_for("digits", name, module, patch)
             outcomes = benchmark(store, "second")
         assert {what for what, each in outcomes.items() if each.result == "failed"} == {failed}, name
         assert outcomes["diabetes seed 0"].result in ("done", "reused")

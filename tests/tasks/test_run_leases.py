@@ -76,6 +76,7 @@ class World:
             "MLEBENCH_SCRATCH": str(self.folder / host),
             "MLEBENCH_AGENT_DIRS": json.dumps([str(self.folder / "agents")]),
             "MLEBENCH_AGENTS": "8",
+            "MLEBENCH_HOST_NAME": f"{self.folder.name}-{host}",
         }
         command = [sys.executable, "-c", ORCHESTRATOR, json.dumps(request), str(stale_after), *ids]
         with (

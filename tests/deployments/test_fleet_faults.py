@@ -1,0 +1,181 @@
+"""Whatever dies, an attempt is made once, or begun anew and counted: with a real server, S3, workers and signals."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent
+from tests.deployments.installation import until_served
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@contextmanager
+def detached(fleet: Fleet, agent: ScriptedAgent, group: str) -> Iterator[subprocess.Popen[str]]:
+    """`mlebench run` of one attempt, until its agent runs; the command is killed after the block."""
+    command = ("run", "-c", "digits", "--agent", agent.folder.name, "--pool", "agents", "--run-group", group)
+    with fleet.start(*command) as process:
+        try:
+            until_served("the agent", lambda: len(agent.processes()) == 2, 400)
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(fleet: Fleet, group: str, *states: str) -> None:
+    until_served(f"{states}", lambda: fleet.states(f"group:{group}") == sorted(states), 300)
+
+
+def test_the_next_flow_run_on_a_host_finds_the_agent_and_its_services_go_on(fleet: Fleet) -> None:
+    agent = fleet.agent("asking", ASKING)
+    worker = fleet.worker("emil", 1)
+    with detached(fleet, agent, "lost"):
+        (agent.notes / "ask").touch()
+        until_served("the first answer", lambda: len(agent.note("answers")) == 1)
+    # Nobody hands out any more. The worker and its flow runs are killed, but not the agent and its supervisor.
+    fleet.kill(*fleet.processes_of(worker))
+    assert len(agent.processes()) == 2, "the agent outlives its orchestrator"
+    fleet.declare_dead()
+    fleet.worker("fritz", 1)  # another host is there, and leaves the attempt to the one that has the agent
+    fleet.worker("emil", 1)
+    ended(fleet, "lost", "CRASHED", "RUNNING")
+    (agent.notes / "ask").touch()
+    until_served("the second answer", lambda: len(agent.note("answers")) == 2)
+    agent.let_go()
+    ended(fleet, "lost", "CRASHED", "COMPLETED")
+    assert agent.starts() == ["digits-0"], "the same agent went on"
+    first, second = agent.note("answers")
+    assert "is valid" in first
+    assert first == second, "at the same address"
+    record = fleet.record("lost", "digits")
+    assert (record.status, record.host, record.tries) == ("completed", "emil", 1)
+    assert record.validation_calls == 2, "what was used before counts"
+    fleet.processes.stop("emil", "fritz")
+
+
+def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(fleet: Fleet) -> None:
+    agent = fleet.agent("silent", WAITING)
+    worker = fleet.worker("gina", 1)
+    with detached(fleet, agent, "silence"):
+        pass
+    orphan = agent.processes()
+    supervisors = [each for process in orphan for each in process.parents() if "supervisor" in " ".join(each.cmdline())]
+    silent = list(dict.fromkeys([*fleet.processes_of(worker), *supervisors, *orphan]))
+    for process in silent:
+        process.send_signal(signal.SIGSTOP)
+    fleet.declare_dead()
+    fleet.worker("hans", 1)
+    until_served("try 2", lambda: agent.starts() == ["digits-0"] * 2, 400)
+    for process in silent:
+        process.send_signal(signal.SIGCONT)
+    psutil.wait_procs(orphan, timeout=200)
+    assert not any(each.is_running() for each in orphan), "the host that came back ended its agent"
+    assert len(agent.processes()) == 2, "and not the other one"
+    agent.let_go()
+    until_served("the record", lambda: fleet.record("silence", "digits"))
+    record = fleet.record("silence", "digits")
+    assert (record.status, record.host, record.tries) == ("completed", "hans", 2)
+    until_served("the end", lambda: not {"RUNNING", "PENDING"} & set(fleet.states("group:silence")))
+    assert "COMPLETED" in fleet.states("group:silence")
+    assert fleet.record("silence", "digits") == record, "nothing that came late has replaced it"
+    fleet.processes.stop("gina", "hans")
+
+
+def test_orchestrators_of_a_group_hand_out_each_attempt_once_and_find_it_again(fleet: Fleet) -> None:
+    agent = fleet.agent("shared", WAITING)
+    fleet.worker("ida", 1)
+    command = ("run", "-c", "digits", "-c", "diabetes", "--agent", "shared", "--pool", "agents", "--run-group", "both")
+    with fleet.start(*command) as first, fleet.start(*command) as second:
+        until_served("an agent", lambda: len(agent.processes()) == 2, 400)
+        until_served("both attempts", lambda: len(fleet.flow_runs("group:both")) == 2, 200)
+        assert "RUNNING" in fleet.states("group:both")
+        assert "SCHEDULED" in fleet.states("group:both"), "what waits for a slot does not run"
+        first.kill()
+        second.kill()
+    assert len(agent.processes()) == 2, "attempts go on without their orchestrators"
+    with fleet.start(*command) as third:
+        agent.let_go()
+        output, _ = third.communicate(timeout=500)
+    assert third.returncode == 0, output
+    assert fleet.states("group:both") == ["COMPLETED", "COMPLETED"]
+    assert sorted(agent.starts()) == ["diabetes-0", "digits-0"]
+    fleet.processes.stop("ida")
+
+
+def test_an_attempt_that_is_cancelled_in_the_ui_ends_even_without_its_worker(fleet: Fleet) -> None:
+    agent = fleet.agent("unwatched", WAITING)
+    worker = fleet.worker("jan", 1)
+    with detached(fleet, agent, "ui"):
+        pass
+    fleet.kill(worker)  # its flow run goes on, and nobody else would end it
+    (run,) = fleet.flow_runs("group:ui")
+    fleet.api(f"/flow_runs/{run['id']}/set_state", {"state": {"type": "CANCELLING"}})  # as the button does
+    until_served("the agent's end", lambda: agent.processes() == [], 200)
+    ended(fleet, "ui", "CANCELLED")
+    record = until_served("the record", lambda: fleet.record("ui", "digits"))
+    assert record.status == "cancelled"
+    assert record.submission_exists
+    fleet.processes.stop("jan")
+
+
+def test_attempts_outlive_an_absent_server(fleet: Fleet) -> None:
+    agent = fleet.agent("alone", WAITING)
+    fleet.worker("kurt", 1)
+    command = ("run", "-c", "digits", "--agent", "alone", "--pool", "agents", "--run-group", "away")
+    with fleet.start(*command) as process:
+        until_served("the agent", lambda: len(agent.processes()) == 2, 400)
+        fleet.processes.stop("server")
+        agent.let_go()
+        until_served("the record, without a server", lambda: fleet.record("away", "digits"), 200)
+        fleet.start_server()
+        output, _ = process.communicate(timeout=500)
+    assert process.returncode == 0, output
+    assert fleet.states("group:away")[-1] == "COMPLETED"
+    assert agent.starts() == ["digits-0"]
+    fleet.processes.stop("kurt")
+
+
+def test_the_server_marks_a_silent_attempt_as_crashed(fleet: Fleet) -> None:
+    """With a silence of ten seconds instead of three heartbeats."""
+    script = """
+import sys
+from uuid import UUID
+from flows.fleet.setup import register, watch_silence
+from prefect import get_client
+from prefect.events import emit_event
+from prefect.states import Running
+watch_silence("silent", 10)
+deployment, _ = register("silent")
+with get_client(sync_client=True) as client:
+    run = client.create_flow_run_from_deployment(deployment, parameters={}, state=Running())
+print(run.id, deployment)
+"""
+    made = subprocess.run(
+        [psutil.Process().exe(), "-c", script], env=fleet.env, capture_output=True, text=True, check=True, timeout=120
+    )
+    run, deployment = made.stdout.split()
+    fleet.api("/events", [_heartbeat(run, deployment)])
+    state = until_served(
+        "the crash", lambda: (each := fleet.api(f"/flow_runs/{run}")["state"])["type"] == "CRASHED" and each
+    )
+    assert state["message"].startswith("Fallen silent")
+
+
+def _heartbeat(run: str, deployment: str) -> dict[str, object]:
+    from datetime import UTC, datetime
+    from uuid import uuid4
+
+    return {
+        "id": str(uuid4()),
+        "occurred": datetime.now(UTC).isoformat(),
+        "event": "prefect.flow-run.heartbeat",
+        "resource": {"prefect.resource.id": f"prefect.flow-run.{run}"},
+        "related": [{"prefect.resource.id": f"prefect.deployment.{deployment}", "prefect.resource.role": "deployment"}],
+        "payload": {},
+    }
