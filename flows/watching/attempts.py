@@ -13,6 +13,7 @@ from uuid import UUID
 
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_API_URL
 
 from common.progress import Event, Meter, Share, listening, metering
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
@@ -30,7 +31,13 @@ _FILES = ("submission.csv", "logs/agent.log", VALIDATIONS, REQUESTS)
 
 @contextlib.contextmanager
 def watched(attempt: Attempt) -> Iterator[None]:
-    """Show the attempt that is made in the block. Errors of showing are logged and never fail the attempt."""
+    """Show the attempt that is made in the block. Errors of showing are logged and never fail the attempt.
+
+    Does nothing without a server: nobody sees what is on a temporary one.
+    """
+    if PREFECT_API_URL.value() is None:
+        yield
+        return
     lines = _Lines(attempt.name, get_run_logger())
     with listening(lines.hear), metering() as meters, _progress(attempt.name, meters):
         try:

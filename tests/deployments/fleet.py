@@ -68,9 +68,14 @@ class Fleet:
 
     def worker(self, host: str, slots: int, *options: str) -> psutil.Process:
         """Start a worker; it is ready once the server lists it."""
-        command = [sys.executable, "-m", "flows.cli", "worker", "--name", host, "--slots", str(slots), *options]
+        name = self.host(host)
+        command = [sys.executable, "-m", "flows.cli", "worker", "--name", name, "--slots", str(slots), *options]
         env = {**self.env, "MLEBENCH_SCRATCH": str(self.folder / host)}
-        return self.processes.start(host, command, env, lambda: host in self.online())
+        return self.processes.start(host, command, env, lambda: name in self.online())
+
+    def host(self, name: str) -> str:
+        """The complete name of a host: those of other tests on this machine must not share its slots."""
+        return f"{name}-{self.port}"
 
     def online(self) -> set[str]:
         found = self.api(f"/work_pools/{POOL}/workers/filter", {})
@@ -104,7 +109,11 @@ class Fleet:
 
     def declare_dead(self) -> None:
         """Have the flow runs that seem to be in progress marked as crashed now, instead of after three heartbeats."""
-        self.mlebench("doctor", "--fix", "--silent-for", "0", "--split", "demo")
+        command = ("doctor", "--fix", "--silent-for", "0", "--split", "demo")
+        # Without the engine: it would end what others on this machine have left.
+        with self.start(*command, DOCKER_HOST="tcp://127.0.0.1:1") as process:
+            output, _ = process.communicate(timeout=400)
+        assert process.returncode == 0, output
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Start a command of a user on a machine that is no host of the pool."""
@@ -189,7 +198,8 @@ echo $$ $! > "$NOTES/pids-$COMPETITION_ID-$SEED"
 while [ ! -e $NOTES/go ]; do
     if [ -e $NOTES/ask ]; then
         rm $NOTES/ask
-        echo "$(grep url= "$VALIDATE_SCRIPT") $(sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv")" >> $NOTES/answers
+        answer=$(sh "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv")
+        echo "$(grep url= "$VALIDATE_SCRIPT") $answer" >> $NOTES/answers
     fi
     sleep 0.1
 done

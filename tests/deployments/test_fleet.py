@@ -6,13 +6,15 @@ import os
 import re
 import signal
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.deployments.fleet import WAITING, Fleet, until_states
+from tests.deployments.fleet import WAITING, Fleet
 from tests.deployments.installation import until_served
+from tests.flows.test_at_once import Gated
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -46,7 +48,7 @@ def test_three_hosts_make_each_attempt_once(fleet_on_postgresql: Fleet) -> None:
     assert sorted(agent.starts()) == names
     records = [fleet.record("six", name[:-2], int(name[-1])) for name in names]
     assert {record.status for record in records} == {"completed"}
-    assert {record.host for record in records} == {"anna", "bert", "carl"}
+    assert {record.host for record in records} == {fleet.host(name) for name in ("anna", "bert", "carl")}
 
     runs = fleet.flow_runs("group:six")
     assert {run["name"] for run in runs} == {f"waiting on {name[:-2]} seed {name[-1]}, group six" for name in names}
@@ -86,7 +88,7 @@ def test_cancelling_ends_agents_and_keeps_what_they_handed_in(fleet: Fleet) -> N
     assert "The agents of group gone go on" in output, output
     assert len(agent.processes()) == 2
     board = fleet.mlebench("watch", "gone", "--once")
-    assert "running on dora" in board, board
+    assert f"running on {fleet.host('dora')}" in board, board
     assert "queued" in board, board
 
     output = fleet.mlebench("cancel", "gone")
@@ -106,3 +108,53 @@ def test_cancelling_ends_agents_and_keeps_what_they_handed_in(fleet: Fleet) -> N
     assert sorted(agent.starts()) == sorted([started, "digits-0", "diabetes-0"]), "cancelled attempts are made again"
     assert fleet.record("gone", competition).status == "completed"
     fleet.processes.stop("dora")
+
+
+def test_attempts_start_while_another_competition_is_being_prepared(fleet: Fleet, tmp_path: Path) -> None:
+    agent, gated = fleet.agent("early", WAITING), Gated(tmp_path)
+    agent.let_go()
+    fleet.mlebench("prepare", "-c", "digits")
+    fleet.worker("lena", 1)
+    # gated comes first, is planned on the only Dask worker, and is held there.
+    command = ("run", "-c", "gated", "-c", "digits", "--raw-dir", str(gated.downloads), "--agent", "early")
+    where = {"MLEBENCH_COMPETITIONS": str(gated.competitions)}
+    with fleet.start(*command, "--pool", "agents", "--run-group", "early", **where) as process:
+        until_served("gated being prepared", gated.begun, 300)
+        until_served("the end of an attempt", lambda: fleet.record("early", "digits"), 300)
+        assert not fleet.store().glob("prepared/v1/gated/*/commit.json"), "it is still being prepared"
+        process.kill()
+    gated.let_go()
+    fleet.processes.stop("lena")
+
+
+def test_what_no_host_can_take_waits_and_is_said_to_be_unplaceable(fleet: Fleet) -> None:
+    agent = fleet.agent("greedy", WAITING)
+    (agent.folder / "agent.yaml").write_text("name: greedy\ndescription: d\ntrusted: true\nlimits: {gpus: 4}\n")
+    fleet.mlebench("prepare", "-c", "digits")
+    fleet.worker("mona", 1, "--label", "gpu", "--label", "cpu")
+    command = ("run", "-c", "digits", "--agent", "greedy", "--pool", "agents", "--run-group", "greedy")
+    with fleet.start(*command) as process:
+        assert process.stdout is not None
+        said = next((line for line in process.stdout if "no host can take it" in line), "")
+        assert f"the nearest, {fleet.host('mona')}, lacks 4 GPUs (it has 0)" in said
+        assert fleet.states("group:greedy") == ["SCHEDULED"], "it waits for a host that has them"
+        process.kill()
+    assert agent.starts() == []
+    fleet.mlebench("cancel", "greedy")
+    fleet.processes.stop("mona")
+
+
+def test_without_a_pool_what_waits_is_pending(fleet: Fleet) -> None:
+    agent = fleet.agent("local", WAITING)
+    command = ("run", "-c", "digits", "--seeds", "2", "--agents", "1", "--agent", "local", "--run-group", "here")
+    with fleet.start(*command) as process:
+        until_served("an agent", lambda: len(agent.processes()) == 2, 400)
+
+        def states() -> list[str]:
+            found = fleet.api("/task_runs/filter", {"task_runs": {"name": {"like_": "attempt digits seed"}}})
+            return sorted(each["state_type"] for each in found)
+
+        until_served("one of two", lambda: states() == ["PENDING", "RUNNING"], 60)
+        agent.let_go()
+        output, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, output

@@ -54,7 +54,7 @@ def test_the_next_flow_run_on_a_host_finds_the_agent_and_its_services_go_on(flee
     assert "is valid" in first
     assert first == second, "at the same address"
     record = fleet.record("lost", "digits")
-    assert (record.status, record.host, record.tries) == ("completed", "emil", 1)
+    assert (record.status, record.host, record.tries) == ("completed", fleet.host("emil"), 1)
     assert record.validation_calls == 2, "what was used before counts"
     fleet.processes.stop("emil", "fritz")
 
@@ -80,7 +80,7 @@ def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(
     agent.let_go()
     until_served("the record", lambda: fleet.record("silence", "digits"))
     record = fleet.record("silence", "digits")
-    assert (record.status, record.host, record.tries) == ("completed", "hans", 2)
+    assert (record.status, record.host, record.tries) == ("completed", fleet.host("hans"), 2)
     until_served("the end", lambda: not {"RUNNING", "PENDING"} & set(fleet.states("group:silence")))
     assert "COMPLETED" in fleet.states("group:silence")
     assert fleet.record("silence", "digits") == record, "nothing that came late has replaced it"

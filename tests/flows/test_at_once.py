@@ -57,6 +57,10 @@ class Gated:
         """How often prepare.py began."""
         return len(self._runs.read_text().splitlines())
 
+    def begun(self) -> bool:
+        """Whether prepare.py runs, or has run."""
+        return self._runs.exists()
+
     def let_go(self) -> None:
         """Open the gate, for good."""
         self._held = os.open(self._gate, os.O_RDWR)
