@@ -75,6 +75,7 @@ def attempt(attempt: Attempt) -> str:
         try:
             return _make(attempt)
         except TerminationSignal:
+            told.end()  # storing what the agent left may take a while
             if not _cancelled():
                 leave_all()
                 raise

@@ -68,7 +68,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
             for run in runs.watchers:
                 active = "handing out" if run.state and run.state.is_running() else "queued"
                 progress.report(run.name, active if run in runs.unfinished else "done")
-            if once or not runs.unfinished:
+            if once or not (runs.unfinished or runs.crashed):
                 break
             time.sleep(_LOOK_SECONDS)
     if once and runs.unfinished:

@@ -11,6 +11,9 @@ from flows.commands.doctor import show_findings
 from flows.commands.options import quiet_prefect
 from sandbox.isolation import BackendName
 
+# A worker of Prefect ends after some 45 times this without its server: a quarter of an hour.
+_QUERY_SECONDS = "20"
+
 
 @click.command("worker")
 @click.option(
@@ -50,6 +53,7 @@ def command(
     from flows.fleet.setup import BEAT_SECONDS, require_server, watch_silence
 
     os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(BEAT_SECONDS))
+    os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", _QUERY_SECONDS)
     quiet_prefect()
     from common.settings import get_settings
     from flows.diagnosis import health

@@ -6,11 +6,12 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from prefect import get_client
-from prefect.states import Cancelling
+from prefect.states import Cancelled, Cancelling
 
 from common.progress import Event
 from flows.fleet.pool import group_tag
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
 _PAGE = 200
+_FOLLOWED = timedelta(minutes=2)
+"""Time after which nobody submits a crashed flow run again, if it has not happened."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class GroupRuns:
         """The flow runs that have not ended, first those that hand out."""
         every = [*self.watchers, *self.attempts.values()]
         return [run for run in every if run.state is not None and not run.state.is_final()]
+
+    @property
+    def crashed(self) -> list[FlowRun]:
+        """Attempts that have just crashed: other flow runs will follow them, unless they have crashed too often."""
+        now = datetime.now(UTC)
+        lately = [run for run in self.attempts.values() if run.state is not None and run.state.is_crashed()]
+        return [run for run in lately if run.end_time is not None and now - run.end_time < _FOLLOWED]
 
     @property
     def store(self) -> str | None:
@@ -138,13 +148,16 @@ def cancel(run_group: str, patience: float) -> tuple[list[str], list[str]]:
     asked = {run.id for run in first.attempts.values() if run in first.unfinished}
     give_up = time.monotonic() + patience
     runs = first
-    while runs.unfinished:
+    while runs.unfinished or runs.crashed:
         with get_client(sync_client=True) as client:
             # The flows that hand out come first, so that they do not submit anything after this.
             for run in runs.unfinished:
                 if run.state is not None and not run.state.is_cancelling():
                     client.set_flow_run_state(run.id, Cancelling(message="Cancelled by mlebench cancel."))
                     asked.add(run.id)
+            for run in runs.crashed:  # so that nobody submits them again
+                client.set_flow_run_state(run.id, Cancelled(message="Cancelled by mlebench cancel."), force=True)
+                asked.add(run.id)
         if time.monotonic() > give_up:
             break
         time.sleep(0.5)

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 from uuid import UUID
 
 from prefect import get_client, runtime
@@ -126,7 +126,10 @@ class PoolAttempts:
         assert state is not None
         if not state.is_final():
             host = host_of(run)
-            progress.report(name, shown_state(state), self._detail(state, host))
+            if state.is_scheduled() and self._unplaceable:
+                progress.report(name, "unplaceable", self._unplaceable)
+            else:
+                progress.report(name, shown_state(state), f"on {host}" if host and state.is_running() else "")
             return
         if state.is_crashed():
             if not again.settled(run):
@@ -142,11 +145,6 @@ class PoolAttempts:
         outcome = self._outcome(submitted.attempt, run)
         self._work[name] = outcome
         progress.report(name, outcome.result, outcome.message)
-
-    def _detail(self, state: Any, host: str | None) -> str:
-        if state.is_running():
-            return f"on {host}" if host else ""
-        return self._unplaceable or ""
 
     def _look_at_hosts(self, now: float) -> None:
         """Find out whether a host that is online could ever take what waits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -91,14 +92,14 @@ class HostWorker(ProcessWorker):
 
 
 def _candidate(run: Any) -> Candidate:
-    attempt = Attempt.model_validate(run.parameters["attempt"])
-    try:
+    name, need = "", placement.Need()
+    with contextlib.suppress(Exception):  # such as an agent that this host does not have: the attempt itself says so
+        attempt = Attempt.model_validate(run.parameters["attempt"])
+        name = run_name_of(attempt)
         need = need_of(attempt)
-    except Exception:  # such as an agent that this host does not have; the attempt says so
-        need = placement.Need()
     since = run.next_scheduled_start_time or run.expected_start_time or datetime.now(UTC)
     waiting = (datetime.now(UTC) - since).total_seconds()
-    return Candidate(run.id, run_name_of(attempt), need, waiting, agent_at(run.tags))
+    return Candidate(run.id, name, need, waiting, agent_at(run.tags))
 
 
 def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:

@@ -26,7 +26,7 @@ from tests.deployments.installation import FINAL, ROOT, until_served
 pytestmark = pytest.mark.timeout(900)
 FILE = ROOT / "deployments" / "compose.yaml"
 BASE = "mlebench-debian:bookworm"
-OURS = {"server", "setup", "dask-scheduler", "dask-worker", "worker"}
+OURS = {"server", "setup", "dask-scheduler", "dask-worker", "worker", "agents"}
 
 
 @pytest.fixture
@@ -142,6 +142,7 @@ class Composed:
             "PREFECT_AUTH": "admin:sesame",
             "DASK_WORKERS": "2",
             "DASK_WORKER_MEMORY": "1GiB",
+            "COMPOSE_PROFILES": "fleet",
         }
         content = yaml.safe_load(FILE.read_text())
         services = content["services"]
@@ -219,3 +220,9 @@ def test_the_services_start_in_order_and_run_the_nightly(composed: Composed) -> 
     assert state["type"] == "COMPLETED", composed("logs", "worker").stdout
     listed = composed("exec", "-T", "worker", "mlebench", "ls").stdout
     assert re.search(r"nightly-demo-dummy-v1-\S+ +2 +dummy", listed), listed
+
+    command = ["mlebench", "run", "-c", "diabetes", "--agent", "dummy", "--run-group", "fleet"]
+    ran = composed("exec", "-T", "worker", *command, "--pool", "agents")
+    assert ran.returncode == 0, ran.stdout + ran.stderr + composed("logs", "agents").stdout
+    record = composed("exec", "-T", "worker", "cat", "/var/lib/mlebench/store/runs/fleet/diabetes/0/run.json").stdout
+    assert json.loads(record)["host"] == "compose", "the service `agents` has made it"
