@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from prefect.context import FlowRunContext
 from prefect.futures import PrefectConcurrentFuture, PrefectFuture
+from prefect.settings import PREFECT_API_URL
 from prefect.task_engine import run_task_sync
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.utilities.asyncutils import run_coro_as_sync
@@ -19,7 +20,7 @@ from common.settings import get_settings
 from flows.attempt import make_attempt
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.outcome import Outcome
-from tasks.agent_run import finished_run, work_folder
+from tasks.agent_run import agent_run, finished_run, work_folder
 from tasks.grade import grade_request
 from tasks.wiring import scratch
 from tasks.wiring.backends import stop_all
@@ -66,7 +67,10 @@ class LocalAttempts:
     def __init__(self, request: RunRequest) -> None:
         slots = get_settings().agents
         # From a store elsewhere, the data of the next attempts are fetched while agents run, see `slot_with_data`.
-        self._runner = AgentRunner(max_workers=slots if open_store(request.store).top.local else 2 * slots)
+        threads = slots if open_store(request.store).top.local else 2 * slots
+        self._served = PREFECT_API_URL.value() is not None
+        runner = AgentRunner if self._served else ThreadPoolTaskRunner[Any]
+        self._runner = runner(max_workers=threads)
         self._work: dict[str, Work] = {}
 
     def __enter__(self) -> Self:
@@ -86,7 +90,13 @@ class LocalAttempts:
             self._work[attempt.name] = submit_grade(grade_request(attempt))
             return
         progress.report(attempt.name, "queued")
-        self._work[attempt.name] = [self._runner.submit(make_attempt, {"attempt": attempt})]
+        if self._served:
+            self._work[attempt.name] = [self._runner.submit(make_attempt, {"attempt": attempt})]
+            return
+        # Nobody looks at a temporary server: nothing is announced, and no task run holds these two together.
+        request = grade_request(attempt)
+        run = self._runner.submit(agent_run, {"attempt": attempt})
+        self._work[attempt.name] = submit_grade(request, after=[run])
 
     def outcomes(self) -> dict[str, Outcome]:
         """Wait for all attempts; returns their outcomes by name."""

@@ -10,7 +10,6 @@ import pytest
 
 from common.settings import get_settings
 from competitions import registry
-from flows import attempt as attempting
 from flows import evaluate as evaluating
 from flows import prepare as preparing
 from flows.fleet import local
@@ -62,7 +61,7 @@ def test_each_step_may_fail_for_one_competition(store: Store, monkeypatch: pytes
     for name, module, failed in (
         ("attempts_of", evaluating, "digits"),
         ("finished_run", local, "digits seed 0"),
-        ("grade_request", attempting, "digits seed 0"),
+        ("grade_request", local, "digits seed 0"),
     ):
         with monkeypatch.context() as patch:
             failing_for("digits", name, module, patch)
