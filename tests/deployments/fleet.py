@@ -39,8 +39,8 @@ class Fleet:
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
             "PREFECT_WORKER_QUERY_SECONDS": "1",
-            # A worker that is killed counts as offline after a few seconds.
-            "PREFECT_WORKER_HEARTBEAT_SECONDS": "5",
+            # A worker that is killed counts as offline after a minute.
+            "PREFECT_WORKER_HEARTBEAT_SECONDS": "20",
             "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "2",
             "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
             "MLEBENCH_STORE": bucket.url,

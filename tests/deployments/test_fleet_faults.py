@@ -36,14 +36,14 @@ def test_the_next_flow_run_on_a_host_finds_the_agent_and_its_services_go_on(flee
     agent = fleet.agent("asking", ASKING)
     worker = fleet.worker("emil", 1)
     with detached(fleet, agent, "lost"):
+        fleet.worker("fritz", 1)  # another host is there, and leaves the attempt to the one that has the agent
         (agent.notes / "ask").touch()
         until_served("the first answer", lambda: len(agent.note("answers")) == 1)
     # Nobody hands out any more. The worker and its flow runs are killed, but not the agent and its supervisor.
     fleet.kill(*fleet.processes_of(worker))
     assert len(agent.processes()) == 2, "the agent outlives its orchestrator"
-    fleet.declare_dead()
-    fleet.worker("fritz", 1)  # another host is there, and leaves the attempt to the one that has the agent
     fleet.worker("emil", 1)
+    fleet.declare_dead()
     ended(fleet, "lost", "CRASHED", "RUNNING")
     (agent.notes / "ask").touch()
     until_served("the second answer", lambda: len(agent.note("answers")) == 2)
