@@ -67,3 +67,12 @@ def _fleet(request: pytest.FixtureRequest, folder: Path, database: str | None = 
     bucket = Bucket(request.getfixturevalue("_radosgw" if missing() is None else "_moto"))
     with pytest.MonkeyPatch.context() as patch, clients_of(bucket, patch), Fleet(folder, bucket, database) as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def _no_worker_of_a_fleet_remains(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Workers of a test do not take the attempts of the next one, even if it fails."""
+    yield
+    for name in ("fleet", "fleet_on_postgresql"):
+        if name in request.fixturenames:
+            request.getfixturevalue(name).stop_workers()

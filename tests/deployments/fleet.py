@@ -77,6 +77,10 @@ class Fleet:
         """The complete name of a host: those of other tests on this machine must not share its slots."""
         return f"{name}-{self.port}"
 
+    def stop_workers(self) -> None:
+        """Stop all workers; agents go on."""
+        self.processes.stop(*(name for name in self.processes.running() if name != "server"))
+
     def online(self) -> set[str]:
         found = self.api(f"/work_pools/{POOL}/workers/filter", {})
         return {worker["name"] for worker in found if worker["status"] == "ONLINE"}

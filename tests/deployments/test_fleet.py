@@ -107,7 +107,6 @@ def test_cancelling_ends_agents_and_keeps_what_they_handed_in(fleet: Fleet) -> N
     output = fleet.mlebench("run", *ids, "--agent", "cancelled", "--pool", "agents", "--run-group", "gone")
     assert sorted(agent.starts()) == sorted([started, "digits-0", "diabetes-0"]), "cancelled attempts are made again"
     assert fleet.record("gone", competition).status == "completed"
-    fleet.processes.stop("dora")
 
 
 def test_attempts_start_while_another_competition_is_being_prepared(fleet: Fleet, tmp_path: Path) -> None:
@@ -124,7 +123,6 @@ def test_attempts_start_while_another_competition_is_being_prepared(fleet: Fleet
         assert not fleet.store().glob("prepared/v1/gated/*/commit.json"), "it is still being prepared"
         process.kill()
     gated.let_go()
-    fleet.processes.stop("lena")
 
 
 def test_what_no_host_can_take_waits_and_is_said_to_be_unplaceable(fleet: Fleet) -> None:
@@ -141,7 +139,6 @@ def test_what_no_host_can_take_waits_and_is_said_to_be_unplaceable(fleet: Fleet)
         process.kill()
     assert agent.starts() == []
     fleet.mlebench("cancel", "greedy")
-    fleet.processes.stop("mona")
 
 
 def test_without_a_pool_what_waits_is_pending(fleet: Fleet) -> None:

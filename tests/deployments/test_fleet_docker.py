@@ -62,4 +62,3 @@ def test_a_container_is_placed_taken_up_again_and_another_one_cancelled(fleet: F
     record = until_served("the record", lambda: fleet.record("ended", "digits"), 200)
     assert record.status == "cancelled"
     assert record.submission_exists
-    fleet.processes.stop("dock")

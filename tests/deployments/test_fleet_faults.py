@@ -45,18 +45,21 @@ def test_the_next_flow_run_on_a_host_finds_the_agent_and_its_services_go_on(flee
     fleet.worker("emil", 1)
     fleet.declare_dead()
     ended(fleet, "lost", "CRASHED", "RUNNING")
-    (agent.notes / "ask").touch()
-    until_served("the second answer", lambda: len(agent.note("answers")) == 2)
+
+    def answered() -> bool:  # the service is back a moment after the flow run
+        (agent.notes / "ask").touch()
+        return "is valid" in agent.note("answers")[-1] and len(agent.note("answers")) > 1
+
+    until_served("a second answer", answered)
     agent.let_go()
     ended(fleet, "lost", "CRASHED", "COMPLETED")
     assert agent.starts() == ["digits-0"], "the same agent went on"
-    first, second = agent.note("answers")
-    assert "is valid" in first
-    assert first == second, "at the same address"
+    answers = agent.note("answers")
+    assert len({each.split()[0] for each in answers}) == 1, "at the same address"
     record = fleet.record("lost", "digits")
     assert (record.status, record.host, record.tries) == ("completed", fleet.host("emil"), 1)
-    assert record.validation_calls == 2, "what was used before counts"
-    fleet.processes.stop("emil", "fritz")
+    counted = sum("is valid" in each for each in answers)
+    assert record.validation_calls >= counted >= 2, "what was used before counts"
 
 
 def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(fleet: Fleet) -> None:
@@ -84,7 +87,6 @@ def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(
     until_served("the end", lambda: not {"RUNNING", "PENDING"} & set(fleet.states("group:silence")))
     assert "COMPLETED" in fleet.states("group:silence")
     assert fleet.record("silence", "digits") == record, "nothing that came late has replaced it"
-    fleet.processes.stop("gina", "hans")
 
 
 def test_orchestrators_of_a_group_hand_out_each_attempt_once_and_find_it_again(fleet: Fleet) -> None:
@@ -105,7 +107,6 @@ def test_orchestrators_of_a_group_hand_out_each_attempt_once_and_find_it_again(f
     assert third.returncode == 0, output
     assert fleet.states("group:both") == ["COMPLETED", "COMPLETED"]
     assert sorted(agent.starts()) == ["diabetes-0", "digits-0"]
-    fleet.processes.stop("ida")
 
 
 def test_an_attempt_that_is_cancelled_in_the_ui_ends_even_without_its_worker(fleet: Fleet) -> None:
@@ -121,7 +122,6 @@ def test_an_attempt_that_is_cancelled_in_the_ui_ends_even_without_its_worker(fle
     record = until_served("the record", lambda: fleet.record("ui", "digits"))
     assert record.status == "cancelled"
     assert record.submission_exists
-    fleet.processes.stop("jan")
 
 
 def test_attempts_outlive_an_absent_server(fleet: Fleet) -> None:
@@ -138,7 +138,6 @@ def test_attempts_outlive_an_absent_server(fleet: Fleet) -> None:
     assert process.returncode == 0, output
     assert fleet.states("group:away")[-1] == "COMPLETED"
     assert agent.starts() == ["digits-0"]
-    fleet.processes.stop("kurt")
 
 
 def test_the_server_marks_a_silent_attempt_as_crashed(fleet: Fleet) -> None:
