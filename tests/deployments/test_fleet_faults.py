@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -147,7 +148,6 @@ import sys
 from uuid import UUID
 from flows.fleet.setup import register, watch_silence
 from prefect import get_client
-from prefect.events import emit_event
 from prefect.states import Running
 watch_silence("silent", 10)
 deployment, _ = register("silent")
@@ -156,7 +156,7 @@ with get_client(sync_client=True) as client:
 print(run.id, deployment)
 """
     made = subprocess.run(
-        [psutil.Process().exe(), "-c", script], env=fleet.env, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script], env=fleet.env, capture_output=True, text=True, check=True, timeout=120
     )
     run, deployment = made.stdout.split()
     fleet.api("/events", [_heartbeat(run, deployment)])
