@@ -60,6 +60,7 @@ def scenarios(costs: Costs, options: argparse.Namespace) -> list[Result]:
         agent_seconds=options.hours * 3600,
         prepared=options.prepared,
         together=options.together,
+        pool=options.pool,
         machine_hour=options.machine_hour,
         run_dollars=options.run_dollars,
     )
@@ -135,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="start agents as soon as their competition is prepared; the real flow prepares all first",
     )
+    add("--pool", action="store_true", help="the machines are the hosts of a work pool, see docs/fleet.md")
     add("--machine-hour", type=float, default=20.0, help="price of a machine in US dollars per hour (default: 20)")
     add(
         "--run-dollars",

@@ -27,3 +27,12 @@ def size(count: int) -> str:
             break
         value /= 1024
     return f"{value:.4g} {unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "run"), counted(0, "run"), counted(2, "score")
+    ('1 run', '0 runs', '2 scores')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -26,6 +26,7 @@ COMMANDS = {
     "watch": ("watch", "Watch a run group whose attempts are in a work pool."),
     "cancel": ("cancel", "End the attempts of a run group in a work pool."),
     "worker": ("worker", "Run agents on this host, taking attempts from a work pool."),
+    "notify": ("notify", "Be told when a group finishes, a nightly fails or a host falls silent."),
     "agents": ("agents", "List the agents and their variants."),
     "build": ("build", "Build the image of an agent, or the base image."),
     "grade": ("grade", "Grade a JSONL file of submissions."),

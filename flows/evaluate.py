@@ -6,13 +6,16 @@ from typing import Protocol, Self
 
 from prefect import flow
 
+from common.units import counted
 from flows.fleet.local import LocalAttempts
+from flows.fleet.notifications import GROUP_FINISHED, Message, announce
 from flows.fleet.pool import PoolAttempts
 from flows.grading import finish_group
 from flows.integrity import integrity
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, contained
 from storage.runs.folders import finished_folders
+from storage.store import Store
 from tasks.agent_run import attempts_of
 from tasks.wiring import scratch
 from tasks.wiring.requests import Attempt, RunRequest
@@ -75,4 +78,15 @@ def finish_runs(request: RunRequest, outcomes: dict[str, Outcome]) -> list[Outco
     with contained("integrity", outcomes):
         if request.examine and finished_folders(place, request.run_group):
             outcomes |= {each.what: each for each in integrity(request.run_group, place.root)}
-    return finish_group(place, request.run_group, outcomes)
+    try:
+        return finish_group(place, request.run_group, outcomes)
+    finally:
+        announce(GROUP_FINISHED, f"mlebench.group.{request.run_group}", _finished(place, request, outcomes))
+
+
+def _finished(store: Store, request: RunRequest, outcomes: dict[str, Outcome]) -> Message:
+    """What the notification of a finished group says."""
+    failed = sum(each.result == "failed" for each in outcomes.values())
+    report = store.url("reports", request.run_group, "report.html")
+    counts = f"{counted(len(outcomes), 'run')}, {failed} failed"
+    return Message(f"Run group {request.run_group} has finished: {counts}", f"Agent {request.agent}. Report: {report}")

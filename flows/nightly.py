@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from prefect import flow, get_client, runtime
 from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
+from common.causes import explain
 from common.errors import UserError
 from common.settings import get_settings
+from flows.fleet.notifications import NIGHTLY_FAILED, Message, announce
 from flows.forms import Data, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
@@ -81,13 +85,31 @@ def nightly(
     before = last_group(place, prefix, group)
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, group, seeds, data)
-    with agents_until(LONGEST, "the nightly"):
-        pool = get_settings().agent_pool
-        full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool)
+    with _announced(group):
+        with agents_until(LONGEST, "the nightly"):
+            pool = get_settings().agent_pool
+            full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool)
+        _compare(place, before, group, ids, seeds, tolerance)
+    return group
+
+
+@contextlib.contextmanager
+def _announced(group: str) -> Iterator[None]:
+    """Announce an error of the block, for notifications."""
+    try:
+        yield
+    except Exception as error:
+        message = Message(f"The nightly {group} failed", explain(error))
+        announce(NIGHTLY_FAILED, f"mlebench.group.{group}", message)
+        raise
+
+
+def _compare(place: Store, before: str | None, group: str, ids: Sequence[str], seeds: int, tolerance: float) -> None:
+    """Show the differences from the group `before`. Raises `ScoresMoved` if there are any."""
     if before is None:
         with shown("the nightly's summary"):
             create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")
-        return group
+        return
     old = read_table(place, "grades", [before])
     old = old[old["competition_id"].isin(ids) & (old["seed"] < seeds)]
     moved = moves(old, read_table(place, "grades", [group]), tolerance)
@@ -96,7 +118,6 @@ def nightly(
         create_markdown_artifact("\n".join([*lines, *(f"- {line}" for line in moved)]), key="nightly")
     if moved:
         raise ScoresMoved(f"{len(moved)} scores moved since {before}: " + "; ".join(moved[:3]))
-    return group
 
 
 def last_group(store: Store, prefix: str, group: str) -> str | None:

@@ -24,7 +24,7 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"common", "competitions", "grading", "storage", "sandbox"},
     "flows": {"common", "competitions", "grading", "storage", "sandbox", "tasks"},
     "deployments": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows"},
-    "benchmarks": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows"},
+    "benchmarks": {"common", "competitions", "grading", "storage", "sandbox", "tasks", "flows", "deployments"},
 }
 
 # Within a room, what each folder may import besides itself; "." are the modules that lie directly in the room.

@@ -20,7 +20,7 @@ from storage.runs.folders import StoredRun, stored_runs
 from storage.store import Store
 
 SPLIT = "demo"
-_AGENT = "waits"
+AGENT = "waits"
 _STATES = ("queued", "waiting", "download", "split", "checksum", "done", "running", "graded")
 _DEFINITION = "description: Waits, then hands in the sample submission.\ntrusted: true\nlimits:\n  cpus: 1\n"
 
@@ -66,14 +66,19 @@ class Measured:
         return statistics.mean(run["finished"] - run["started"] for run in self.runs)
 
 
-def measure(folder: Path, agent_seconds: float, configuration: Configuration) -> Measured:
-    """Run `mlebench run` on the demo with all its files in `folder`, which is created. Raises `CalibrationFailed`."""
-    agent = folder / "agents" / _AGENT
+def write_agent(folder: Path, agent_seconds: float) -> None:
+    """Write the agent `AGENT`, which takes this time, into a folder of agents, which is created."""
+    agent = folder / AGENT
     agent.mkdir(parents=True)
     (agent / "agent.yaml").write_text(_DEFINITION)
     (agent / "start.sh").write_text(
         f'sleep {agent_seconds}\ncp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\n'
     )
+
+
+def measure(folder: Path, agent_seconds: float, configuration: Configuration) -> Measured:
+    """Run `mlebench run` on the demo with all its files in `folder`, which is created. Raises `CalibrationFailed`."""
+    write_agent(folder / "agents", agent_seconds)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MLEBENCH_", "PREFECT_"))}
     env |= {
         "PREFECT_HOME": str(folder / "prefect"),
@@ -83,7 +88,7 @@ def measure(folder: Path, agent_seconds: float, configuration: Configuration) ->
         "MLEBENCH_DOWNLOADS": str(configuration.downloads),
         "MLEBENCH_PREPARATIONS": str(configuration.preparations),
     }
-    command = [sys.executable, "-m", "flows.cli", "run", "--split", SPLIT, "--agent", _AGENT, "--run-group", "measured"]
+    command = [sys.executable, "-m", "flows.cli", "run", "--split", SPLIT, "--agent", AGENT, "--run-group", "measured"]
     command += ["--seeds", str(configuration.seeds), "--store", str(folder / "store")]
     begun, start = time.time(), time.monotonic()
     state = re.compile(rf"(?P<row>({'|'.join(registry.list(SPLIT))})( seed \d+)?): (?P<state>{'|'.join(_STATES)})")

@@ -8,7 +8,20 @@ from pathlib import Path
 
 from competitions import registry
 
-_CPU_SECONDS = ("start", "download", "split", "checksum", "turn", "launch", "collect", "grade", "report")
+_CPU_SECONDS = (
+    "start",
+    "download",
+    "split",
+    "checksum",
+    "turn",
+    "launch",
+    "collect",
+    "grade",
+    "report",
+    "hand_out",
+    "flow_run",
+    "server",
+)
 
 UNKNOWN_BYTES = 30 * 10**9
 """Assumed bytes of downloads whose size competition.yaml does not state (22 of the 75), a conservative value."""
@@ -43,6 +56,15 @@ class Costs:
     """CPU seconds of grading: a separate process that imports the grader and scores."""
     report: float = 3.0
     """CPU seconds of the tables, the page and the end of the command."""
+
+    hand_out: float = 0.1
+    """CPU seconds to submit an attempt to a work pool, and to watch it."""
+    flow_run: float = 4.0
+    """CPU seconds of an attempt's process in a work pool, apart from `launch`, `collect` and `grade`."""
+    server: float = 0.5
+    """CPU seconds of the Prefect server for an attempt in a work pool, without its database."""
+    poll: float = 15.0
+    """Seconds between two looks of a worker for work (PREFECT_WORKER_QUERY_SECONDS)."""
 
     table_bytes: float = 22e6
     """Bytes per second that one worker splits if the data are tables (case c: 1,011 MB in 22.4 s on two workers)."""

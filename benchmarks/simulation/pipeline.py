@@ -41,6 +41,10 @@ class Scenario:
     """Whether all competitions are already prepared."""
     together: bool = False
     """Agents start as soon as their competition is prepared. The real flow prepares all competitions first."""
+    pool: bool = False
+    """The machines are hosts of a work pool, see `benchmarks.simulation.pool`."""
+    one_machine: bool = False
+    """The hosts of the pool share the cores of one machine, as in `benchmarks.fleet`."""
     machine_hour: float = 20.0
     """US dollars per machine and hour."""
     run_dollars: float = 0.0
@@ -83,20 +87,33 @@ def shares(jobs: Sequence[Job], machines: int) -> list[list[Job]]:
 
 def predict(jobs: Sequence[Job], costs: Costs, scenario: Scenario) -> Prediction:
     """Simulate the full benchmark of these competitions."""
+    if scenario.pool:
+        from benchmarks.simulation.pool import predict_pool
+
+        return predict_pool(jobs, costs, scenario)
     engine, found = Engine(), Prediction()
     uplink = Pipe(engine, scenario.uplink)
     for share in shares(jobs, scenario.machines):
-        engine.start(_Machine(engine, uplink, costs, scenario, found).run(share))
+        engine.start(Machine(engine, uplink, costs, scenario, found).run(share))
     found.seconds = engine.run()
     return found
 
 
-class _Machine:
+class Machine:
     """One machine's resources, and the steps that use them."""
 
-    def __init__(self, engine: Engine, uplink: Pipe, costs: Costs, scenario: Scenario, found: Prediction) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        uplink: Pipe,
+        costs: Costs,
+        scenario: Scenario,
+        found: Prediction,
+        cpu: Pipe | None = None,
+    ) -> None:
+        """`cpu`: the cores, if the machine shares them with others."""
         self.engine, self.uplink, self.costs, self.scenario, self.found = engine, uplink, costs, scenario, found
-        self.cpu = Pipe(engine, scenario.cores)
+        self.cpu = cpu or Pipe(engine, scenario.cores)
         self.disk = Pipe(engine, scenario.disk)
         self.store = Pipe(engine, scenario.store)
         self.downloads = Slots(scenario.downloads)
@@ -104,40 +121,42 @@ class _Machine:
         self.agents = Slots(scenario.agents)
 
     def run(self, jobs: Sequence[Job]) -> Steps:
-        yield self._compute(self.costs.start)
+        """The full benchmark of the machine's share."""
+        yield self.compute(self.costs.start)
         if self.scenario.together:
             yield self.engine.all(*(self._whole(job) for job in jobs))
         else:
-            yield self.engine.all(*(self._prepare(job) for job in jobs))
-            yield self._compute(self.costs.turn)
+            yield self.engine.all(*(self.prepare(job) for job in jobs))
+            yield self.compute(self.costs.turn)
             yield self.engine.all(*(self._attempt(job) for job in jobs))
-        yield self._compute(self.costs.report)
+        yield self.compute(self.costs.report)
         self.found.machine_seconds += self.engine.now
 
     def _whole(self, job: Job) -> Steps:
-        yield self.engine.all(self._prepare(job))
+        yield self.engine.all(self.prepare(job))
         yield self.engine.all(self._attempt(job))
 
-    def _compute(self, seconds: float) -> Work:
+    def compute(self, seconds: float) -> Work:
         """CPU work of one process, which uses at most one core."""
         return Work(self.cpu, seconds, 1.0)
 
-    def _prepare(self, job: Job) -> Steps:
+    def prepare(self, job: Job) -> Steps:
+        """Download, split and check a competition."""
         if not self.scenario.prepared:
             costs = self.costs
             yield Take(self.downloads)
-            yield self._compute(costs.download)
+            yield self.compute(costs.download)
             yield Work(self.uplink, job.download_bytes, self.scenario.connection)
             self.downloads.release()
             yield Take(self.preparations)
-            yield self._compute(costs.split)
+            yield self.compute(costs.split)
             # Chunks go to all workers, so a single split can use all cores. Reading, computing and writing overlap.
             yield self.engine.all(
                 self._one(Work(self.cpu, job.download_bytes / job.split_rate)),
                 self._one(Work(self.disk, job.download_bytes * (1 + costs.prepared_share))),
             )
             self.preparations.release()
-            yield self._compute(costs.checksum)
+            yield self.compute(costs.checksum)
         self.found.prepare_seconds = max(self.found.prepare_seconds, self.engine.now)
 
     def _one(self, work: Work) -> Steps:
@@ -154,11 +173,11 @@ class _Machine:
             public = job.download_bytes * self.costs.prepared_share * self.costs.public_share
             copy.append(self.engine.start(self._one(Work(self.store, public))))
         yield Join((copy[0],))
-        yield self._compute(self.costs.launch)
+        yield self.compute(self.costs.launch)
         yield Sleep(self.scenario.agent_seconds)
-        yield self._compute(self.costs.collect)
+        yield self.compute(self.costs.collect)
         self.agents.release()
         self.found.agent_seconds += self.scenario.agent_seconds
-        yield self._compute(self.costs.grade)
+        yield self.compute(self.costs.grade)
         self.found.runs += 1
         self.found.ends.append((job.name, self.engine.now))

@@ -23,12 +23,12 @@ BIG_BYTES = 64 << 30
 """An agent that may use more memory than this goes to the hosts with the label `big`."""
 
 
-def require_server() -> None:
-    """Raise `UserError` unless a Prefect server is configured, which a work pool needs."""
+def require_server(what: str = "a work pool needs") -> None:
+    """Raise `UserError` unless a Prefect server is configured; the message begins with `what`."""
     from prefect.settings import get_current_settings
 
     if not get_current_settings().api.url:
-        raise UserError("a work pool needs a Prefect server: set PREFECT_API_URL, or start one with `make up`")
+        raise UserError(f"{what} a Prefect server: set PREFECT_API_URL, or start one with `make up`")
 
 
 def queue_for(limits: Limits) -> Label:

@@ -19,6 +19,7 @@ from prefect.workers.process import ProcessWorker
 from flows.fleet import again
 from flows.fleet.choice import Candidate, chosen
 from flows.fleet.hosts import Advertisement, online
+from flows.fleet.notifications import BEAT_SECONDS, HOST_ALIVE, HOST_STOPPED, announce_host
 from flows.fleet.runs import agent_at
 from flows.fleet.setup import FLOWS
 from sandbox.host import placement
@@ -122,7 +123,18 @@ async def _serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> N
     )
     async with anyio.create_task_group() as both:
         both.start_soon(flows.start, False, False, lambda _text: None)
+        both.start_soon(_announce, host.name)
         await HostWorker(host).start(with_healthcheck=healthcheck, printer=say)
+
+
+async def _announce(host: str) -> None:
+    """Announce again and again that the host takes attempts, and in the end that it was stopped."""
+    try:
+        while True:
+            announce_host(host, HOST_ALIVE)
+            await anyio.sleep(BEAT_SECONDS)
+    finally:
+        announce_host(host, HOST_STOPPED)
 
 
 def _tend(host: Host, say: Callable[[str], None]) -> None:

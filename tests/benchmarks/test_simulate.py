@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,7 +19,8 @@ from benchmarks.simulation.calibration import SERIAL, Measured, costs_of
 from benchmarks.simulation.costs import Costs, Job, jobs
 from benchmarks.simulation.engine import Engine, Join, Pipe, Sleep, Slots, Steps, Take, Work
 from benchmarks.simulation.load import Load
-from benchmarks.simulation.pipeline import Scenario, predict, shares
+from benchmarks.simulation.pipeline import Prediction, Scenario, predict, shares
+from benchmarks.simulation.pool import ideal_seconds
 from competitions import registry
 
 ROOT = Path(__file__).parents[2]
@@ -244,3 +246,54 @@ def test_the_table_in_the_documents_is_what_the_command_prints() -> None:
     command = [sys.executable, "-m", "benchmarks.simulate"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert printed in (ROOT / "docs" / "scaling.md").read_text("utf-8"), "put its output into docs/scaling.md"
+
+
+def pool(**more: Any) -> Prediction:
+    """Three equal competitions in a pool, with attempts that cost nothing but the time of their agents."""
+    free = Costs(**{field.name: 0.0 for field in fields(Costs) if field.name not in RATES})
+    given: dict[str, Any] = {
+        "machines": 3,
+        "agents": 4,
+        "seeds": 75,
+        "agent_seconds": 1.0,
+        "prepared": True,
+        "pool": True,
+    }
+    return predict([Job(name, 0.0, 1.0) for name in "abc"], free, Scenario(**{**given, **more}))
+
+
+RATES = ("table_bytes", "file_bytes", "prepared_share", "public_share")
+
+
+def test_a_pool_keeps_all_slots_taken() -> None:
+    found = pool()
+    assert found.runs == 225
+    assert found.seconds == pytest.approx(19)  # 225 attempts in 12 slots
+    assert ideal_seconds(Scenario(machines=3, agents=4, agent_seconds=1.0), 225) == 19
+
+
+def test_attempts_in_a_pool_wait_for_their_competition_only() -> None:
+    costs = replace(Costs(), poll=0.0)
+    jobs = [Job("a", 1e9, 1e9), Job("b", 1e12, 1e9)]
+    found = predict(jobs, costs, Scenario(machines=2, agents=2, seeds=1, agent_seconds=1.0, pool=True))
+    ends = dict(found.ends)
+    assert ends["a"] < found.prepare_seconds < ends["b"]
+
+
+def test_workers_on_one_machine_share_its_cores() -> None:
+    costs = replace(Costs(), **dict.fromkeys(("start", "report", "poll", "hand_out", "server"), 0.0), flow_run=10.0)
+    jobs = [Job("a", 0.0, 1.0)]
+    given: dict[str, Any] = {"machines": 4, "cores": 1, "agents": 1, "seeds": 4, "agent_seconds": 0.0}
+    given |= {"prepared": True, "pool": True}
+    apart = predict(jobs, costs, Scenario(**given)).seconds
+    together = predict(jobs, costs, Scenario(**given, one_machine=True)).seconds
+    assert together == pytest.approx(4 * apart)
+
+
+def test_hosts_of_a_pool_fetch_a_competition_once() -> None:
+    costs = Costs(prepared_share=1.0, public_share=1.0, poll=0.0)
+    scenario = Scenario(machines=2, agents=1, seeds=4, agent_seconds=100.0, prepared=True, pool=True, store=1e6)
+    jobs = [Job("a", 1e6 * 50, 1.0), Job("b", 1e6 * 50, 1.0)]
+    with_copies = predict(jobs, costs, scenario).seconds
+    without = predict([replace(job, download_bytes=0.0) for job in jobs], costs, scenario).seconds
+    assert with_copies == pytest.approx(without + 2 * 50, rel=0.01), "each host has four attempts at two competitions"

@@ -1,0 +1,94 @@
+"""mlebench notify."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from common.errors import UserError
+from flows.commands.options import quiet_prefect
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from prefect.blocks.abstract import NotificationBlock
+
+_BLOCK = "mlebench"
+
+
+@click.command("notify")
+@click.option("--slack", metavar="URL", help="Incoming webhook of a Slack channel.")
+@click.option("--webhook", metavar="URL", help='Receives POST requests with {"subject": ..., "body": ...}.')
+@click.option("--mail", metavar="ADDRESS", multiple=True, help="Recipient of mail by SendGrid; repeatable.")
+@click.option("--sender", metavar="ADDRESS", help="Sender of the mail; the API key is read from SENDGRID_API_KEY.")
+@click.option("--block", metavar="TYPE/NAME", help="Any notification block that the Prefect server has.")
+@click.option("--off", is_flag=True, help="Remove the notifications.")
+def command(
+    slack: str | None, webhook: str | None, mail: tuple[str, ...], sender: str | None, block: str | None, off: bool
+) -> int:
+    """Be told when a run group has finished, when a nightly fails or its scores move, when a host falls silent.
+
+    Sets up automations on the Prefect server, which send the messages with one of its notification blocks, and sends a
+    first message. Calling it again replaces the receiver.
+    """
+    chosen = [bool(each) for each in (slack, webhook, mail, block, off)]
+    if sum(chosen) != 1:
+        raise click.UsageError("choose one of --slack, --webhook, --mail, --block and --off")
+    quiet_prefect()
+    from flows.fleet import notifications
+    from flows.fleet.setup import require_server
+
+    require_server("notifications need")
+    if off:
+        click.echo(f"{notifications.remove()} notifications removed")
+        return 0
+    if block:
+        found, document = _loaded(block)
+    else:
+        found = _block(slack, webhook, mail, sender)
+        document = found.save(_BLOCK, overwrite=True)
+    try:
+        with found.raise_on_failure():
+            found.notify(
+                "This is a test: mlebench will write here when a run group has finished, when a nightly fails or its "
+                "scores move, and when a host falls silent.",
+                "mlebench: notifications are set up",
+            )
+    except Exception as error:  # of whatever library sends
+        raise UserError(f"the first message could not be sent, nothing was set up: {error}") from error
+    for each in notifications.set_up(document):
+        click.echo(f"notifies of {each}")
+    return 0
+
+
+def _block(slack: str | None, webhook: str | None, mail: tuple[str, ...], sender: str | None) -> NotificationBlock:
+    from prefect.blocks.notifications import CustomWebhookNotificationBlock, SendgridEmail, SlackWebhook
+    from pydantic import SecretStr
+
+    if slack:
+        return SlackWebhook(url=SecretStr(slack))
+    if webhook:
+        content = {"subject": "{{subject}}", "body": "{{body}}"}
+        return CustomWebhookNotificationBlock(name=_BLOCK, url=webhook, json_data=content)
+    key = os.environ.get("SENDGRID_API_KEY")
+    if not sender or not key:
+        raise click.UsageError("--mail needs --sender ADDRESS, and SENDGRID_API_KEY in the environment")
+    return SendgridEmail(api_key=SecretStr(key), sender_email=sender, to_emails=list(mail))
+
+
+def _loaded(name: str) -> tuple[NotificationBlock, UUID]:
+    """A block of the server, and the id of its document."""
+    from prefect.blocks.abstract import NotificationBlock
+    from prefect.blocks.core import Block
+
+    try:
+        found = Block.load(name)
+    except ValueError as error:
+        raise UserError(f"the Prefect server has no block {name!r}; `prefect block ls` lists them") from error
+    if not isinstance(found, NotificationBlock):
+        raise UserError(f"block {name!r} cannot notify; `prefect block ls` lists the blocks of the server")
+    document = found._block_document_id
+    assert document is not None
+    return found, document

@@ -1,0 +1,138 @@
+"""Notifications about groups, nightlies and hosts, sent by automations of the Prefect server.
+
+Flows and workers announce events. Automations on the server turn them into messages and send them with a notification
+block, so nothing here has to run when a host falls silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from tasks.wiring.server import shown
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger
+
+HostEvent = Literal["mlebench.host.alive", "mlebench.host.stopped"]
+GROUP_FINISHED = "mlebench.group.finished"
+NIGHTLY_FAILED = "mlebench.nightly.failed"
+HOST_ALIVE: HostEvent = "mlebench.host.alive"
+HOST_STOPPED: HostEvent = "mlebench.host.stopped"
+
+BEAT_SECONDS = 60
+"""Interval between two events of a host that takes attempts."""
+SILENT_SECONDS = 180
+"""A host without an event for this time is said to have fallen silent."""
+_PREFIX = "mlebench: notify of "
+_HOST = "mlebench.host."
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a notification says."""
+
+    subject: str
+    body: str
+
+
+def announce(event: str, what: str, message: Message | None = None) -> None:
+    """Emit an event on the Prefect server, if there is one that stays. Never fails.
+
+    Args:
+        event: Name of the event.
+        what: Its resource, for example `mlebench.host.anna`.
+        message: What the notifications of the event say.
+    """
+    from prefect.events import emit_event
+    from prefect.settings import get_current_settings
+
+    if not get_current_settings().api.url:  # a temporary server has no automations
+        return
+    with shown(f"the event {event}"):
+        emit_event(event, {"prefect.resource.id": what}, payload=vars(message) if message else None)
+
+
+def announce_host(name: str, event: HostEvent) -> None:
+    """Announce that a host takes attempts, or that it was stopped on purpose."""
+    announce(event, f"{_HOST}{name}")
+
+
+def set_up(block: UUID) -> list[str]:
+    """Create or replace the automations that notify; returns what they notify of.
+
+    Args:
+        block: Id of the document of the notification block that sends the messages.
+    """
+    from prefect import get_client
+
+    remove()
+    wanted = automations(block)
+    with get_client(sync_client=True) as client:
+        for each in wanted:
+            client.create_automation(each)
+    return [each.name.removeprefix(_PREFIX) for each in wanted]
+
+
+def remove() -> int:
+    """Delete the automations that notify; returns their number."""
+    from prefect import get_client
+
+    with get_client(sync_client=True) as client:
+        found = [each for name in _WHAT for each in client.read_automations_by_name(f"{_PREFIX}{name}")]
+        for each in found:
+            client.delete_automation(each.id)
+    return len(found)
+
+
+_WHAT = ("finished groups", "nightlies that failed or whose scores moved", "hosts that fell silent")
+
+
+def automations(block: UUID) -> list[AutomationCore]:
+    """The automations that notify with a block: of groups, of nightlies, of hosts."""
+    said = ("{{ event.payload.subject }}", "{{ event.payload.body }}")
+    silent = (
+        "A host of the fleet has fallen silent",
+        "No sign of {{ labels['prefect.resource.id'] }} for "
+        f"{SILENT_SECONDS // 60} minutes. Its attempts begin anew on other hosts after their own silence; look at the "
+        "machine, then start `mlebench worker` on it again.",
+    )
+    return [
+        _automation(_WHAT[0], _each(GROUP_FINISHED), said, block),
+        _automation(_WHAT[1], _each(NIGHTLY_FAILED), said, block),
+        _automation(_WHAT[2], _silence(), silent, block),
+    ]
+
+
+def _automation(what: str, trigger: EventTrigger, text: tuple[str, str], block: UUID) -> AutomationCore:
+    from prefect.events.actions import SendNotification
+    from prefect.events.schemas.automations import AutomationCore
+
+    subject, body = text
+    sending = SendNotification(block_document_id=block, subject=subject, body=body)
+    return AutomationCore(name=f"{_PREFIX}{what}", description="", trigger=trigger, actions=[sending])
+
+
+def _each(event: str) -> EventTrigger:
+    return _trigger("Reactive", expect=[event], within=timedelta(0))
+
+
+def _silence() -> EventTrigger:
+    """Fires once for each host whose events stop, unless it said that it was stopped."""
+    return _trigger(
+        "Proactive",
+        expect=[HOST_ALIVE, HOST_STOPPED],
+        within=timedelta(seconds=SILENT_SECONDS),
+        after={HOST_ALIVE},
+        for_each={"prefect.resource.id"},
+    )
+
+
+def _trigger(posture: str, expect: Sequence[str], **more: Any) -> EventTrigger:
+    from prefect.events.schemas.automations import EventTrigger, Posture
+
+    return EventTrigger(posture=Posture(posture), expect=set(expect), threshold=1, **more)
