@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 POOL = "mlebench"
 NIGHTLY = "0 2 * * *"  # UTC; finished before the working day
 QUEUES = {
-    # Agents and downloads are limited for each process (MLEBENCH_AGENTS, MLEBENCH_DOWNLOADS). Two flow runs at the same
-    # time would double both, so long ones queue.
-    "full-benchmark": 1,
-    "nightly-lite": 1,
     # Leases in the store make concurrent preparations safe. More than two are not faster, because they share a network.
     "prepare": 2,
     "grade": 2,
-    # None for `recover`: if it died, its place would be taken for the next one, which has to resolve it.
+    # None for benchmarks: agents at the same time are limited by the slots of their host or of the work pool. None for
+    # `recover`: if it died, its place would be taken for the next one, which has to resolve it.
 }
 """How many flow runs of a deployment run at a time; each has a work queue of its name.
 

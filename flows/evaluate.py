@@ -10,6 +10,7 @@ from common.units import counted
 from flows.fleet.local import LocalAttempts
 from flows.fleet.notifications import GROUP_FINISHED, Message, announce
 from flows.fleet.pool import PoolAttempts
+from flows.fleet.setup import Priority
 from flows.grading import finish_group
 from flows.integrity import integrity
 from flows.watching.naming import request_name
@@ -36,7 +37,9 @@ class Attempts(Protocol):
 
 
 @flow(name="evaluate", flow_run_name=lambda: f"evaluate {request_name()}")
-def evaluate(competition_ids: list[str], request: RunRequest, pool: str | None = None) -> list[Outcome]:
+def evaluate(
+    competition_ids: list[str], request: RunRequest, pool: str | None = None, priority: Priority = "normal"
+) -> list[Outcome]:
     """Run an agent on prepared competitions with several seeds, grade its submissions, and report on the group.
 
     Runs and grades that are already in the store under the same content key are reused. Raises `PartlyFailed` at the
@@ -46,20 +49,21 @@ def evaluate(competition_ids: list[str], request: RunRequest, pool: str | None =
         competition_ids: The prepared competitions.
         request: The agent, the group, and the conditions of its runs.
         pool: The work pool whose workers make the attempts. None: this process makes them.
+        priority: Of the attempts among those of other groups in the work pool.
     """
     outlast_server()
     scratch.collect_finished(open_store(request.store))
     failed: dict[str, Outcome] = {}
-    with attempts_in(pool, request) as attempts:
+    with attempts_in(pool, request, priority) as attempts:
         for name in competition_ids:
             add_all(attempts, request, name, failed)
         outcomes = attempts.outcomes() | failed
     return finish_runs(request, outcomes)
 
 
-def attempts_in(pool: str | None, request: RunRequest) -> Attempts:
+def attempts_in(pool: str | None, request: RunRequest, priority: Priority) -> Attempts:
     """Where the attempts of a request are made: in the work pool, or without one in this process."""
-    return LocalAttempts(request) if pool is None else PoolAttempts(pool, request)
+    return LocalAttempts(request) if pool is None else PoolAttempts(pool, request, priority)
 
 
 def add_all(attempts: Attempts, request: RunRequest, competition_id: str, failed: dict[str, Outcome]) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
+from flows.fleet.setup import Priority
 from sandbox.definitions import load_agent
 from sandbox.isolation import BackendName, Isolation, Network
 from tasks.wiring.process import apply_settings
@@ -55,6 +56,11 @@ class Execution(BaseModel):
         default=None,
         title="Work pool",
         description="Work pool whose workers run the agents. Default: MLEBENCH_AGENT_POOL of the worker.",
+    )
+    priority: Priority = Field(
+        default="normal",
+        title="Priority",
+        description="With a work pool: which group's agents come first where several wait.",
     )
 
     @property

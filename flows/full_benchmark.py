@@ -14,6 +14,7 @@ from prefect import flow
 
 from flows.evaluate import add_all, evaluate, finish_runs
 from flows.fleet.pool import PoolAttempts
+from flows.fleet.setup import Priority
 from flows.prepare import Preparing, prepare, prepare_each
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
@@ -29,6 +30,7 @@ def full_benchmark(
     keep_raw: bool = False,
     skip_verification: bool = False,
     pool: str | None = None,
+    priority: Priority = "normal",
 ) -> list[Outcome]:
     """Prepare the competitions that are not prepared yet, run the agent on all that are, grade, and report.
 
@@ -44,10 +46,15 @@ def full_benchmark(
         keep_raw: Keep the downloaded archives after preparing.
         skip_verification: Do not compare prepared files with the published checksums.
         pool: The work pool whose workers make the attempts. None: this process makes them.
+        priority: Of the attempts among those of other groups in the work pool.
     """
     outlast_server()
     what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
-    outcomes = _one_after_the_other(what, request) if pool is None else _as_prepared(what, request, pool)
+    outcomes = (
+        _one_after_the_other(what, request)
+        if pool is None
+        else _as_prepared(what, request, PoolAttempts(pool, request, priority))
+    )
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
     return outcomes
@@ -66,9 +73,9 @@ def _one_after_the_other(what: Preparing, request: RunRequest) -> list[Outcome]:
     return [*prepared, *runs]
 
 
-def _as_prepared(what: Preparing, request: RunRequest, pool: str) -> list[Outcome]:
+def _as_prepared(what: Preparing, request: RunRequest, in_pool: PoolAttempts) -> list[Outcome]:
     failed: dict[str, Outcome] = {}
-    with PoolAttempts(pool, request) as attempts:
+    with in_pool as attempts:
 
         def hand_out(outcome: Outcome) -> None:
             if outcome.result != "failed":

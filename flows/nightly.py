@@ -88,7 +88,9 @@ def nightly(
     with _announced(group):
         with agents_until(LONGEST, "the nightly"):
             pool = get_settings().agent_pool
-            full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool)
+            full_benchmark.fn(
+                ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool, priority="high"
+            )
         _compare(place, before, group, ids, seeds, tolerance)
     return group
 

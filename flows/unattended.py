@@ -63,7 +63,14 @@ def benchmark(
     ids = chosen_ids(split, competition_ids)
     request = run_request(agent, _group(), seeds, data, execution)
     pool = execution.pool or get_settings().agent_pool
-    return full_benchmark.fn(ids, request, data.raw_dir, skip_verification=data.skip_verification, pool=pool)
+    return full_benchmark.fn(
+        ids,
+        request,
+        data.raw_dir,
+        skip_verification=data.skip_verification,
+        pool=pool,
+        priority=execution.priority,
+    )
 
 
 @flow(name="preparation", flow_run_name=lambda: f"prepare {chosen_name()} {parameters()['edition']}")

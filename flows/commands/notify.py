@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -48,10 +48,10 @@ def command(
         found, document = _loaded(block)
     else:
         found = _block(slack, webhook, mail, sender)
-        document = found.save(_BLOCK, overwrite=True)
+        document = cast("UUID", found.save(_BLOCK, overwrite=True))
     try:
         with found.raise_on_failure():
-            found.notify(
+            _ = found.notify(
                 "This is a test: mlebench will write here when a run group has finished, when a nightly fails or its "
                 "scores move, and when a host falls silent.",
                 "mlebench: notifications are set up",
@@ -71,7 +71,7 @@ def _block(slack: str | None, webhook: str | None, mail: tuple[str, ...], sender
         return SlackWebhook(url=SecretStr(slack))
     if webhook:
         content = {"subject": "{{subject}}", "body": "{{body}}"}
-        return CustomWebhookNotificationBlock(name=_BLOCK, url=webhook, json_data=content)
+        return CustomWebhookNotificationBlock(name=_BLOCK, url=webhook, json_data=content, headers=None, cookies=None)
     key = os.environ.get("SENDGRID_API_KEY")
     if not sender or not key:
         raise click.UsageError("--mail needs --sender ADDRESS, and SENDGRID_API_KEY in the environment")

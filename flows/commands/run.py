@@ -20,6 +20,7 @@ from flows.commands.options import (
     raw_directory,
     takes,
 )
+from flows.fleet.setup import Priority
 from sandbox.isolation import BackendName, Network
 
 
@@ -128,6 +129,15 @@ class PlacingOptions:
             help="Run the agents on the hosts of this work pool. Default: MLEBENCH_AGENT_POOL, or this machine.",
         ),
     ] = None
+    priority: Annotated[
+        Priority,
+        option(
+            "--priority",
+            type=click.Choice(["high", "normal", "low"]),
+            show_default=True,
+            help="With a work pool: which group's agents come first where several wait.",
+        ),
+    ] = "normal"
     detach: Annotated[
         bool,
         option("--detach", is_flag=True, help="With a work pool: hand everything over to its hosts, return at once."),
@@ -209,7 +219,9 @@ def command(
     def flow() -> Any:
         from flows.full_benchmark import full_benchmark
 
-        return full_benchmark(ids, request, raw, preparation.keep_raw, preparation.skip_verification, pool)
+        return full_benchmark(
+            ids, request, raw, preparation.keep_raw, preparation.skip_verification, pool, placing.priority
+        )
 
     group = request.run_group
     click.echo(
@@ -226,6 +238,7 @@ def command(
                 "raw_dir": raw,
                 "keep_raw": preparation.keep_raw,
                 "skip_verification": preparation.skip_verification,
+                "priority": placing.priority,
             },
         )
         click.echo(f"Handed over to work pool {pool}. {_commands(group)}")

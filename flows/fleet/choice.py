@@ -25,13 +25,16 @@ class Candidate:
     waiting_seconds: float
     agent_at: str | None = None
     """The host on which its agent was last seen."""
+    rank: int = 0
+    """Of its priority; lower ranks come first."""
 
 
 def chosen(me: Host, hosts: Sequence[Host], candidates: Sequence[Candidate], runs_here: frozenset[str]) -> list[UUID]:
     """The attempts to take now, in this order.
 
-    First those whose agents are on this host: they need no further slot. Then those whose data are here, then the
-    others as they were handed out, which is competition by competition; both only while slots are free. An attempt is
+    First those whose agents are on this host: they need no further slot. Then by priority,
+    and of one priority those whose data are here, then the others as they were handed out, which is competition by
+    competition; only while slots are free. An attempt is
     left to the host that has its agent, or that has its data and room for it, but not for long.
 
     Args:
@@ -50,7 +53,7 @@ def chosen(me: Host, hosts: Sequence[Host], candidates: Sequence[Candidate], run
         and not (each.agent_at in others and each.waiting_seconds < REATTACH_SECONDS)
         and not _better_elsewhere(me, list(others.values()), each)
     ]
-    possible.sort(key=lambda each: each.need.dataset not in me.datasets)  # stable
+    possible.sort(key=lambda each: (each.rank, each.need.dataset not in me.datasets))  # stable
     return found + [each.id for each in possible[: max(0, me.free_slots)]]
 
 

@@ -133,6 +133,6 @@ def _silence() -> EventTrigger:
 
 
 def _trigger(posture: str, expect: Sequence[str], **more: Any) -> EventTrigger:
-    from prefect.events.schemas.automations import EventTrigger, Posture
+    from prefect.events.schemas.automations import EventTrigger
 
-    return EventTrigger(posture=Posture(posture), expect=set(expect), threshold=1, **more)
+    return EventTrigger.model_validate({"posture": posture, "expect": set(expect), "threshold": 1, **more})

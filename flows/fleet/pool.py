@@ -19,7 +19,7 @@ from flows.attempt import attempt_name
 from flows.fleet import again
 from flows.fleet.hosts import online
 from flows.fleet.runs import SERVER_ERRORS, explanation, host_of, shown_state
-from flows.fleet.setup import deployment_name, queue_for, register
+from flows.fleet.setup import Priority, deployment_name, label_for, queue_name, register
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.naming import agent_name
 from flows.watching.outcome import Outcome
@@ -57,10 +57,11 @@ class PoolAttempts:
     The flow runs do not depend on this process: if it ends, they go on, and another one finds them.
     """
 
-    def __init__(self, pool: str, request: RunRequest) -> None:
+    def __init__(self, pool: str, request: RunRequest, priority: Priority = "normal") -> None:
         self._pool, self._request = pool, request
         agent = load_agent(request.agent, get_settings().agent_dirs)
-        self._queue = queue_for(agent.limits)
+        self._label = label_for(agent.limits)
+        self._queue = queue_name(self._label, priority)
         self._work: dict[str, Work] = {}
         self._open: dict[UUID, _Submitted] = {}
         self._looked = 0.0
@@ -152,7 +153,7 @@ class PoolAttempts:
             return
         self._looked_at_hosts = now
         need = need_of(next(iter(self._open.values())).attempt)
-        label = frozenset({self._queue})
+        label = frozenset({self._label})
         with contextlib.suppress(*SERVER_ERRORS), get_client(sync_client=True) as client:
             self._unplaceable = unplaceable(online(client, self._pool), replace(need, labels=label))
 

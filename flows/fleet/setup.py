@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
 
 Label = Literal["cpu", "gpu", "big"]
-"""What a host has to offer; also the name of the queue with the attempts that need it."""
+"""What a host has to offer, and what an attempt needs."""
 LABELS: tuple[Label, ...] = get_args(Label)
+Priority = Literal["high", "normal", "low"]
+"""Of the attempts of a group. Each label has a queue for each priority."""
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 FLOWS = "flows"
 """The queue of the flows that prepare, hand out and watch. They do not take the slots of agents."""
 BEAT_SECONDS = 30
@@ -31,11 +35,30 @@ def require_server(what: str = "a work pool needs") -> None:
         raise UserError(f"{what} a Prefect server: set PREFECT_API_URL, or start one with `make up`")
 
 
-def queue_for(limits: Limits) -> Label:
-    """The queue of the attempts of an agent with these limits."""
+def label_for(limits: Limits) -> Label:
+    """What the attempts of an agent with these limits need of their hosts."""
     if limits.gpus:
         return "gpu"
     return "big" if (limits.memory_bytes or 0) > BIG_BYTES else "cpu"
+
+
+def queue_name(label: str, priority: Priority = "normal") -> str:
+    """The queue of the attempts that need a label.
+
+    >>> queue_name("gpu"), queue_name("gpu", "high")
+    ('gpu', 'gpu-high')
+    """
+    return label if priority == "normal" else f"{label}-{priority}"
+
+
+def rank_of(queue: str | None) -> int:
+    """The rank of a queue's priority; lower ranks come first.
+
+    >>> rank_of("cpu-high") < rank_of("cpu") < rank_of("gpu-low")
+    True
+    """
+    priority = (queue or "").partition("-")[2]
+    return PRIORITIES.index(priority) if priority in PRIORITIES else PRIORITIES.index("normal")
 
 
 def deployment_name(pool: str, flow: str = "attempt") -> str:
@@ -69,14 +92,15 @@ def register(pool: str) -> tuple[UUID, UUID]:
                 found = client.read_work_pool(pool)
         if found.type != "process":
             raise UserError(f"work pool {pool} is of type {found.type}; `mlebench worker` needs one of type process")
-        for queue in (*LABELS, FLOWS):
+        # A new queue comes after all others of the pool, or with the priority 1 before them.
+        wanted = {queue_name(label, each): each for each in ("normal", "low", "high") for label in LABELS}
+        for queue, priority in {**wanted, FLOWS: "low"}.items():
             try:
                 client.read_work_queue_by_name(queue, work_pool_name=pool)
             except ObjectNotFound:
-                try:
-                    client.create_work_queue(name=queue, work_pool_name=pool)
-                except ObjectAlreadyExists:
-                    continue
+                with contextlib.suppress(ObjectAlreadyExists):
+                    first = 1 if priority == "high" else None
+                    client.create_work_queue(name=queue, work_pool_name=pool, priority=first)
     return _register(attempt, pool, "cpu", "agents"), _register(full_benchmark, pool, FLOWS, "long")
 
 

@@ -21,7 +21,7 @@ from flows.fleet.choice import Candidate, chosen
 from flows.fleet.hosts import Advertisement, online
 from flows.fleet.notifications import BEAT_SECONDS, HOST_ALIVE, HOST_STOPPED, announce_host
 from flows.fleet.runs import agent_at
-from flows.fleet.setup import FLOWS
+from flows.fleet.setup import FLOWS, PRIORITIES, queue_name, rank_of
 from sandbox.host import placement
 from sandbox.isolation import BackendName
 from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, this_host
@@ -61,7 +61,7 @@ class HostWorker(ProcessWorker):
         super().__init__(
             name=host.name,
             work_pool_name=host.pool,
-            work_queues=list(host.labels),
+            work_queues=[queue_name(label, priority) for priority in PRIORITIES for label in host.labels],
             limit=host.slots,
             create_pool_if_not_found=False,
         )
@@ -100,7 +100,7 @@ def _candidate(run: Any) -> Candidate:
         need = need_of(attempt)
     since = run.next_scheduled_start_time or run.expected_start_time or datetime.now(UTC)
     waiting = (datetime.now(UTC) - since).total_seconds()
-    return Candidate(run.id, name, need, waiting, agent_at(run.tags))
+    return Candidate(run.id, name, need, waiting, agent_at(run.tags), rank_of(run.work_queue_name))
 
 
 def serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> None:

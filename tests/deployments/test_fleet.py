@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +157,28 @@ def test_without_a_pool_what_waits_is_pending(fleet: Fleet) -> None:
         agent.let_go()
         output, _ = process.communicate(timeout=400)
     assert process.returncode == 0, output
+
+
+def _submitted(fleet: Fleet, group: str) -> bool:
+    return len(fleet.flow_runs(f"group:{group}")) == 1
+
+
+def test_groups_share_a_pool_by_priority(fleet: Fleet) -> None:
+    agent = fleet.agent("shared", WAITING)
+    fleet.worker("hera", 1)
+    options = ("--agent", "shared", "--pool", "agents")
+    with contextlib.ExitStack() as commands:
+        for name, group, priority in (
+            ("digits", "before", "low"),
+            ("diabetes", "later", "low"),
+            ("breast-cancer", "urgent", "high"),
+        ):
+            commands.enter_context(
+                fleet.start("run", "-c", name, *options, "--run-group", group, "--priority", priority)
+            )
+            until_served("its flow run", partial(_submitted, fleet, group), 400)
+            until_served("the first agent", lambda: len(agent.starts()) == 1, 400)
+        agent.let_go()
+        until_served("all", lambda: len(agent.starts()) == 3, 400)
+    assert agent.starts() == ["digits-0", "breast-cancer-0", "diabetes-0"]
+    fleet.processes.stop("hera")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 from flows.fleet.choice import PREFERENCE_SECONDS, REATTACH_SECONDS, Candidate, chosen
 from flows.fleet.hosts import from_json, to_json
+from flows.fleet.setup import rank_of
 from sandbox.host.placement import Host, Need
 
 EMPTY = Host("empty", slots=2, cpus=4)
@@ -70,3 +72,12 @@ def test_hosts_are_advertised_and_read_back() -> None:
     assert kept is not None
     assert kept.datasets < many.datasets
     assert len(str(to_json("agents", many))) < 5000, "Prefect refuses longer values"
+
+
+def test_priority_comes_before_data_that_are_here() -> None:
+    low, normal, high = (
+        replace(waits(dataset), rank=rank_of(queue))
+        for dataset, queue in (("digits", "cpu-low"), ("diabetes", "cpu"), ("wine", "cpu-high"))
+    )
+    three = replace(FILLED, slots=3)
+    assert take(three, [three], low, normal, high) == [high.id, normal.id, low.id]
