@@ -152,7 +152,9 @@ def cancel(run_group: str, patience: float) -> tuple[list[str], list[str]]:
         with get_client(sync_client=True) as client:
             # The flows that hand out come first, so that they do not submit anything after this.
             for run in runs.unfinished:
-                if run.state is not None and not run.state.is_cancelling():
+                if run.deployment_id is None:  # of a command, which notices if it lives; nobody else would confirm
+                    client.set_flow_run_state(run.id, Cancelled(message="Cancelled by mlebench cancel."), force=True)
+                elif run.state is not None and not run.state.is_cancelling():
                     client.set_flow_run_state(run.id, Cancelling(message="Cancelled by mlebench cancel."))
                     asked.add(run.id)
             for run in runs.crashed:  # so that nobody submits them again

@@ -39,18 +39,23 @@ def tree(path: str) -> ast.Module:
 
 
 def defines(path: str, name: str) -> bool:
-    """Whether a module has a function, a class, or a method (`Class.method`) of that name."""
+    """Whether a module has a function, a class, a method (`Class.method`) or a variable of that name."""
     body: list[ast.stmt] = tree(path).body
     for part in name.split("."):
-        found = [
-            each
-            for each in body
-            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and each.name == part
-        ]
+        found = [each for each in body if part in _names(each)]
         if not found:
             return False
-        body = found[0].body
+        body = getattr(found[0], "body", [])
     return True
+
+
+def _names(statement: ast.stmt) -> list[str]:
+    """What a statement defines: a function, a class, or, as a task made of a plain function, a variable."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return []
 
 
 def refers(path: str, step: Step) -> bool:
