@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from common.settings import get_settings
-from competitions import registry
 from flows import evaluate as evaluating
 from flows import prepare as preparing
 from flows.fleet import local
@@ -89,18 +88,20 @@ def test_a_broken_competition_is_its_own_bad_luck(
     (folder / "competition.yaml").write_text(facts)
 
 
-def test_an_archive_that_is_gone_is_its_own_bad_luck(store: Store, tmp_path: Path) -> None:
-    for name in IDS:
-        (tmp_path / f"{name}.zip").write_bytes(registry.get(name).bundle())
-    prepare(IDS, store.root, raw_dir=str(tmp_path))
-    for name in IDS:
-        store.remove(f"{store.url('prepared', 'v1', name)}")
-    (tmp_path / "digits.zip").unlink()
+def test_an_archive_that_is_gone_is_its_own_bad_luck(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = copy_of("digits", tmp_path / "competitions" / "own") / "competition.yaml"
+    own.write_text(own.read_text().replace("source: bundled", "source: kaggle"))
+    monkeypatch.setenv("MLEBENCH_COMPETITIONS", str(own.parents[1]))
+    get_settings.cache_clear()
+    archives = tmp_path / "archives"
+    archives.mkdir()
     with pytest.raises(PartlyFailed) as caught:
-        prepare(IDS, store.root, raw_dir=str(tmp_path))
+        prepare(["diabetes", "own"], store.root, raw_dir=str(archives))
     outcomes = {each.what: each for each in caught.value.outcomes}
-    assert {name: each.result for name, each in outcomes.items()} == {"diabetes": "done", "digits": "failed"}
-    assert "digits.zip" in outcomes["digits"].message
+    assert {name: each.result for name, each in outcomes.items()} == {"diabetes": "done", "own": "failed"}
+    assert "own.zip" in outcomes["own"].message
 
 
 def test_a_damaged_record_keeps_no_other_run_from_being_graded(store: Store) -> None:

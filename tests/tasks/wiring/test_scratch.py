@@ -14,11 +14,10 @@ from flows.commands.gc import command as gc
 from flows.diagnosis.leftovers import check_scratch
 from sandbox.process.backend import ProcessBackend
 from storage.store import Store
-from tasks import agent_run
 from tasks.agent_run import attempts_of, finished_run, run_agent, work_folder
 from tasks.download import download_archive
 from tasks.split import split_dataset
-from tasks.wiring import scratch
+from tasks.wiring import making, scratch
 from tasks.wiring.requests import Attempt, RunRequest
 
 pytestmark = pytest.mark.usefixtures("no_server")
@@ -36,7 +35,7 @@ def attempt(tmp_path: Path) -> Attempt:
 def killed(attempt: Attempt, before: str) -> Path:
     """Make the attempt in a process that is killed as it is about to call a function; the work folder it leaves."""
     if (child := os.fork()) == 0:
-        place = agent_run if before == "publish" else ProcessBackend
+        place = making if before == "publish" else ProcessBackend
         setattr(place, before, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         with contextlib.suppress(BaseException):
             run_agent(attempt)
