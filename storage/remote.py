@@ -77,7 +77,10 @@ def describe_error(error: BaseException) -> str:
     text = explain(error)
     refused = cause_of(error).kind == "refused" and getattr(error, "filename", None) is None
     if refused or "AccessKeyId" in text:
-        return f"{text.removesuffix('; ' + CAUSES['refused'].remedy)}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        if "Forbidden" in text:  # the answer to a HEAD request, which cannot say why
+            advice += ", and the clock of this machine if it is wrong"
+        return f"{text.removesuffix('; ' + CAUSES['refused'].remedy)}; {advice}"
     if "bucket does not exist" in text or "NoSuchBucket" in text:
         return f"{text.removesuffix('; ' + CAUSES['missing'].remedy)}; create the bucket"
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -35,7 +36,14 @@ def _own_home() -> None:
     os.environ["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "300"
 
 
+def _heed_interrupts() -> None:
+    """Shells start background jobs with Ctrl-C ignored, and so would the commands that tests start and interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 _own_home()
+_heed_interrupts()
 
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
