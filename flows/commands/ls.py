@@ -8,7 +8,7 @@ from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
 from flows.commands.prepare import show_other_code
 from grading.words import score_and_medal
-from storage.runs.folders import grades_of, runs_of, stored_runs
+from storage.runs.folders import finished_folders, grades_of, runs_of
 from storage.runs.records import RunRecord
 from storage.store import Store
 
@@ -50,8 +50,10 @@ def readable(store: Store) -> Store:
 def _groups(store: Store) -> list[tuple[str, ...]]:
     """Print one line per run group, sorted by name."""
     found: dict[str, list[RunRecord]] = {}
-    for run in stored_runs(store):
-        found.setdefault(run.folder.run_group, []).append(run.record)
+    folders = finished_folders(store)
+    records_of = store.concurrently([folder.read_run_if_valid for folder in folders])
+    for folder, record in zip(folders, records_of, strict=True):
+        found.setdefault(folder.run_group, []).extend([record] if record else [])
     if not found:
         raise UserError(f"no runs in {store.root}; create some with: mlebench run")
     lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]

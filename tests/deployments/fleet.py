@@ -79,7 +79,8 @@ class Fleet:
 
     def stop_workers(self) -> None:
         """Stop all workers; agents go on."""
-        self.processes.stop(*(name for name in self.processes.running() if name != "server"))
+        if names := [name for name in self.processes.running() if name != "server"]:  # without names, all would stop
+            self.processes.stop(*names)
 
     def online(self) -> set[str]:
         found = self.api(f"/work_pools/{POOL}/workers/filter", {})
