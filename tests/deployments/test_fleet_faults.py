@@ -150,14 +150,17 @@ from flows.fleet.setup import register, watch_silence
 from prefect import get_client
 from prefect.states import Running
 watch_silence("silent", 10)
+request = {"agent": "dummy", "run_group": "g", "store": "/s"}
+attempt = {"request": request, "competition_id": "digits", "seed": 0, "key": ""}
 deployment, _ = register("silent")
 with get_client(sync_client=True) as client:
-    run = client.create_flow_run_from_deployment(deployment, parameters={}, state=Running())
+    run = client.create_flow_run_from_deployment(deployment, parameters={"attempt": attempt}, state=Running())
 print(run.id, deployment)
 """
     made = subprocess.run(
-        [sys.executable, "-c", script], env=fleet.env, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script], env=fleet.env, capture_output=True, text=True, check=False, timeout=120
     )
+    assert made.returncode == 0, made.stderr
     run, deployment = made.stdout.split()
     fleet.api("/events", [_heartbeat(run, deployment)])
     state = until_served(

@@ -85,10 +85,11 @@ def test_a_nightly_whose_scores_moved(told: Fleet, receiver: Receiver) -> None:
 
 def test_a_host_that_falls_silent(told: Fleet, receiver: Receiver) -> None:
     worker = told.worker("greta", 1)
-    until_served("its event", lambda: events(told, "mlebench.host.alive", "greta"), 60)
+    host = told.host("greta")
+    until_served("its event", lambda: events(told, "mlebench.host.alive", host), 60)
     worker.terminate()
     worker.wait(60)
-    until_served("its farewell", lambda: events(told, "mlebench.host.stopped", "greta"), 60)
+    until_served("its farewell", lambda: events(told, "mlebench.host.stopped", host), 60)
     setup = "import flows.fleet.notifications as n\nn.SILENT_SECONDS = 10\n"
     run_python(
         told,
