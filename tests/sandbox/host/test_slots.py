@@ -28,7 +28,7 @@ from tests.sandbox.host.test_slots import NoEngine
 
 folder, name, gpus, limit, absent = sys.argv[1:]
 slots.ABSENT_SECONDS = float(absent)
-claim = slots.Claim(name, f"/work/{name}", "process", gpus=int(gpus))
+claim = slots.Claim(name, f"/agents/{name}", "process", gpus=int(gpus))
 host = slots.HostSlots(Path(folder), NoEngine())
 with host.take(claim, int(limit), lambda what: print("waits", what, flush=True)) as place:
     print("has", *place.gpus, flush=True)
@@ -249,7 +249,7 @@ class Containers:
 
 
 def test_a_container_keeps_the_slot_of_its_orchestrator_that_is_gone(folder: Path) -> None:
-    engine = Containers("/work/x")
+    engine = Containers("/agents/x")
     host = HostSlots(folder, engine, ["GPU-a", "GPU-b"])
     with contextlib.suppress(KeyboardInterrupt), host.take(claim("x", 1, backend="docker", seconds=60), 1):
         raise KeyboardInterrupt
@@ -285,7 +285,7 @@ def test_slots_of_another_version_count_as_taken(folder: Path) -> None:
 
 
 def claim(name: str, gpus: int = 0, workdir: Path | None = None, backend: str = "process", seconds: float = 0) -> Claim:
-    return Claim(name, str(workdir or f"/work/{name}"), backend, gpus, seconds)
+    return Claim(name, str(workdir or f"/agents/{name}"), backend, gpus, seconds)
 
 
 def test_the_host_folder_does_not_depend_on_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
