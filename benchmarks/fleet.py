@@ -1,13 +1,15 @@
 """Measure a fleet on this machine: many attempts of a short agent, over workers with slots of a Prefect work pool.
 
-Starts a Prefect server and the workers, prepares the demo split, calibrates the simulator with a few attempts on one
-worker, predicts the time of all attempts on all workers, makes them, and prints both. On one machine the time is that
-of its cores, which start a process for each attempt. The exit code is 1 if the prediction is off by more than 20 %.
+Starts a Prefect server on PostgreSQL and the workers, prepares the demo split, calibrates the simulator with a few
+attempts on one worker, predicts the time of all attempts on all workers, makes them, and prints both. On one machine
+the time is that of its cores, which start a process for each attempt. The exit code is 1 if the prediction is off by
+more than 20 %.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -15,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,6 +33,7 @@ from benchmarks.simulation.pool import ideal_seconds
 from benchmarks.simulation.validation import TARGET
 from competitions import registry
 from deployments.background import BackgroundProcesses, free_port
+from deployments.server import ask, start_server
 
 _SPLIT = "demo"
 _POOL = "agents"
@@ -68,8 +70,8 @@ class Measured:
 class Fleet:
     """A Prefect server, workers, and a store with the demo, all on this machine."""
 
-    def __init__(self, folder: Path, agent_seconds: float, database: str | None) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, agent_seconds: float, database: str) -> None:
+        self.folder, self.database, self.port = folder, database, free_port()
         self.processes = BackgroundProcesses(folder / "services")
         write_agent(folder / "agents", agent_seconds)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MLEBENCH_", "PREFECT_"))}
@@ -80,15 +82,12 @@ class Fleet:
             "PREFECT_WORKER_QUERY_SECONDS": str(_POLL_SECONDS),
             "MLEBENCH_STORE": str(folder / "store"),
             "MLEBENCH_SCRATCH": str(folder / "client"),
-            "MLEBENCHAGENT_DIRS": json.dumps([str(folder / "agents")]),
+            "MLEBENCH_AGENT_DIRS": json.dumps([str(folder / "agents")]),
         }
-        if database:
-            self.env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database
 
     def __enter__(self) -> Self:
         try:
-            command = [sys.executable, "-m", "prefect", "server", "start", "--port", str(self.port)]
-            self.server = self.processes.start("server", command, self.env, lambda: self.api("/health"))
+            self.server = start_server(self.processes, self.port, self.env, self.database)
             self.mlebench("prepare", "--split", _SPLIT)
         except BaseException:
             self.processes.stop()
@@ -100,12 +99,7 @@ class Fleet:
 
     def api(self, path: str, body: Any = None) -> Any:
         """The answer of the Prefect server."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"{self.env['PREFECT_API_URL']}{path}", data, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read() or b"null")
+        return ask(f"{self.env['PREFECT_API_URL']}{path}", body)
 
     def mlebench(self, *arguments: str) -> None:
         """Run a command. Raises `SystemExit` with the end of its output if it fails."""
@@ -203,11 +197,18 @@ def costs_of(measured: Measured, poll: float = _POLL_SECONDS) -> Costs:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print what was predicted and measured; returns the exit code."""
     options = _parser().parse_args(arguments)
+    from tests.deployments.postgresql import postgresql  # not part of the installed package
+
+    with contextlib.nullcontext(options.database) if options.database else postgresql() as database:
+        return _compare(options, database)
+
+
+def _compare(options: argparse.Namespace, database: str) -> int:
     ids = registry.list(_SPLIT)
     seeds = -(-options.attempts // len(ids))
     with tempfile.TemporaryDirectory(prefix="mlebench-fleet-") as folder:
         begun = time.monotonic()
-        with Fleet(Path(folder), options.agent_seconds, options.database) as fleet:
+        with Fleet(Path(folder), options.agent_seconds, database) as fleet:
             print(f"server started and demo prepared after {time.monotonic() - begun:.0f} s", flush=True)
             calibration = fleet.measure(options.calibration_seeds, 1, options.slots, AGENT)
             print("\n".join(["calibration on one worker:", *calibration.lines]), flush=True)
@@ -238,7 +239,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--slots", type=int, default=4, help="slots of a worker (default: 4)")
     parser.add_argument("--agent-seconds", type=float, default=1.0, help="duration of an agent (default: 1)")
     parser.add_argument("--calibration-seeds", type=int, default=6, help="seeds of the calibration (default: 6)")
-    parser.add_argument("--database", help="connection URL of the server's database (default: SQLite)")
+    parser.add_argument("--database", help="URL of the server's database (default: a PostgreSQL server of its own)")
     return parser
 
 

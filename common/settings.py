@@ -95,7 +95,8 @@ class Settings(BaseSettings):
     )
     cache_limit: ByteSize = Field(
         default=ByteSize(500 * 10**9),
-        description="Maximum size of the local copies of prepared data with a remote store, e.g. 500GB.",
+        description="Maximum size of the local copies of prepared data with a remote store, e.g. 500GB. "
+        "Agents wait for room within it; grading does not.",
     )
     s3_endpoint_url: str | None = Field(default=None, description="S3 server. Default: AWS_ENDPOINT_URL, or Amazon.")
     s3_access_key_id: SecretStr | None = Field(default=None, description="Default: the usual AWS variables and files.")

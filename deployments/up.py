@@ -14,16 +14,14 @@ import argparse
 import json
 import os
 import sys
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from deployments.background import BackgroundProcesses, ServiceError, free_port
+from deployments.server import HOST, ask, start_server
 from storage.datasets.cluster import ONE_MACHINE, worker_memory
 
-_HOST = "127.0.0.1"  # the services have no passwords, so other machines must not reach them
 _POOL = "mlebench"
 
 
@@ -44,7 +42,7 @@ class Installation:
     @property
     def url(self) -> str:
         """The address of the Prefect UI."""
-        return f"http://{_HOST}:{self.port}"
+        return f"http://{HOST}:{self.port}"
 
     @property
     def scheduler_file(self) -> Path:
@@ -58,7 +56,7 @@ class Installation:
     def dashboard(self) -> str:
         """The URL of Dask's dashboard."""
         services = json.loads(self.scheduler_file.read_text())["services"]
-        return f"http://{_HOST}:{services['dashboard']}/status"
+        return f"http://{HOST}:{services['dashboard']}/status"
 
     def environment(self) -> dict[str, str]:
         """The environment of a process that uses this installation."""
@@ -94,24 +92,17 @@ class Installation:
 
     def _start_server(self) -> None:
         self._ports.write_text(str(self.port))
-        command = [sys.executable, "-m", "prefect", "server", "start", "--host", _HOST, "--port", str(self.port)]
-        database = os.environ.get("MLEBENCH_DATABASE_URL")
-        env = dict(self.environment())
-        # In memory, leases of concurrency slots would be lost with the server, and flow runs would fail.
-        env["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
-        if database:
-            env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
-        self.processes.start("server", command, env, lambda: bool(_get(f"{self.url}/api/health")))
+        start_server(self.processes, self.port, self.environment(), os.environ.get("MLEBENCH_DATABASE_URL"))
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", _HOST, "--port", "0"]
-        command += ["--dashboard-address", f"{_HOST}:0", "--scheduler-file", str(self.scheduler_file)]
+        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", HOST, "--port", "0"]
+        command += ["--dashboard-address", f"{HOST}:0", "--scheduler-file", str(self.scheduler_file)]
         self.processes.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
 
     def _start_dask_workers(self) -> None:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
-        command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", _HOST]
+        command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
         # By this name they know that the memory is theirs together, so that only as many declare as have room.
         command += ["--name", ONE_MACHINE, "--local-directory", str(self.state / "dask")]
@@ -147,26 +138,8 @@ class Installation:
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:
-        found = _get(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {})
+        found = ask(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {})
         return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
-
-
-def async_url(url: str) -> str:
-    """A PostgreSQL URL with the driver that Prefect's server needs; other URLs are returned unchanged.
-
-    >>> async_url("postgres://me@db/prefect")
-    'postgresql+asyncpg://me@db/prefect'
-    """
-    scheme, separator, rest = url.partition("://")
-    return f"postgresql+asyncpg{separator}{rest}" if scheme in ("postgres", "postgresql") else url
-
-
-def _get(url: str, body: Any = None) -> Any:
-    """A response of the API; a body is sent as a POST request."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-        return json.load(answer)
 
 
 def main(arguments: list[str] | None = None) -> int:

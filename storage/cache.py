@@ -51,7 +51,7 @@ class Entry:
 
 
 class Cache:
-    """The copies below `folder`, with at most `limit` bytes unless more are in use. Process-safe."""
+    """The copies below `folder`, with at most `limit` bytes unless users that cannot wait need more. Process-safe."""
 
     def __init__(self, folder: Path, limit: int, patience: float = _PATIENCE) -> None:
         """`patience`: how long to wait, in seconds, for room that other users or copies take."""
@@ -66,11 +66,14 @@ class Cache:
         fill: Callable[[Path], None],
         *,
         continuing: Continuing | None = None,
+        within_limit: bool = False,
         on_wait: Callable[[str], None] = lambda _: None,
     ) -> Iterator[Path]:
         """The folder of a copy, which is kept during the block.
 
         Waits while another process makes the same copy, and for room while other copies are in use or being made.
+        What is in use already does not wait for the limit: of two that hold one copy and need another, neither would
+        ever go on. A copy that is larger than the limit is made when no other is in use.
 
         Args:
             digest: identifies the content.
@@ -79,6 +82,8 @@ class Cache:
             fill: creates the copy if it is missing. It receives the folder, which may hold files of an interrupted
                 call, and gives a file its final name only when it is complete, and until then one with `PARTIAL`.
             continuing: a run that uses the copy even if this process is killed.
+            within_limit: wait until the copy fits within the limit. Only for a caller that holds nothing else for
+                which others wait.
             on_wait: told what is waited for, again and again.
 
         Raises:
@@ -94,7 +99,7 @@ class Cache:
                     for entry in files_on_disk(str(folder)):
                         if entry.name.endswith(PARTIAL):
                             Path(entry.path).unlink()
-                    self._reserve(digest, label, size, on_wait)
+                    self._reserve(digest, label, size, within_limit, on_wait)
                     folder.mkdir(exist_ok=True)
                     fill(folder)
                     sync_file_system(self.folder)
@@ -123,42 +128,49 @@ class Cache:
             shutil.rmtree(self._uses(digest), ignore_errors=True)
             return True
 
-    def _reserve(self, digest: str, label: str, size: int, on_wait: Callable[[str], None]) -> None:
+    def _reserve(self, digest: str, label: str, size: int, within_limit: bool, on_wait: Callable[[str], None]) -> None:
         """Make room for the rest of a copy, and note that it will be taken. Raises `CacheFull`."""
         give_up = time.monotonic() + self.patience
         while True:
             with locked(self.folder / "room.lock", wait=True):
-                if self._make_room(digest, size, may_wait=time.monotonic() < give_up):
+                may_wait = time.monotonic() < give_up
+                missing = self._make_room(digest, size, may_wait, within_limit and may_wait)
+                if not missing:
                     self._note(digest, label, size, "filling")
                     return
                 self._note(digest, label, size, "waiting")
-            on_wait(f"for {size / 1e9:,.1f} GB of room in {self.folder}, which other runs take")
+            on_wait(f"for {size / 1e9:,.1f} GB of room {missing}, which other runs take")
             time.sleep(_POLL)
 
-    def _make_room(self, digest: str, size: int, may_wait: bool) -> bool:
+    def _make_room(self, digest: str, size: int, may_wait: bool, within_limit: bool) -> str:
         """Remove copies until the limit is met and the disk has room. Called with the room locked.
 
-        Returns False if there is too little room, but enough when others have ended; raises `CacheFull` if not even
-        then. Bytes that the copy has already count, and so do those that other copies have still to take.
+        Returns "" if there is room now, else where others will make it when they end; raises `CacheFull` if the disk
+        has too little even then. Bytes that the copy has already count, and so do those that other copies have still
+        to take.
         """
         others = [entry for entry in self.entries() if entry.digest != digest]
-        total = size + sum(entry.bytes for entry in others)
+        state = {entry.digest: self._state(entry.digest) for entry in others}
+        waiting = [each for each, is_now in state.items() if is_now == "waiting"]
+        # Those that wait have no share of the limit yet, or they would wait for each other.
+        taken = {entry.digest: 0 if entry.digest in waiting else entry.bytes for entry in others}
+        total = size + sum(taken.values())
         need = size - self._bytes(digest) + sum(self._still_to_come(entry) for entry in others)
         for entry in others:
             if total <= self.limit and _free(self.folder) >= need:
-                return True
+                return ""
             if self.remove(entry.digest):
-                total -= entry.bytes
-        if (free := _free(self.folder)) >= need:
-            return True
-        state = {entry.digest: self._state(entry.digest) for entry in others}
-        waiting = [each for each, is_now in state.items() if is_now == "waiting"]
-        if free + sum(map(self._bytes, waiting)) >= need:
-            for each in waiting:  # they write nothing while they wait, and would wait for us
-                self._empty(each)
-            return True
+                total -= taken.pop(entry.digest)
+        if within_limit and total > self.limit and any(taken.values()):
+            return f"within MLEBENCH_CACHE_LIMIT ({self.limit / 1e9:,.1f} GB)"
+        free, halves = _free(self.folder), sum(map(self._bytes, waiting))
+        if free + halves >= need:
+            if free < need or total + halves > self.limit:
+                for each in waiting:  # they write nothing while they wait, and would wait for us
+                    self._empty(each)
+            return ""
         if may_wait and free + sum(self._bytes(entry.digest) for entry in others) >= size - self._bytes(digest):
-            return False
+            return f"in {self.folder}"
         raise CacheFull(
             f"{self.folder}: a copy of {need / 1e9:,.1f} GB is needed and {free / 1e9:,.1f} GB are free; make "
             "room, or set MLEBENCH_SCRATCH to a larger disk"

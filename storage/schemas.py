@@ -252,5 +252,5 @@ TABLES: dict[Table, TableSchema] = {
     "violations": _VIOLATIONS,
     "familiarity": _FAMILIARITY,
     "familiarity_correlation": _CORRELATION,
-    **dict(STATISTICS.items()),
+    **dict(STATISTICS.items()),  # a dict of other names, as mypy sees it
 }

@@ -249,7 +249,7 @@ def slot_with_data(
     agents, cache = get_settings().agents, local_cache()
     with contextlib.ExitStack() as held:
         with slot("copies", agents), contextlib.ExitStack() as ahead:
-            ahead.enter_context(local_copy(place, dataset, "public", cache, on_wait=on_wait))
+            ahead.enter_context(local_copy(place, dataset, "public", cache, on_wait=on_wait, within_limit=True))
             held.enter_context(slot("agents", agents))
             prepared = held.enter_context(local_copy(place, dataset, "public", cache, continuing, on_wait))
         yield prepared

@@ -48,6 +48,7 @@ _heed_interrupts()
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
+from tests.deployments.postgresql import binaries  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
 from tests.stores import Store  # noqa: E402
@@ -69,8 +70,7 @@ def _docker() -> str | None:
 
 
 def _postgres() -> str | None:
-    found = list(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return None if found else "PostgreSQL is not installed (Debian: postgresql)"
+    return None if binaries() else "PostgreSQL is not installed (Debian: postgresql)"
 
 
 # name -> function that says why the service is missing, None if it is there

@@ -46,6 +46,8 @@ class AgentRunner(ThreadPoolTaskRunner[Any]):
             )
         )
         assert run is not None
+        if isinstance(task.task_run_name, str):  # else it would have a number until it starts
+            run.name = task.task_run_name.format(**parameters)
         emit_task_run_state_change_event(task_run=run, initial_state=None, validated_state=run.state)
         cancelled = self._cancel_events[run.id] = threading.Event()
         future = self._executor.submit(

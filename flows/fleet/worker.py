@@ -7,10 +7,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import anyio
 from prefect import get_client
@@ -28,12 +30,15 @@ from tasks.wiring.host import end_superseded, need_of, run_name_of, runs_here, t
 from tasks.wiring.requests import Attempt
 
 if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.responses import WorkerFlowRunResponse
 
 WATCHERS = 2
 """Flow runs that hand out and watch attempts on one host at the same time. They wait most of the time."""
 TEND_SECONDS = 30.0
 """Interval between two looks for agents that nobody needs, and for flow runs that have crashed."""
+PAGE = 200
+"""Number of flow runs in one answer of the server, at most."""
 HOSTS_SECONDS = 15.0
 """Interval between two looks at what other hosts advertise."""
 _logger = logging.getLogger("mlebench.worker")
@@ -79,9 +84,20 @@ class HostWorker(ProcessWorker):
             self._look_at_hosts(me)
         except Exception as error:  # preferences are not worth an attempt that waits
             _logger.warning("what the hosts of the pool have is not known: %s", error)
-        by_id = {each.flow_run.id: each for each in found}
-        candidates = [_candidate(each.flow_run) for each in found]
-        return [by_id[each] for each in chosen(me, self._others, candidates, runs_here())]
+        here = runs_here()
+
+        def choose(page: list[WorkerFlowRunResponse]) -> list[WorkerFlowRunResponse]:
+            by_id = {each.flow_run.id: each for each in page}
+            candidates = [_candidate(each.flow_run) for each in page]
+            return [by_id[each] for each in chosen(me, self._others, candidates, here)]
+
+        taken = choose(found)
+        if taken or len(found) < PAGE or not me.free_slots:
+            return taken
+        # What waits first may be nothing for this host, such as attempts that need more GPUs than it has.
+        with get_client(sync_client=True) as client:
+            pages = further_pages(partial(_waiting, client, self._host.pool), sorted(self._work_queues, key=rank_of))
+            return next(filter(None, map(choose, pages)), [])
 
     def _look_at_hosts(self, me: placement.Host) -> None:
         if time.monotonic() - self._looked < HOSTS_SECONDS:
@@ -90,6 +106,41 @@ class HostWorker(ProcessWorker):
         with get_client(sync_client=True) as client:
             self._advertisement.show(client, me)
             self._others = online(client, self._host.pool)
+
+
+def further_pages(
+    waiting: Callable[[str, datetime | None], list[WorkerFlowRunResponse]], queues: Sequence[str]
+) -> Iterator[list[WorkerFlowRunResponse]]:
+    """All that waits in these queues, in pages, queue by queue: the server answers with the first of all queues only.
+
+    Args:
+        waiting: up to `PAGE` flow runs that wait in a queue and are due at this time or later, in this order.
+        queues: names of work queues, those of high priority first.
+    """
+    for queue in queues:
+        seen: set[UUID] = set()
+        due: datetime | None = None
+        while True:
+            page = waiting(queue, due)
+            new = [each for each in page if each.flow_run.id not in seen]
+            if new:
+                yield new
+            if len(page) < PAGE or not new:
+                break
+            seen.update(each.flow_run.id for each in new)
+            due = page[-1].flow_run.next_scheduled_start_time
+
+
+def _waiting(
+    client: SyncPrefectClient, pool: str, queue: str, due_from: datetime | None
+) -> list[WorkerFlowRunResponse]:
+    from prefect.client.schemas.responses import WorkerFlowRunResponse
+
+    body: dict[str, Any] = {"work_queue_names": [queue], "scheduled_before": str(datetime.now(UTC)), "limit": PAGE}
+    if due_from is not None:
+        body["scheduled_after"] = str(due_from)
+    answer = client.request("POST", "/work_pools/{name}/get_scheduled_flow_runs", path_params={"name": pool}, json=body)
+    return WorkerFlowRunResponse.model_validate_list(answer.json())
 
 
 def _candidate(run: Any) -> Candidate:

@@ -158,6 +158,8 @@ def local_copy(
     cache: Cache,
     continuing: Continuing | None = None,
     on_wait: Callable[[str], None] = lambda _: None,
+    *,
+    within_limit: bool = False,
 ) -> Iterator[Path]:
     """Provide one part of a dataset locally for the block. Yields the directory that contains the part.
 
@@ -170,6 +172,7 @@ def local_copy(
         cache: cache for the copy; not used with a local store.
         continuing: a run that uses the dataset or the copy even if this process is killed.
         on_wait: told what is waited for: room, or another process that makes the same copy.
+        within_limit: wait until the copy fits within the cache's limit, see `Cache.use`.
 
     Raises:
         UserError: the dataset is not prepared, or the store's copy is damaged.
@@ -189,7 +192,15 @@ def local_copy(
             fetch_all(store, f"{store.prepared(found)}/{part}", files(), folder / part)
 
         size, digest = sum(size for _, size, _ in files()), content_key_of_rows(part, files())
-        with cache.use(digest, label_of(dataset, part), size, fill, continuing=continuing, on_wait=on_wait) as root:
+        with cache.use(
+            digest,
+            label_of(dataset, part),
+            size,
+            fill,
+            continuing=continuing,
+            within_limit=within_limit,
+            on_wait=on_wait,
+        ) as root:
             if part == "public":
                 _lay_texts_beside(store, found, root / part)
             yield root

@@ -1,4 +1,4 @@
-"""A fleet on this machine: a Prefect server, an S3 store, and workers with names and scratch folders of their own."""
+"""A fleet on this machine: a Prefect server on PostgreSQL, an S3 store, and workers with folders of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +13,7 @@ from typing import Any, Self
 import psutil
 
 from deployments.background import BackgroundProcesses, free_port
-from deployments.up import async_url
+from deployments.server import ask, start_server
 from storage.runs.folders import RunFolder
 from storage.store import Store
 from tests.deployments.installation import ROOT, until_served
@@ -26,8 +25,8 @@ POOL = "agents"
 class Fleet:
     """The server, the store and the workers of a test."""
 
-    def __init__(self, folder: Path, bucket: Bucket, database: str | None = None) -> None:
-        self.folder, self.bucket, self.port = folder, bucket, free_port()
+    def __init__(self, folder: Path, bucket: Bucket, database: str) -> None:
+        self.folder, self.bucket, self.database, self.port = folder, bucket, database, free_port()
         self.processes = BackgroundProcesses(folder / "services")
         self.agents = folder / "agents"
         self.agents.mkdir()
@@ -42,14 +41,11 @@ class Fleet:
             # A worker that is killed counts as offline after a minute.
             "PREFECT_WORKER_HEARTBEAT_SECONDS": "20",
             "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "2",
-            "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
             "MLEBENCH_STORE": bucket.url,
             "MLEBENCH_AGENT_DIRS": json.dumps([str(self.agents)]),
             "MLEBENCH_DASK_WORKERS": "1",
             "MLEBENCH_SCRATCH": str(folder / "client"),
         }
-        if database:
-            self.env["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
 
     def __enter__(self) -> Self:
         try:
@@ -63,8 +59,7 @@ class Fleet:
         self.processes.stop()
 
     def start_server(self) -> None:
-        command = [sys.executable, "-m", "prefect", "server", "start", "--port", str(self.port)]
-        self.processes.start("server", command, self.env, lambda: self.api("/health"))
+        start_server(self.processes, self.port, self.env, self.database)
 
     def worker(self, host: str, slots: int, *options: str) -> psutil.Process:
         """Start a worker; it is ready once the server lists it."""
@@ -87,11 +82,7 @@ class Fleet:
         return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
 
     def api(self, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        url = f"{self.env['PREFECT_API_URL']}{path}"
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read() or b"null")
+        return ask(f"{self.env['PREFECT_API_URL']}{path}", body)
 
     def flow_runs(self, *tags: str) -> list[Any]:
         """The flow runs of attempts with all these tags."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from deployments.server import ask
 from deployments.up import Installation
 from tests.waiting import until
 
@@ -56,14 +57,9 @@ class Running:
         return self.make("down").stdout
 
     def api(self, path: str, body: Any = None, method: str | None = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"{self.installation.url}/api{path}", data, {"Content-Type": "application/json"}, method=method
-        )
         for attempt in range(6):
             try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    return json.loads(answer.read() or b"null")
+                return ask(f"{self.installation.url}/api{path}", body, method)
             except urllib.error.HTTPError as error:
                 # "Try again": SQLite is locked. Prefect's own client waits just so.
                 if error.code != 503 or attempt == 5:

@@ -14,7 +14,12 @@ from tests.sandbox.docker.conftest import base_image
 
 __all__ = ["base_image"]
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.service("docker"), pytest.mark.usefixtures("base_image")]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.service("docker"),
+    pytest.mark.service("postgres"),
+    pytest.mark.usefixtures("base_image"),
+]
 SCRIPT = """\
 cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
 echo begun

@@ -14,7 +14,7 @@ import pytest
 from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent
 from tests.deployments.installation import until_served
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
 
 
 @contextmanager

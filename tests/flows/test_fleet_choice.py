@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID, uuid4
 
 from flows.fleet.choice import PREFERENCE_SECONDS, REATTACH_SECONDS, Candidate, chosen
 from flows.fleet.hosts import from_json, to_json
 from flows.fleet.setup import rank_of
+from flows.fleet.worker import PAGE, further_pages
 from sandbox.host.placement import Host, Need
 
 EMPTY = Host("empty", slots=2, cpus=4)
@@ -81,3 +85,27 @@ def test_priority_comes_before_data_that_are_here() -> None:
     )
     three = replace(FILLED, slots=3)
     assert take(three, [three], low, normal, high) == [high.id, normal.id, low.id]
+
+
+def test_a_host_looks_beyond_what_it_cannot_take() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    queues = {
+        "gpu": [_due(start + timedelta(seconds=number // 3)) for number in range(2 * PAGE + 10)],  # some at one time
+        "cpu": [_due(start)],
+        "cpu-low": [],
+    }
+
+    def waiting(queue: str, due: datetime | None) -> list[Any]:
+        return [each for each in queues[queue] if due is None or each.flow_run.next_scheduled_start_time >= due][:PAGE]
+
+    found = [each for page in further_pages(waiting, list(queues)) for each in page]
+    assert found == queues["gpu"] + queues["cpu"]
+
+
+def test_more_that_are_due_at_one_time_than_an_answer_holds_end_the_look() -> None:
+    same = [_due(datetime(2026, 1, 1, tzinfo=UTC)) for _ in range(PAGE + 1)]
+    assert list(further_pages(lambda _queue, _due: same[:PAGE], ["cpu"])) == [same[:PAGE]]
+
+
+def _due(time: datetime) -> Any:
+    return SimpleNamespace(flow_run=SimpleNamespace(id=uuid4(), next_scheduled_start_time=time))

@@ -86,6 +86,45 @@ def test_what_is_in_use_stays_even_beyond_the_limit(cache: Cache) -> None:
     assert digests(cache) == ["c"]
 
 
+def test_who_can_wait_does_so_until_the_copy_is_within_the_limit(cache: Cache) -> None:
+    heard: list[str] = []
+    with ExitStack() as users:
+        users.enter_context(cache.use("a", "a", 60, filler()))
+
+        def waits(reason: str) -> None:
+            heard.append(reason)
+            assert (cache.folder / "a").exists()
+            users.close()
+
+        with cache.use("b", "b", 60, filler(), within_limit=True, on_wait=waits):
+            assert digests(cache) == ["b"]
+    assert len(heard) == 1
+    assert "MLEBENCH_CACHE_LIMIT" in heard[0]
+
+
+def test_a_copy_larger_than_the_limit_waits_for_the_others_only(cache: Cache) -> None:
+    put(cache, "a")
+    with cache.use("b", "b", 1_000, filler(), within_limit=True, on_wait=pytest.fail):
+        assert digests(cache) == ["b"]
+
+
+def test_many_that_together_exceed_the_limit_never_do_and_all_have_their_turn(cache: Cache) -> None:
+    most: list[int] = []
+
+    def want(name: str) -> None:
+        own = Cache(cache.folder, cache.limit)
+        with own.use(name, name, 40, filler(), within_limit=True):
+            most.append(sum(entry.bytes for entry in own.entries() if entry.complete))
+
+    threads = [threading.Thread(target=want, args=(name,)) for name in "abcde"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(most) == 5
+    assert max(most) <= cache.limit
+
+
 def test_a_failed_copy_is_not_complete_and_goes_on(cache: Cache) -> None:
     def breaks(folder: Path) -> None:
         (folder / "first").touch()

@@ -10,7 +10,6 @@ import pytest
 
 from common.settings import get_settings
 from competitions import registry
-from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
@@ -85,18 +84,13 @@ def test_a_fetch_takes_no_slot(store: Store, faulty_s3: FaultyBucket) -> None:
 
 
 def test_a_run_without_room_waits_without_a_slot(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = threading.Event()
-    full.set()
-    real = Cache._make_room
-
-    def make_room(self: Cache, digest: str, size: int, may_wait: bool) -> bool:
-        return not full.is_set() and real(self, digest, size, may_wait)
-
-    monkeypatch.setattr(Cache, "_make_room", make_room)
-    run = Run(store)
-    until(lambda: run.waits)
-    with slot("agents", AGENTS), slot("agents", AGENTS), slot("agents", AGENTS):
-        full.clear()
+    monkeypatch.setenv("MLEBENCH_CACHE_LIMIT", "1000")
+    with local_cache().use("other", "other", 1000, lambda _: None):  # as the data of an agent that runs
+        run = Run(store)
+        until(lambda: run.waits)
+        with slot("agents", AGENTS), slot("agents", AGENTS), slot("agents", AGENTS):
+            assert not run.has_slot.is_set()
     assert run.has_slot.wait(60)
-    assert "of room" in run.waits[0]
+    assert "of room within MLEBENCH_CACHE_LIMIT" in run.waits[0]
+    assert [entry.label for entry in local_cache().entries()] != ["other"]
     run.end()
