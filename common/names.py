@@ -5,6 +5,8 @@ from __future__ import annotations
 PATH_BYTES = 700
 """Object stores take 1,024 bytes for a name, including the prefix of the store and the folder of a dataset or run."""
 NAME_BYTES = 255
+VERSION = "?versionId="
+"""Clients of S3 take what follows for the version of the object whose name precedes it, which they would replace."""
 
 
 def problem(path: str) -> str | None:
@@ -15,6 +17,8 @@ def problem(path: str) -> str | None:
     """
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return "is not a plain relative path ('.', '..' or an empty part)"
+    if VERSION in path:
+        return f"contains {VERSION!r}"
     if path.isascii() and path.isprintable() and "\\" not in path and len(path) <= NAME_BYTES:
         return None  # nearly all of them, of which there can be a million
     try:

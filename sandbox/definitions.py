@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import os
@@ -15,9 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from sandbox import variants
 from sandbox.errors import AgentError, UnknownAgent
 from sandbox.limits import Limits
+from sandbox.world import trees
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
 DEFINITION = "agent.yaml"
+DEFINITION_BYTES = 1024**2
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
@@ -99,25 +102,55 @@ class Agent(BaseModel):
         return [part for name, text in texts.items() for part in (f"--{name}", text)]
 
     def files(self) -> Iterator[Path]:
-        """The agent's files relative to its folder, sorted, without caches. Links to folders are not followed."""
+        """The agent's files relative to its folder, sorted, without caches.
+
+        Raises:
+            AgentError: something in the folder is neither a regular file nor a folder. A link could point to anything
+                that the operator can read, and its target would be copied for the agent.
+        """
         found = []
-        for root, folders, names in os.walk(self.folder):
-            folders[:] = [name for name in folders if name not in IGNORED]
-            found += [
-                Path(root, name).relative_to(self.folder)
-                for name in names
-                if name not in IGNORED and not name.endswith(".pyc")
-            ]
-        yield from sorted(found)
+        with self._readable(), trees.opened_folder(self.folder) as top:
+            for entry in trees.walk(top, enter=lambda folder: folder.name not in IGNORED):
+                if entry.is_folder or entry.name in IGNORED or entry.name.endswith(".pyc"):
+                    continue
+                if not entry.is_file:
+                    raise trees.NotRegular(f"{entry.path} is {trees.kind(entry.status.st_mode)}")
+                found.append(Path(entry.path))
+        yield from sorted(each for each in found if IGNORED.isdisjoint(each.parts))
+
+    @contextlib.contextmanager
+    def opened(self, file: Path) -> Iterator[int]:
+        """Descriptor of one of the agent's files. Raises `AgentError` if it is no longer a regular file."""
+        with self._readable(), trees.opened_below(self.folder, file) as descriptor:
+            yield descriptor
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        with _readable(self.folder):
+            yield
 
     def fingerprint(self) -> str:
         """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys."""
         digest = hashlib.sha256(self.variant.encode() if self.variant else b"")
         for relative in self.files():
-            path = self.folder / relative
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{relative.as_posix()}\0{os.access(path, os.X_OK)}\0{content}\n".encode())
+            content = hashlib.sha256()
+            with self.opened(relative) as file:
+                executable = bool(os.fstat(file).st_mode & 0o111)
+                for piece in trees.pieces(file):
+                    content.update(piece)
+            digest.update(f"{relative.as_posix()}\0{executable}\0{content.hexdigest()}\n".encode())
         return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Raise errors of reading an agent's folder as `AgentError`."""
+    try:
+        yield
+    except trees.NotRegular as error:
+        raise AgentError(f"{folder}: {error}; an agent consists of regular files and folders only") from None
+    except OSError as error:
+        raise AgentError(f"{folder} cannot be read: {error}") from error
 
 
 def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
@@ -131,7 +164,8 @@ def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
 
 def variants_of(agent: Agent) -> list[str]:
     """Names of an agent's variants, in the order of the file."""
-    fields = yaml.safe_load((agent.folder / DEFINITION).read_text(encoding="utf-8"))
+    with agent.opened(Path(DEFINITION)) as file:
+        fields = yaml.safe_load(b"".join(trees.pieces(file, DEFINITION_BYTES)).decode())
     return list(map(str, fields.get("variants") or {}))
 
 
@@ -186,9 +220,12 @@ def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
 def _read(folder: Path, variant: str | None = None) -> Agent:
     path = folder / DEFINITION
     try:
-        fields = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with trees.opened_below(folder, Path(DEFINITION)) as file:
+            fields = yaml.safe_load(b"".join(trees.pieces(file, DEFINITION_BYTES)).decode())
     except FileNotFoundError:
         raise AgentError(f"{folder} is not an agent: it has no {DEFINITION}") from None
+    except trees.NotRegular as error:
+        raise AgentError(f"{folder}: {error}; an agent consists of regular files and folders only") from None
     except (OSError, UnicodeDecodeError) as error:
         raise AgentError(f"{path} cannot be read: {error}") from None
     except yaml.YAMLError as error:
@@ -196,6 +233,8 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
         where = f" (line {mark.line + 1})" if mark else ""
         what = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
+    except RecursionError:
+        raise AgentError(f"{path} is nested too deeply") from None
     if not isinstance(fields, dict):
         raise AgentError(f"{path} must contain fields such as `description:`, not {type(fields).__name__}")
     for field in ("folder", "variant"):

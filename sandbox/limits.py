@@ -48,6 +48,9 @@ class Limits:
     """Bytes of ``logs/`` and of ``code/``, each, that are kept; files that exceed it are left out."""
     collected_files: int = 10_000
     """Number of files of ``logs/`` and of ``code/``, each, that are kept."""
+    free_bytes: int = GIB
+    """Free space on the disk of the work directory, at most a tenth of the disk, below which runs are ended, those that
+    use most of their own limits first."""
 
     # Read by pydantic when an agent.yaml is validated: unknown names are errors there.
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}

@@ -16,7 +16,6 @@ from sandbox.errors import BackendError
 from sandbox.limits import Limits
 from sandbox.supervision import control
 from sandbox.supervision.endings import conclude
-from sandbox.supervision.harvest import undo_harvest
 from sandbox.world.files import remove_tree
 
 if TYPE_CHECKING:
@@ -133,7 +132,6 @@ def _harvest(container: Any, orphan: Orphan, layout: control.Layout) -> None:
     outcome = control.read(layout.outcome, control.Outcome)
     if task is None or task.run_id != orphan.run_id or outcome or orphan.status == "created":
         return
-    undo_harvest(layout)
     with contextlib.suppress(BackendError):  # a failed harvest must not keep the run from being removed
         limits = Limits(**task.limits)
         end = Watch(container, layout, limits, lambda: None).until_end()

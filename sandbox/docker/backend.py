@@ -27,7 +27,6 @@ from sandbox.limits import CANCEL_SECONDS, Limits
 from sandbox.supervision import base, control
 from sandbox.supervision.endings import conclude
 from sandbox.supervision.follow import Follower
-from sandbox.supervision.harvest import undo_harvest
 from sandbox.world.files import remove_tree
 
 if TYPE_CHECKING:
@@ -175,8 +174,6 @@ class DockerBackend(base.SupervisingBackend):
 
     def _start_or_find(self, spec: RunSpec, layout: control.Layout) -> Attachment:
         found = self._find(spec, layout)
-        if found == "running":
-            undo_harvest(layout)
         if found != "new":
             return found
         network.remove(self._client, layout.workdir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
 from sandbox.docker.network import ALIAS, PROXY_PORT, UNROUTABLE
 from sandbox.errors import BackendError
 from sandbox.isolation import Network
-from sandbox.limits import GIB, MIB
+from sandbox.limits import GIB, MIB, Limits
 from sandbox.world.layout import DESCRIPTION, descriptions, environment
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def user() -> tuple[int, int]:
     """User and group id of the agent."""
     return (os.getuid(), os.getgid()) if os.getuid() else (UNPRIVILEGED, UNPRIVILEGED)
+
+
+def backstop_seconds(limits: Limits) -> int:
+    """Seconds from the start of a container to its end if no orchestrator ends it."""
+    return math.ceil(limits.time_limit_seconds + limits.grace_seconds + BACKSTOP_SECONDS)
 
 
 def find_image(client: DockerClient, reference: str, agent: str) -> Any:
@@ -77,7 +83,7 @@ class ContainerConfig:
 
 
 def options(
-    spec: RunSpec, config: ContainerConfig, *, home: Path, command: Sequence[str], labels: Mapping[str, str]
+    spec: RunSpec, config: ContainerConfig, *, home: Path, data: Path, command: Sequence[str], labels: Mapping[str, str]
 ) -> dict[str, Any]:
     """Arguments for ``client.containers.create``; the network is connected afterwards.
 
@@ -85,10 +91,13 @@ def options(
         spec: the run.
         config: image, network policy and runtime.
         home: the agent's home on this machine, owned by the agent's user.
+        data: the competition's public files on this machine.
         command: the command that starts the agent, in the container.
         labels: labels of the run.
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
+
+    from sandbox.docker import seccomp
 
     image, gpus, limits = config.image, spec.place.gpus, spec.limits
     uid, gid = user()
@@ -104,10 +113,9 @@ def options(
         proxy = f"http://{ALIAS}:{PROXY_PORT}"
         env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)
         env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,127.0.0.1")
-    backstop = math.ceil(limits.time_limit_seconds + limits.grace_seconds + BACKSTOP_SECONDS)
     mounts = [
         Mount(str(HOME), str(home), type="bind"),
-        Mount(str(HOME / "data"), str(spec.data.resolve()), type="bind", read_only=True),
+        Mount(str(HOME / "data"), str(data.resolve()), type="bind", read_only=True),
         *(Mount(path, str(home / "tmp"), type="bind") for path in ("/tmp", "/var/tmp")),  # noqa: S108
     ]
     mounts += [
@@ -115,25 +123,34 @@ def options(
         for name in ("instructions.txt", "validate_submission.sh")
         if (home / name).exists()
     ]
-    if spec.description is not None:
+    mounts += _scratch_volumes(image, home, {mount["Target"] for mount in mounts})
+    if spec.description is not None and not spec.obfuscated:
         mounts += [
             Mount(str(HOME / "data" / name), str(home / DESCRIPTION), type="bind", read_only=True)
             for name in descriptions(spec)
         ]
+    env |= _devices(ours, env, gpus)
     ulimits = [Ulimit(name="core", soft=0, hard=0)]
     if limits.disk_bytes:
         ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))
     shm = limits.shm_bytes or (limits.memory_bytes or 8 * GIB) // 2
     shut: dict[str, Any] = {
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges:true"],
+        "security_opt": ["no-new-privileges:true", seccomp.option()],
         "read_only": True,
         "user": f"{uid}:{gid}",
         "sysctls": {"net.ipv6.conf.all.disable_ipv6": "1"},
     }
     return {
         "image": image.id,
-        "entrypoint": ["timeout", "-s", "TERM", "-k", f"{math.ceil(limits.grace_seconds) + 1}", f"{backstop}"],
+        "entrypoint": [
+            "timeout",
+            "-s",
+            "TERM",
+            "-k",
+            f"{math.ceil(limits.grace_seconds) + 1}",
+            f"{backstop_seconds(limits)}",
+        ],
         "command": list(command),
         "environment": env,
         "labels": {**labels, ROLE: AGENT, GPUS: ",".join(gpus)},
@@ -155,3 +172,23 @@ def options(
         ),
         **({"privileged": True} if spec.agent.privileged else shut),
     }
+
+
+def _devices(image: Mapping[str, str], env: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
+    """Variables by which a container with NVIDIA's runtime gets devices: those of the run, whatever anybody asks for.
+
+    Args:
+        image: variables of the image.
+        env: variables of the run and its agent.
+        gpus: ids of the run's devices.
+    """
+    asked = {name for name in (*image, *env) if name.startswith("NVIDIA_") and name != "NVIDIA_DRIVER_CAPABILITIES"}
+    return {**dict.fromkeys(asked, ""), "NVIDIA_VISIBLE_DEVICES": ",".join(gpus) or "void"}
+
+
+def _scratch_volumes(image: Any, home: Path, taken: set[str]) -> list[Any]:
+    """Mounts for the volumes that an image declares. The engine would create them outside of the disk limit."""
+    from docker.types import Mount
+
+    paths = {posixpath.normpath(path) for path in image.attrs["Config"].get("Volumes") or ()}
+    return [Mount(path, str(home / "tmp"), type="bind") for path in sorted(paths - taken)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PREFIX = "mlebench."
 RUN, WORKDIR, ROLE, GPUS = PREFIX + "run", PREFIX + "workdir", PREFIX + "role", PREFIX + "gpus"
-AGENT, FORWARDER = "agent", "forwarder"
+AGENT, FORWARDER, BACKSTOP = "agent", "forwarder", "backstop"
 REQUEST_SECONDS = 60
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.backend import RunSpec
-from sandbox.docker import network, runs
-from sandbox.docker.containers import HOME, ContainerConfig, options, user
+from sandbox.definitions import BASE_IMAGE
+from sandbox.docker import backstop, network, runs
+from sandbox.docker.containers import HOME, ContainerConfig, backstop_seconds, find_image, options, user
 from sandbox.docker.engine import engine_errors, parse_time
 from sandbox.errors import BackendError
 from sandbox.supervision import control
-from sandbox.world.files import entries
-from sandbox.world.layout import DESCRIPTION, is_script, lay_out
+from sandbox.world.files import copy_data, entries
+from sandbox.world.layout import DESCRIPTION, is_script, lay_out, replace_descriptions
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -39,7 +40,8 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     layout.control.mkdir()
     lay_out(spec, layout.home, HOME, with_data=False)
     _change_owner(layout.home)
-    _let_read(spec.data)
+    data = _obfuscated_data(spec, layout) if spec.obfuscated else spec.data
+    _let_read(data)
     script = layout.home / "agent" / spec.agent.start
     shell = [] if is_script(script) else ["sh" if script.read_bytes().startswith(b"#!/bin/sh") else "bash"]
     command = [*shell, f"{HOME}/agent/{spec.agent.start}", *spec.agent.arguments()]
@@ -50,12 +52,14 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
         # The environment is left out, so that secrets in it are not written to disk.
         control.Task(spec.run_id, identity, str(config.image.id), command, {}, spec.limits.as_dict(), None),
     )
-    name = runs.name_of(layout.workdir, spec.run_id)
+    ours = find_image(client, BASE_IMAGE, "base").id  # not the agent's, which can be anything
+    # The agent finds the names of its container and network in answers of the engine's name server.
+    name = runs.name_of(layout.workdir, "run" if spec.obfuscated else spec.run_id)
     net = network.create(client, name, config.policy, labels)
     network.start_forwarder(
         client,
         net,
-        config.image.id,
+        ours,
         "{}:{}".format(*user()),
         network.socket_folder(layout.workdir),
         labels,
@@ -63,13 +67,27 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(
             name=name,
-            **options(spec, config, home=layout.home, command=command, labels=labels),
+            **options(spec, config, home=layout.home, data=data, command=command, labels=labels),
         )
         client.networks.get("none").disconnect(container)
         net.connect(container)
         container.start()
         container.reload()
     control.write(layout.started, control.Started(parse_time(container.attrs["State"]["StartedAt"]).isoformat()))
+    if not spec.agent.privileged:  # which could end it
+        backstop.start(client, container, ours, backstop_seconds(spec.limits), labels)
+
+
+def _obfuscated_data(spec: RunSpec, layout: control.Layout) -> Path:
+    """Data for a run that does not know its competition: in the list of mounts, it sees where its data really are.
+
+    They share their bytes with the originals where the file system allows it. The mount is read-only.
+    """
+    target = layout.data
+    copy_data(spec.data, target, may_link=True, always_link=True)
+    if spec.description is not None:
+        replace_descriptions(spec, spec.description, target)
+    return target
 
 
 def _change_owner(home: Path) -> None:

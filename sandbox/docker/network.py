@@ -72,7 +72,7 @@ def start_forwarder(
     Args:
         client: the engine.
         network: the run's network.
-        image: any image with python3. The agent's own is safe, as the forwarder can reach no more than the agent.
+        image: an image of ours with python3, and not the agent's, whose interpreter could be anything.
         user: user and group id, as UID:GID.
         sockets: the folder from `socket_folder`.
         labels: labels of the run.
@@ -81,6 +81,8 @@ def start_forwarder(
         BackendError: the forwarder did not start.
     """
     from docker.types import LogConfig, Mount
+
+    from sandbox.docker import seccomp
 
     script = Path(__file__).with_name("forward.py")
     with engine_errors("the forwarder cannot be started"):
@@ -98,7 +100,9 @@ def start_forwarder(
             working_dir="/",
             user=user,
             cap_drop=["ALL"],
-            security_opt=["no-new-privileges:true"],
+            security_opt=["no-new-privileges:true", seccomp.option()],
+            sysctls={"net.ipv6.conf.all.disable_ipv6": "1"},
+            dns=[UNROUTABLE],
             read_only=True,
             mem_limit=128 * MIB,
             pids_limit=32,
@@ -114,7 +118,7 @@ def start_forwarder(
             container.reload()
             if container.status not in ("running", "created", "restarting") or time.monotonic() > give_up:
                 line = container.logs(tail=1).decode(errors="replace").strip() or "no output"
-                raise BackendError(f"the forwarder of {network.name} did not start ({line}): is python3 in {image}?")
+                raise BackendError(f"the forwarder of {network.name} did not start ({line}): mlebench build base")
             time.sleep(0.05)
 
 

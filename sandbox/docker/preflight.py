@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sandbox.definitions import Agent
+from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker.containers import check_runtime, find_image
 from sandbox.docker.engine import connect
 from sandbox.docker.proxy import is_allowed
@@ -25,6 +25,7 @@ def require_runnable(agent: Agent, isolation: Isolation, allowed_hosts: Collecti
     client = connect()
     check_runtime(client, isolation.runtime)
     find_image(client, agent.image_name, agent.name)
+    find_image(client, BASE_IMAGE, "base")  # the run's forwarder and backstop run in it
     check_count(agent.limits.gpus or 0)
 
 

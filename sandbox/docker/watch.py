@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+import psutil
 
 from sandbox.docker.engine import FORWARDER, EngineUnreachable, engine_errors, parse_time
 from sandbox.docker.runs import find
@@ -16,11 +19,11 @@ from sandbox.errors import BackendError
 from sandbox.limits import CANCEL_SECONDS, Limits
 from sandbox.supervision import control, endings
 from sandbox.supervision.control import Layout
+from sandbox.supervision.disk import DiskUse
 from sandbox.supervision.endings import End, EndReason
 from sandbox.supervision.output import CappedLog
 from sandbox.supervision.snapshots import Snapshots
 from sandbox.supervision.watching import Interval
-from sandbox.world.files import bytes_on_disk
 
 POLL_SECONDS = 0.25
 ENGINE_SECONDS = 60.0
@@ -90,7 +93,9 @@ class Watch:
         self._reader = threading.Thread(target=self._read, name=f"log {container.name}", daemon=True)
         self._reader.start()
         self._snapshots = Snapshots.of(layout, limits)
-        self._disk, self._snap = Interval(0.25, share=0.05), Interval(0.5, share=0.05)
+        self._snap = Interval(0.5, share=0.05)
+        self._disk = DiskUse(layout.home, limits, self._pids, mounted_data=True)
+        self._disk.start()
 
     @property
     def seconds(self) -> float:
@@ -112,6 +117,7 @@ class Watch:
             except EngineUnreachable:
                 silent_since = silent_since or time.monotonic()
                 if time.monotonic() - silent_since > ENGINE_SECONDS:
+                    self._disk.close()
                     raise
                 time.sleep(1.0)
                 continue
@@ -128,6 +134,7 @@ class Watch:
                 with self._snap.look():
                     self._snapshots.look(self.seconds)
             time.sleep(POLL_SECONDS)
+        self._disk.close()
         self._reader.join(LOG_SECONDS)
         self._append_lost_output()
         self._log.close()
@@ -142,12 +149,7 @@ class Watch:
             return endings.CANCELLED
         if self.seconds >= self.limits.time_limit_seconds:
             return endings.time_limit(self.limits)
-        if self.limits.disk_bytes and self._disk.is_due():
-            with self._disk.look():
-                used = self._disk_used()
-            if used > self.limits.disk_bytes:
-                return endings.disk_limit(self.limits)
-        return None
+        return self._disk.over()
 
     def _terminate(self, reason: EndReason) -> None:
         """Send SIGTERM, and SIGKILL after the grace period, which is zero at the disk limit."""
@@ -170,7 +172,7 @@ class Watch:
             return endings.time_limit(self.limits)
         if last.exit_code and last.out_of_memory:
             return endings.memory_limit(self.limits)
-        if last.exit_code and self.limits.disk_bytes and self._disk_used() >= self.limits.disk_bytes:
+        if self._disk.exceeded() or (last.exit_code and self._disk.full()):
             return endings.disk_limit(self.limits)
         if signalled:
             return endings.lost("somebody ended its container")
@@ -201,8 +203,13 @@ class Watch:
             )
             return any(event["Action"] == "kill" for event in events)
 
-    def _disk_used(self) -> int:
-        return bytes_on_disk(self.layout.home, frozenset({"data"}))
+    def _pids(self) -> list[int]:
+        """The container's processes, if they can be seen from here: not if the engine is on another machine."""
+        first = self.container.attrs["State"].get("Pid") or 0
+        with contextlib.suppress(OSError, psutil.Error):
+            if first and self.container.id in Path(f"/proc/{first}/cgroup").read_text():
+                return [first, *(each.pid for each in psutil.Process(first).children(recursive=True))]
+        return []
 
     def _read(self) -> None:
         """Log the output as it arrives, in a thread. Errors are ignored: the container's state shows them, too."""

@@ -22,10 +22,11 @@ from sandbox.limits import CANCEL_SECONDS, MIB, Limits
 from sandbox.process import processes
 from sandbox.process.forking import start_agent
 from sandbox.supervision import control, endings
+from sandbox.supervision.disk import DiskUse
 from sandbox.supervision.endings import End, EndReason, conclude
 from sandbox.supervision.output import CappedLog
 from sandbox.supervision.snapshots import Snapshots
-from sandbox.supervision.watching import DiskUse, Interval
+from sandbox.supervision.watching import Interval
 
 CHUNK = MIB
 SHUT_DOWN_SECONDS = 0.5
@@ -48,7 +49,7 @@ class Supervision:
         self.log = CappedLog(layout.log, self.limits.log_bytes)
         self._stopped = False
         self._look = Interval(0.1)
-        self._disk = DiskUse(layout.home) if self.limits.disk_bytes else None
+        self._disk = DiskUse(layout.home, self.limits, self._pids, mounted_data=False)
         self._snap = Interval(0.5, share=0.05)
         self._snapshots = Snapshots.of(layout, self.limits)
 
@@ -57,6 +58,7 @@ class Supervision:
         signal.signal(signal.SIGTERM, self._on_stop)
         started_at, self._began = datetime.now(UTC), time.monotonic()
         self.agent_pid, output = start_agent(self.task, self.layout.home, self.limits)
+        self._disk.start()
         me = os.getpid()
         control.write(self.layout.supervisor, control.Supervisor(me, start_time(me) or 0.0, started_at.isoformat()))
         try:
@@ -67,6 +69,7 @@ class Supervision:
             if not self._adopts_orphans:
                 survivors += processes.kill_by_marker(self.task.marker)
         seconds, finished_at = time.monotonic() - self._began, datetime.now(UTC)
+        self._disk.close()
         self._snapshots.look(seconds, last=True)
         self._read(output, at_most=16 * CHUNK)
         self.log.close()
@@ -114,7 +117,7 @@ class Supervision:
             if self._snap.is_due():
                 with self._snap.look():
                     self._snapshots.look(time.monotonic() - self._began)
-            due = min(deadline, self._look.due, self._snap.due, self._disk.due if self._disk else deadline)
+            due = min(deadline, self._look.due, self._snap.due)
             for key, _ in selector.select(max(due - time.monotonic(), 0)):
                 if key.fd == wake:
                     with contextlib.suppress(BlockingIOError):
@@ -136,8 +139,7 @@ class Supervision:
                     return endings.process_limit(limits)
                 if limits.memory_bytes and processes.memory(found, enough=limits.memory_bytes) > limits.memory_bytes:
                     return endings.memory_limit(limits)
-        if self._disk and limits.disk_bytes and self._disk.added() > limits.disk_bytes:
-            return endings.disk_limit(limits)
+                return self._disk.over()
         return None
 
     def _own_end(self, code: int) -> EndReason | None:
@@ -149,11 +151,12 @@ class Supervision:
                 time.sleep(0.02)
         if self._stopped and not self.layout.stop.exists():
             return endings.SHUT_DOWN
-        if code == 0:
-            return None
-        if self._disk and self.limits.disk_bytes and self._disk.added(fresh=True) >= self.limits.disk_bytes:
+        if code and self._disk.full():
             return endings.disk_limit(self.limits)
-        return endings.crash(code)
+        return endings.crash(code) if code else self._disk.exceeded()
+
+    def _pids(self) -> list[int]:
+        return [process.pid for process in self.tree.processes()]
 
     def _reap(self) -> None:
         """Collect the exit status of children that have ended: the agent, and orphans adopted from it."""

@@ -110,7 +110,7 @@ def identity(spec: RunSpec, *more: str) -> str:
 
 def clear(layout: control.Layout) -> None:
     """Remove the files of an earlier start of the run."""
-    for folder in (layout.control, layout.harvested, layout.home, layout.snapshots):
+    for folder in (layout.control, layout.harvested, layout.home, layout.snapshots, layout.data):
         remove_tree(folder)
 
 

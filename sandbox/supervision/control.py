@@ -25,6 +25,11 @@ class Layout:
         return self.workdir / "home"
 
     @property
+    def data(self) -> Path:
+        """The run's own copy of the data for containers, only if it is not to know where the originals are."""
+        return self.workdir / "data"
+
+    @property
     def control(self) -> Path:
         """Folder of the control files below."""
         return self.workdir / "control"

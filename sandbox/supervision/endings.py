@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from common.errors import one_line
 from common.units import duration, size
 from sandbox.errors import BackendError
 from sandbox.limits import Limits
 from sandbox.supervision import control
-from sandbox.supervision.harvest import harvest
+from sandbox.supervision.harvest import FULL, harvest
 from sandbox.world.files import remove_tree
 
 if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
     from sandbox.backend import Status
+
+logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
+FULL_SECONDS = 3600.0
+"""How long to wait for space on a full disk to write how a run ended."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,11 @@ def time_limit(limits: Limits) -> EndReason:
 def disk_limit(limits: Limits) -> EndReason:
     """The run used more disk space than its limit, or failed because the disk limit was reached."""
     return EndReason("disk", f"more on disk than the limit of {size(limits.disk_bytes or 0)}")
+
+
+def disk_floor(left: int) -> EndReason:
+    """The file system of the run is nearly full, and the run is one of those that may have filled it."""
+    return EndReason("disk", f"the disk of the machine is nearly full ({size(left)} left)")
 
 
 def memory_limit(limits: Limits) -> EndReason:
@@ -89,10 +103,16 @@ class End:
 
 
 def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcome:
-    """Harvest the agent's files, write the outcome, and remove the agent's home; its processes must have ended."""
+    """Harvest the agent's files, write the outcome, and remove the agent's home; its processes must have ended.
+
+    Waits while the disk is full. An interrupted call can be repeated.
+
+    Raises:
+        OSError: the disk is still full after an hour, or the work directory cannot be written to.
+    """
     with contextlib.suppress(BackendError):  # scratch files first: they may be what filled the disk
         remove_tree(layout.home / "tmp")
-    has_submission, notes = harvest(layout.home, layout.log, layout.harvested, limits)
+    has_submission, notes = _with_space(lambda: _harvested(layout, limits))
     messages = [*([end.reason.message] if end.reason else []), *notes, *end.notes]
     outcome = control.Outcome(
         status=end.reason.status if end.reason else "completed",
@@ -103,7 +123,31 @@ def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcom
         duration_seconds=end.seconds,
         has_submission=has_submission,
     )
-    control.write(layout.outcome, outcome)
+    _with_space(lambda: control.write(layout.outcome, outcome))
     with contextlib.suppress(BackendError):  # perhaps files of another user; the next start reports them
         remove_tree(layout.home)
     return outcome
+
+
+def _harvested(layout: control.Layout, limits: Limits) -> tuple[bool, list[str]]:
+    """The harvest. Only a full disk makes it fail: a run must have an outcome, whatever its agent has left."""
+    try:
+        return harvest(layout.home, layout.log, layout.harvested, limits)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
+        logger.exception("the files of %s could not all be harvested", layout.workdir)
+        has_submission = (layout.harvested / "submission.csv").is_file()
+        return has_submission, [f"its files could not all be collected ({one_line(error)})"]
+
+
+def _with_space(write: Callable[[], Result]) -> Result:
+    """Call `write` again while the disk is full, which may be the work of others and pass."""
+    give_up = time.monotonic() + FULL_SECONDS
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if error.errno not in FULL or time.monotonic() > give_up:
+                raise
+        time.sleep(1.0)

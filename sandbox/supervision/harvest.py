@@ -1,8 +1,12 @@
-"""Harvesting the files of an agent that has ended: regular files within limits, following no links."""
+"""Harvesting the files of an agent that has ended: regular files within limits, following no links.
+
+An interrupted harvest is continued: what has been moved stays where it is, and the rest is moved.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -10,136 +14,166 @@ from pathlib import Path
 from common import names
 from common.units import size
 from sandbox.limits import Limits
-from sandbox.supervision.control import Layout
-from sandbox.world.files import entries, remove_tree
+from sandbox.world import trees
 
-OUTPUT = "agent.log"
+OUTPUT, OWN = "agent.log", "agent.own.log"
+"""The agent's output, and the name that a file of the agent gets whose name this is."""
 
 
 def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, list[str]]:
     """Move submission, logs and code out of an agent's home; its processes must have ended.
 
     Files are moved first and checked afterwards, so that they cannot be replaced in between. Special permissions are
-    removed.
+    removed. Nothing that an agent leaves makes this fail: what cannot be kept is left out and counted.
 
     Args:
         home: the agent's home.
         log: the agent's output; becomes ``logs/agent.log``.
-        target: created; receives ``submission.csv``, ``logs/`` and ``code/``.
+        target: created if missing; receives ``submission.csv``, ``logs/`` and ``code/``.
         limits: sizes and numbers of files.
 
     Returns:
         Whether there is a submission, and messages for the user: why there is none, how many files were left out.
+
+    Raises:
+        OSError: the disk is full, or ``target`` cannot be written to.
     """
-    target.mkdir(parents=True)
-    notes = []
-    problem = _submission(home, target / "submission.csv", limits)
-    if problem:
-        notes.append(problem)
-    for name in ("logs", "code"):
-        left_out = _folder(home / name, target / name, limits)
-        if left_out:
-            why = "links, special files, names that cannot be stored, or beyond the limits"
-            notes.append(f"{left_out} of {name}/ left out ({why})")
-    own = target / "logs" / OUTPUT
-    if own.exists():
-        own.rename(own.with_suffix(".own.log"))
-    own.hardlink_to(log)  # needs no space, which may have run out
+    for folder in (target, target / "logs", target / "code"):
+        folder.mkdir(parents=True, exist_ok=True)
+    output = target / "logs" / OUTPUT
+    if not output.exists():
+        output.hardlink_to(log)  # needs no space, which may have run out
+    with contextlib.ExitStack() as stack:
+        try:
+            top = stack.enter_context(trees.opened_folder(home))
+        except OSError:
+            return (target / "submission.csv").exists(), ["its home was removed"]
+        problem = _submission(top, target / "submission.csv", limits)
+        notes = [problem] if problem else []
+        for name in ("logs", "code"):
+            left_out = _folder(top, name, target / name, limits)
+            if left_out:
+                why = "links, special files, names that cannot be stored, or beyond the limits"
+                notes.append(f"{left_out} of {name}/ left out ({why})")
     return not problem, notes
 
 
-def undo_harvest(layout: Layout) -> None:
-    """Move harvested files back to the agent's home, so that an interrupted harvest can be repeated."""
-    for path in sorted(layout.harvested.rglob("*")) if layout.harvested.is_dir() else ():
-        if path.is_file() and path.name != OUTPUT:
-            inside = path.relative_to(layout.harvested)
-            target = layout.home / ("submission/submission.csv" if str(inside) == "submission.csv" else inside)
-            with contextlib.suppress(OSError):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                path.rename(target)
-    remove_tree(layout.harvested)
-
-
-def _submission(home: Path, target: Path, limits: Limits) -> str | None:
+def _submission(home: int, target: Path, limits: Limits) -> str | None:
     """Move the submission; returns why there is none, or None."""
-    if not _is_folder(home / "submission"):
-        return (
-            "no submission: submission/ is no longer a folder"
-            if os.path.lexists(home / "submission")
-            else "no submission: submission/ was removed"
-        )
-    path = home / "submission" / "submission.csv"
+    if target.exists():  # an earlier harvest has moved it
+        return None
     try:
-        status = path.lstat()
-    except OSError:
-        return "no submission: the agent wrote no submission/submission.csv"
-    if not stat.S_ISREG(status.st_mode):
-        return f"no submission: submission.csv is {_kind(status.st_mode)}, not a file"
-    if status.st_size > limits.submission_bytes:
-        allowed = size(limits.submission_bytes)
-        return f"no submission: submission.csv has {size(status.st_size)}, more than the limit of {allowed}"
-    return None if _take(path, target) else "no submission: submission.csv could not be moved"
+        with trees.opened_folder("submission", home) as folder:
+            try:
+                status = os.stat("submission.csv", dir_fd=folder, follow_symlinks=False)
+            except OSError:
+                return "no submission: the agent wrote no submission/submission.csv"
+            if not stat.S_ISREG(status.st_mode):
+                return f"no submission: submission.csv is {trees.kind(status.st_mode)}, not a file"
+            allowed = min(limits.submission_bytes, limits.disk_bytes or limits.submission_bytes)
+            if status.st_size > allowed:  # a file with holes can be longer than the disk limit
+                found = size(status.st_size)
+                return f"no submission: submission.csv has {found}, more than the limit of {size(allowed)}"
+            taken = _take("submission.csv", folder, target)
+            return None if taken else "no submission: submission.csv could not be moved"
+    except FileNotFoundError:
+        return "no submission: submission/ was removed"
+    except NotADirectoryError:
+        return "no submission: submission/ is no longer a folder"
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "no submission: submission/ is no longer a folder"
+        raise
 
 
-def _folder(source: Path, target: Path, limits: Limits) -> int:
-    """Move the regular files below ``source``; returns the number of entries left out."""
-    target.mkdir()
-    if not _is_folder(source):
-        return int(os.path.lexists(source))
-    chosen: list[Path] = []
-    total = left_out = 0
-    for entry in entries(source):
-        if entry.is_dir(follow_symlinks=False):
-            with contextlib.suppress(OSError):  # the agent may have removed its own permissions
-                Path(entry.path).chmod(0o700)
-        elif (
-            (length := _length(entry, source)) is None
-            or total + length > limits.collected_bytes
-            or len(chosen) >= limits.collected_files
-        ):
-            left_out += 1
-        else:
-            chosen.append(Path(entry.path))
-            total += length
-    for path in chosen:
-        left_out += not _take(path, target / path.relative_to(source))
+def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
+    """Move the regular files below a folder of the home; returns the number of entries left out."""
+    with contextlib.suppress(OSError):
+        trees.unlock(name, home)
+    try:
+        folder = os.open(name, trees.FOLDER, dir_fd=home)
+    except FileNotFoundError:
+        return 0
+    except OSError:  # a link, a file, ...
+        return 1
+    left_out = 0
+    try:
+        # Files with holes have more bytes than they take on disk, but not once they are uploaded.
+        room = min(limits.collected_bytes, limits.disk_bytes or limits.collected_bytes)
+        places = limits.collected_files
+        for earlier in _files(target):
+            room, places = room - earlier.stat().st_size, places - 1
+        for entry in trees.walk(folder, enter=_unlocked):
+            if entry.is_folder:
+                continue
+            inside = OWN + entry.path[len(OUTPUT) :] if _is_output(name, entry.path) else entry.path
+            length = entry.status.st_size
+            if (
+                not entry.is_file
+                or names.problem(inside)
+                or length > room
+                or places <= 0
+                or not _take(entry.name, entry.folder, target / inside)
+            ):
+                left_out += 1
+            else:
+                room, places = room - length, places - 1
+    finally:
+        os.close(folder)
     return left_out
 
 
-def _length(entry: os.DirEntry[str], source: Path) -> int | None:
-    """Bytes in a regular file with a path below ``source`` that every store accepts; ``None`` for everything else."""
-    if names.problem(Path(entry.path).relative_to(source).as_posix()):
-        return None
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+def _files(folder: Path) -> list[Path]:
+    return [each for each in folder.rglob("*") if each.is_file() and each != folder / OUTPUT]
 
 
-def _take(path: Path, target: Path) -> bool:
-    """Move a file, unless it is no longer a regular file; returns whether it was moved."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.rename(target)
-    except OSError:  # e.g. a path too long to be used
-        return False
-    if not stat.S_ISREG(target.lstat().st_mode):
-        target.unlink()
-        return False
-    target.chmod(0o644)
+def _is_output(folder: str, path: str) -> bool:
+    return folder == "logs" and path.split("/", 1)[0] == OUTPUT
+
+
+def _unlocked(entry: trees.Entry) -> bool:
+    """The agent may have removed its own permissions."""
+    with contextlib.suppress(OSError):
+        trees.unlock(entry.name, entry.folder)
     return True
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+def _take(name: str, folder: int, target: Path) -> bool:
+    """Move a file, unless it is no longer a regular file or the target exists; returns whether it was moved."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(target):
+            return False
+        try:
+            os.rename(name, target, src_dir_fd=folder)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            return _copy(name, folder, target)
+        if not stat.S_ISREG(target.lstat().st_mode):
+            target.unlink()
+            return False
+        target.chmod(0o644)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+        return False  # e.g. a path too long to be used
+    return True
 
 
-def _kind(mode: int) -> str:
-    kinds = {
-        stat.S_IFLNK: "a symbolic link",
-        stat.S_IFDIR: "a folder",
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-    }
-    return kinds.get(stat.S_IFMT(mode), "a device")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _copy(name: str, folder: int, target: Path) -> bool:
+    """Copy a file from another file system, and remove the original."""
+    part = target.parent / ".part"
+    try:
+        with trees.opened_file(name, folder) as source, part.open("wb") as copy:
+            for piece in trees.pieces(source, os.fstat(source).st_size):
+                copy.write(piece)
+        part.chmod(0o644)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    os.unlink(name, dir_fd=folder)
+    return True

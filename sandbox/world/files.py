@@ -1,66 +1,66 @@
-"""Copy, measure and remove directory trees, including those that an agent has written."""
+"""Copy the data for a run; measure and remove directory trees, including those that an agent has written."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import stat
-import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from common.cloning import clone
 from sandbox.errors import BackendError
 from sandbox.limits import GIB
+from sandbox.world import trees
 
 COPY_BYTES = 4 * GIB
 """Data up to this size are copied for every run."""
 
 
-def entries(folder: Path, skip: frozenset[str] = frozenset(), *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Every entry below ``folder``, at any depth; links are not followed.
+SMALLEST = 4096
+"""Bytes that every entry counts at least, so that empty files and folders do: they use up inodes instead of blocks."""
+REMOVE_SECONDS = 600.0
+"""How long to try to remove a directory."""
 
-    Args:
-        folder: the top folder; not yielded itself.
-        skip: names of entries directly in ``folder`` that are left out, with everything below them.
-        strict: raise the ``OSError`` of a folder that cannot be read instead of skipping the folder.
+
+def entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Every entry below a folder that nobody changes at the same time, at any depth; links are not followed.
+
+    For folders of agents there is `sandbox.world.trees.walk`. Raises `OSError` for a folder that cannot be read.
     """
     waiting = [os.fspath(folder)]
-    top = waiting[0]
     while waiting:
-        here = waiting.pop()
-        with contextlib.nullcontext() if strict else contextlib.suppress(OSError), os.scandir(here) as listing:
+        with os.scandir(waiting.pop()) as listing:
             for entry in listing:
-                if here == top and entry.name in skip:
-                    continue
                 yield entry
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
 
 
 def bytes_on_disk(folder: Path, skip: frozenset[str] = frozenset()) -> int:
-    """Bytes on disk of everything below ``folder``; ``skip`` as in ``entries``.
+    """Bytes on disk of everything below ``folder``, which an agent may change at the same time.
 
-    Allocated blocks are counted rather than lengths, so holes in sparse files do not count. Every entry counts at least
-    512 bytes, so that empty files do.
+    Allocated blocks are counted rather than lengths, so holes in sparse files do not count.
+
+    Args:
+        folder: the top folder; 0 if it is a link or does not exist.
+        skip: names of entries directly in ``folder`` that are left out, with everything below them.
     """
     total = 0
     linked: set[tuple[int, int]] = set()
-    for entry in entries(folder, skip):
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-            if (status.st_dev, status.st_ino) in linked:
-                continue
-            linked.add((status.st_dev, status.st_ino))
-        total += max(status.st_blocks * 512, 512)
+    with contextlib.suppress(OSError), trees.opened_folder(folder) as top:
+        for entry in trees.walk(top, skip=skip):
+            status = entry.status
+            if status.st_nlink > 1 and not entry.is_folder:
+                if (status.st_dev, status.st_ino) in linked:
+                    continue
+                linked.add((status.st_dev, status.st_ino))
+            total += max(status.st_blocks * 512, SMALLEST)
     return total
 
 
-def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
+def copy_data(source: Path, target: Path, *, may_link: bool, always_link: bool = False) -> None:
     """Give a run its own read-only copy of a directory.
 
     Files share their blocks (copy on write) where the file system supports it. Otherwise data up to ``COPY_BYTES`` are
@@ -71,13 +71,14 @@ def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
         source: the directory; only read.
         target: created; its files and folders become read-only.
         may_link: whether hard links are acceptable: a malicious agent can change the original through one.
+        always_link: also link small data and files that are not read-only, because the copy is mounted read-only.
 
     Raises:
         BackendError: a link leads out of ``source``, or an entry is neither file nor folder.
     """
     root = source.resolve()
     folders, files, total = [Path()], [], 0
-    for entry in entries(root, strict=True):
+    for entry in entries(root):
         path = Path(entry.path)
         if entry.is_symlink() and (path.is_dir() or not path.resolve().is_relative_to(root)):
             raise BackendError(f"{path} is a link that cannot be given to an agent: prepare the competition again")
@@ -88,7 +89,7 @@ def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
             total += entry.stat().st_size
         else:
             raise BackendError(f"{path} is neither a file nor a folder: prepare the competition again")
-    may_link = may_link and total > COPY_BYTES and root.stat().st_dev == target.parent.stat().st_dev
+    may_link = may_link and (always_link or total > COPY_BYTES) and root.stat().st_dev == target.parent.stat().st_dev
     for folder in sorted(folders):
         (target / folder).mkdir()
     can_clone = True
@@ -97,28 +98,28 @@ def copy_data(source: Path, target: Path, *, may_link: bool) -> None:
         if can_clone:
             can_clone = clone(os.fspath(original), os.fspath(target / file))
         if not can_clone:
-            if may_link and not original.stat().st_mode & 0o222:
-                os.link(original, target / file)
-                continue
+            if may_link and (always_link or not original.stat().st_mode & 0o222):
+                with contextlib.suppress(OSError):  # e.g. a file of another user, or with too many links
+                    os.link(original, target / file)
+                    continue
             shutil.copyfile(original, target / file)
         (target / file).chmod(0o444)
     for folder in sorted(folders, reverse=True):
         (target / folder).chmod(0o555)
 
 
-def remove_tree(path: Path) -> None:
-    """Remove a directory, even one that is read-only or nested deeper than Python can follow.
+def remove_tree(path: Path, seconds: float = REMOVE_SECONDS) -> None:
+    """Remove a directory, even one that is read-only or nested deeper than a path can say. Links are not followed.
 
     Raises:
-        BackendError: something could not be removed, e.g. files of another user.
+        BackendError: something could not be removed, e.g. files of another user, or not in time.
     """
-    if not os.path.lexists(path):
+    try:
+        with trees.opened_folder(path.parent.resolve()) as parent:
+            trees.remove(path.name, parent, time.monotonic() + seconds)
+    except FileNotFoundError:
         return
-    with contextlib.suppress(OSError, RecursionError):
-        shutil.rmtree(path)
-    if os.path.lexists(path):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
-        subprocess.run(["chmod", "-R", "u+rwX", "--", path], **quiet)  # type: ignore[call-overload]
-        subprocess.run(["rm", "-rf", "--", path], **quiet)  # type: ignore[call-overload]
-    if os.path.lexists(path):
-        raise BackendError(f"{path} could not be removed: check its owner and permissions")
+    except OSError as error:
+        raise BackendError(
+            f"{path} could not be removed ({error.strerror or error}): check its owner and permissions"
+        ) from error

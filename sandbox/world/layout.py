@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError
+from sandbox.world import trees
 from sandbox.world.files import copy_data
 from sandbox.world.instructions import instructions
 
@@ -58,7 +59,10 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
     for file in spec.agent.files():
         target = home / "agent" / file
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(spec.agent.folder / file, target)
+        with spec.agent.opened(file) as source, target.open("xb") as copy:
+            for piece in trees.pieces(source):
+                copy.write(piece)
+            target.chmod(0o755 if os.fstat(source).st_mode & 0o111 else 0o644)
     if with_data:
         copy_data(spec.data, home / "data", may_link=spec.agent.trusted)
     else:
@@ -87,7 +91,11 @@ def _lay_description(spec: RunSpec, text: str, home: Path, *, with_data: bool) -
             raise BackendError(f"{spec.data} has no {DESCRIPTION} to mount the run's text over; create an empty one")
         (home / DESCRIPTION).write_text(text, encoding="utf-8")
         return
-    folder = home / "data"
+    replace_descriptions(spec, text, home / "data")
+
+
+def replace_descriptions(spec: RunSpec, text: str, folder: Path) -> None:
+    """Replace the descriptions in the run's own copy of the data by a text."""
     folder.chmod(0o755)
     for name in descriptions(spec):
         (folder / name).unlink(missing_ok=True)  # it may be a link to the prepared data

@@ -1,0 +1,80 @@
+"""The system calls that programs of a run may make: a list of our own, the same for every version of the engine.
+
+It is the engine's default list for programs without capabilities, without what no agent needs and what has often been a
+way out of containers: io_uring, ptrace and access to the memory of other processes, 32-bit system calls, mount
+information, sockets other than those of networks and of this machine. ``ioctl`` cannot change attributes of files,
+because the owner of a file could take it out of a quota.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ALLOWED = Path(__file__).with_name("seccomp.txt")
+NO_SUCH_CALL = 38
+NAMESPACES = 0x7E020000
+"""The flags of clone(2) that create namespaces."""
+FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
+"""The last one is AF_NETLINK, with which programs list network interfaces."""
+PERSONALITIES = (0, 0xFFFFFFFF)
+"""Linux, and the question which one it is."""
+FILE_ATTRIBUTES = (ord("X"), ord("f"))
+"""Types (bits 8 to 15) of the requests to ioctl(2) that read and set attributes of files."""
+
+
+@cache
+def option() -> str:
+    """The security option of a container."""
+    return f"seccomp={json.dumps(profile())}"
+
+
+def profile() -> dict[str, Any]:
+    """The profile in the engine's format."""
+    return {
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": 1,
+        "archMap": [
+            {"architecture": "SCMP_ARCH_X86_64", "subArchitectures": []},
+            {"architecture": "SCMP_ARCH_AARCH64", "subArchitectures": []},
+        ],
+        "syscalls": [
+            {"names": ALLOWED.read_text("ascii").split(), "action": "SCMP_ACT_ALLOW"},
+            *(_allowed("socket", 0, "SCMP_CMP_EQ", int(family)) for family in FAMILIES),
+            *(_allowed("personality", 0, "SCMP_CMP_EQ", each) for each in PERSONALITIES),
+            _allowed("clone", 0, "SCMP_CMP_MASKED_EQ", NAMESPACES, 0),
+            # Its flags are in memory, where they cannot be checked. Programs use clone where it does not exist.
+            {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": NO_SUCH_CALL},
+            *(
+                _allowed("ioctl", 1, "SCMP_CMP_MASKED_EQ", mask << 8, value << 8)
+                for mask, value in _all_but(FILE_ATTRIBUTES)
+            ),
+        ],
+    }
+
+
+def _allowed(name: str, index: int, comparison: str, value: int, second: int | None = None) -> dict[str, Any]:
+    argument = {"index": index, "op": comparison, "value": value}
+    if second is not None:
+        argument["valueTwo"] = second
+    return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [argument]}
+
+
+def _all_but(bytes_: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Masks and values that together match every byte but these.
+
+    A comparison with "not equal" would not do: it looks at 64 bits, of which the kernel then uses 32.
+
+    >>> list(_all_but((0b11111111,)))[:2]
+    [(128, 0), (192, 128)]
+    """
+    prefixes = [(0, 0)]
+    for bit in reversed(range(8)):
+        longer = [(mask | 1 << bit, value | digit << bit) for mask, value in prefixes for digit in (0, 1)]
+        taken = [(mask, value) for mask, value in longer if any(each & mask == value for each in bytes_)]
+        yield from (each for each in longer if each not in taken)
+        prefixes = taken

@@ -1,0 +1,173 @@
+"""The disk usage of a run, measured in a thread, so that measuring never delays the other limits.
+
+A scan of the agent's home sees only what has a name. Three more things are looked at: files without a name that the
+agent's processes keep open or mapped, a fall of the free space of the file system, which starts a scan at once, and a
+floor of free space, at which runs are ended even if nobody can say whose the bytes are. What a process can hide from
+all of that is bounded by the floor. A quota of the file system has no such gaps, see docs/security.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from sandbox.limits import Limits
+from sandbox.supervision import endings
+from sandbox.supervision.endings import EndReason
+from sandbox.supervision.watching import Interval
+from sandbox.world.files import bytes_on_disk
+
+GLANCE_SECONDS = 0.1
+"""Interval between two looks at the free space."""
+PAUSE = 2.0
+"""Pause after a scan, in multiples of its duration, if the free space keeps falling."""
+SMALLEST_SHARE = 0.1
+FREE_INODES = 0.02
+"""Share of a file system's inodes that has to stay free."""
+
+
+class DiskUse:
+    """Bytes on disk that a run has added to its home, and the free space of the file system of the home."""
+
+    def __init__(
+        self,
+        home: Path,
+        limits: Limits,
+        pids: Callable[[], Iterable[int]],
+        *,
+        mounted_data: bool,
+    ) -> None:
+        """Measure the home before the agent runs.
+
+        Args:
+            home: the agent's home.
+            limits: limits of the run.
+            pids: the agent's processes.
+            mounted_data: whether ``data/`` is a mount that the agent cannot change, which is not measured.
+        """
+        self._home, self._limits, self._pids = home, limits, pids
+        # The data are measured separately: they may be millions of files, and nothing should change them. Measuring
+        # them takes long, so their interval is long, too.
+        self._measures = [self._added_to_home]
+        if not mounted_data:
+            self._measures.append(lambda: bytes_on_disk(home / "data"))
+        self._intervals = [Interval(0.25, share=0.05), Interval(0.25)][: len(self._measures)]
+        self._before = [0 if mounted_data else measure() for measure in self._measures]
+        self._now = list(self._before)
+        self._most = 0
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start to measure. Call it after the agent was forked, as this starts a thread."""
+        self._thread = threading.Thread(target=self._watch, name="disk usage", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop measuring, and measure a last time if no process of the agent is left."""
+        self._closed.set()
+        if self._thread:
+            self._thread.join()
+        self._measure(range(len(self._measures)))
+
+    def over(self) -> EndReason | None:
+        """Why the run must be ended. Never waits for a measurement."""
+        return self.exceeded() or self._floor()
+
+    def exceeded(self) -> EndReason | None:
+        """Whether the run has ever used more than its limit."""
+        if self._limits.disk_bytes and self._most > self._limits.disk_bytes:
+            return endings.disk_limit(self._limits)
+        return None
+
+    def full(self) -> bool:
+        """Whether the run used as much as it may, so that writing more failed."""
+        return bool(self._limits.disk_bytes and self._most >= self._limits.disk_bytes)
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            free, began = _free(self._home), time.monotonic()
+            due = [index for index, interval in enumerate(self._intervals) if interval.is_due()]
+            self._measure(due)
+            room = (self._limits.disk_bytes or 0) - self._added()
+            rested = time.monotonic() + PAUSE * (time.monotonic() - began)
+            while not self._closed.wait(GLANCE_SECONDS):
+                if any(interval.is_due() for interval in self._intervals):
+                    break
+                fallen = free - _free(self._home)  # perhaps by this run
+                if self._limits.disk_bytes and fallen > room and time.monotonic() > rested:
+                    self._intervals[0].due = 0.0
+                    break
+
+    def _measure(self, which: Iterable[int]) -> None:
+        for index in which:
+            with self._intervals[index].look():
+                self._now[index] = self._measures[index]()
+        self._most = max(self._most, self._added())
+
+    def _added(self) -> int:
+        return sum(self._now) - sum(self._before)
+
+    def _added_to_home(self) -> int:
+        with contextlib.suppress(OSError):
+            device = os.stat(self._home).st_dev  # noqa: PTH116
+            return bytes_on_disk(self._home, frozenset({"data"})) + nameless_bytes(self._pids(), device)
+        return 0
+
+    def _floor(self) -> EndReason | None:
+        """Below the floor, the runs that use most of their limits are ended first."""
+        try:
+            found = os.statvfs(self._home)
+        except OSError:
+            return None
+        share = 1.0
+        if self._limits.disk_bytes:
+            share = min(max(self._most / self._limits.disk_bytes, SMALLEST_SHARE), 1.0)
+        bytes_left, wanted = found.f_bavail * found.f_frsize, min(self._limits.free_bytes, _total(found) // 10)
+        few_inodes = found.f_files and found.f_favail < found.f_files * FREE_INODES * share
+        return endings.disk_floor(bytes_left) if bytes_left < wanted * share or few_inodes else None
+
+
+def _total(found: os.statvfs_result) -> int:
+    return found.f_blocks * found.f_frsize
+
+
+def _free(home: Path) -> int:
+    try:
+        found = os.statvfs(home)
+    except OSError:
+        return 0
+    return found.f_bavail * found.f_frsize
+
+
+def nameless_bytes(pids: Iterable[int], device: int) -> int:
+    """Bytes of files on a device that have no name any more and exist because these processes keep them open or mapped.
+
+    What this process may not see (processes of other users, descriptors under way in a socket) is not counted.
+    """
+    found: dict[int, int] = {}
+    for pid in pids:
+        for path in (*_descriptors(pid), *_mapped(pid)):
+            with contextlib.suppress(OSError):
+                status = os.stat(path)  # noqa: PTH116
+                if status.st_nlink == 0 and status.st_dev == device and stat.S_ISREG(status.st_mode):
+                    found[status.st_ino] = status.st_blocks * 512
+    return sum(found.values())
+
+
+def _descriptors(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [f"/proc/{pid}/fd/{number}" for number in os.listdir(f"/proc/{pid}/fd")]  # noqa: PTH208
+    return []
+
+
+def _mapped(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+        return [f"/proc/{pid}/map_files/{line.split()[0]}" for line in lines if line.endswith("(deleted)")]
+    return []

@@ -1,0 +1,260 @@
+"""Walk, copy and remove trees that somebody hostile has written, through descriptors of folders.
+
+A path is looked up again whenever it is used, and any part of it may have become a link in the meantime. Here every
+folder and file is opened below the open folder that contains it, without following links (``openat``, ``O_NOFOLLOW``),
+so nothing outside of the tree is ever reached, whatever happens to the tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Non-blocking, because opening a pipe would wait for its other end."""
+CHUNK = 1024**2
+HELD = 64
+"""Number of folders that a walk keeps open on its way down."""
+
+
+class NotRegular(OSError):
+    """A link, pipe, device, ... where a regular file was expected; the message says which."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a walk."""
+
+    path: str
+    """Relative to the top of the walk."""
+    name: str
+    folder: int
+    """Descriptor of the folder that contains it; open until the walk continues."""
+    status: os.stat_result
+    """Of the entry itself, if it is a link."""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, and not a link to one."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return stat.S_ISREG(self.status.st_mode)
+
+
+def kind(mode: int) -> str:
+    """What a file is, for messages.
+
+    >>> kind(stat.S_IFLNK), kind(stat.S_IFIFO)
+    ('a symbolic link', 'a pipe')
+    """
+    kinds = {
+        stat.S_IFREG: "a file",
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+    }
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+@contextlib.contextmanager
+def opened_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
+    """Descriptor of a folder. Raises `OSError` if it is none, or a link to one."""
+    descriptor = os.open(path, FOLDER, dir_fd=within)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def opened_file(path: str | Path, within: int | None = None) -> Iterator[int]:
+    """Descriptor of a regular file, for reading.
+
+    Args:
+        path: the file; only its last part is protected from being a link.
+        within: descriptor of the folder that a relative path is relative to.
+
+    Raises:
+        NotRegular: it is something else.
+        OSError: it cannot be opened.
+    """
+    before = os.stat(path, dir_fd=within, follow_symlinks=False)
+    if not stat.S_ISREG(before.st_mode):
+        raise NotRegular(f"{os.fspath(path)} is {kind(before.st_mode)}")
+    descriptor = os.open(path, FILE, dir_fd=within)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotRegular(f"{os.fspath(path)} is {kind(os.fstat(descriptor).st_mode)}")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def opened_below(top: Path, relative: Path) -> Iterator[int]:
+    """Descriptor of a regular file below a folder, none of whose parts may be a link; as `opened_file`."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(opened_folder(top))
+        for part in relative.parts[:-1]:
+            folder = stack.enter_context(opened_folder(part, folder))
+        try:
+            yield stack.enter_context(opened_file(relative.name, folder))
+        except NotRegular as error:
+            raise NotRegular(str(error).replace(relative.name, relative.as_posix(), 1)) from None
+
+
+def pieces(descriptor: int, at_most: int | None = None) -> Iterator[bytes]:
+    """The content of an open file, in chunks."""
+    left = at_most
+    while chunk := os.read(descriptor, CHUNK if left is None else min(CHUNK, left)):
+        yield chunk
+        if left is not None and (left := left - len(chunk)) <= 0:
+            return
+
+
+class _Level:
+    """An open folder on the way from the top of a walk to where it is now, and the folders in it still to enter."""
+
+    def __init__(self, name: str, prefix: str, descriptor: int) -> None:
+        self.name, self.prefix = name, prefix
+        self.descriptor: int | None = descriptor
+        self.inside: list[str] = []
+
+
+def walk(
+    top: int, *, skip: frozenset[str] = frozenset(), enter: Callable[[Entry], bool] = lambda _: True
+) -> Iterator[Entry]:
+    """Every entry below an open folder, folders before what they contain. What cannot be read is left out.
+
+    Args:
+        top: descriptor of the folder.
+        skip: names of entries directly in the folder that are left out, with everything below them.
+        enter: whether to go into a folder.
+    """
+    device = os.fstat(top).st_dev
+    levels = [_Level("", "", top)]
+
+    def listing(level: _Level) -> Iterator[Entry]:
+        assert level.descriptor is not None
+        with contextlib.suppress(OSError), os.scandir(level.descriptor) as found:
+            for each in found:
+                if not level.prefix and each.name in skip:
+                    continue
+                try:
+                    status = each.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                entry = Entry(level.prefix + each.name, each.name, level.descriptor, status)
+                yield entry
+                if entry.is_folder and status.st_dev == device and enter(entry):
+                    level.inside.append(each.name)
+
+    try:
+        yield from listing(levels[0])
+        while levels:
+            here = levels[-1]
+            if not here.inside:
+                _close(levels.pop(), top)
+                continue
+            name = here.inside.pop()
+            try:
+                if here.descriptor is None:
+                    here.descriptor = _reopened(levels, top)
+                below = _Level(name, f"{here.prefix}{name}/", os.open(name, FOLDER, dir_fd=here.descriptor))
+            except OSError:
+                continue
+            levels.append(below)
+            if len(levels) > HELD + 1:
+                _close(levels[-HELD - 1], top)
+            yield from listing(below)
+    finally:
+        for level in levels:
+            _close(level, top)
+
+
+def _close(level: _Level, top: int) -> None:
+    if level.descriptor not in (None, top):
+        os.close(level.descriptor)  # type: ignore[arg-type]
+        level.descriptor = None
+
+
+def _reopened(levels: list[_Level], top: int) -> int:
+    """A descriptor of the last level, whose own was closed when the walk went far below it."""
+    with contextlib.ExitStack() as stack:
+        folder = top
+        for level in levels[1:-1]:
+            folder = stack.enter_context(opened_folder(level.name, folder))
+        return os.open(levels[-1].name, FOLDER, dir_fd=folder)
+
+
+def unlock(name: str, folder: int) -> None:
+    """Let the owner read and change a folder that may have no permissions. A link is not followed."""
+    if hasattr(os, "O_PATH"):
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.chmod(f"/proc/self/fd/{descriptor}", 0o700)  # noqa: PTH101 - `fchmod` refuses such descriptors
+        finally:
+            os.close(descriptor)
+    else:
+        os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+
+
+def remove(name: str, within: int, deadline: float) -> None:
+    """Remove a file, a link or a whole folder.
+
+    Folders are first moved up to the folder that is removed, one after the other. So neither the length of a path nor
+    the number of open descriptors limits the depth that can be removed.
+
+    Args:
+        name: what to remove.
+        within: descriptor of the folder that contains it.
+        deadline: when to give up, on the clock of `time.monotonic`.
+
+    Raises:
+        OSError: it could not be removed; what is left of it stays under its name.
+        TimeoutError: it has too many entries to be removed in time.
+    """
+    try:
+        status = os.stat(name, dir_fd=within, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        os.unlink(name, dir_fd=within)
+        return
+    unlock(name, within)
+    with opened_folder(name, within) as top:
+        while waiting := _remove_files(top, deadline):
+            for each in waiting:
+                unlock(each, top)
+                with opened_folder(each, top) as folder:
+                    for inner in _remove_files(folder, deadline):
+                        unlock(inner, folder)  # moving a folder changes its entry for the one above it
+                        os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+                with contextlib.suppress(OSError):  # entries that the listing has missed are found by the next one
+                    os.rmdir(each, dir_fd=top)
+    os.rmdir(name, dir_fd=within)
+
+
+def _remove_files(folder: int, deadline: float) -> list[str]:
+    """Remove everything in an open folder but the folders in it, whose names are returned."""
+    folders: list[str] = []
+    with os.scandir(folder) as found:
+        for number, entry in enumerate(found):
+            if number % 256 == 0 and time.monotonic() > deadline:
+                raise TimeoutError("too many entries to remove them in time")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+    return folders

@@ -1,0 +1,120 @@
+"""What an agent leaves behind, for the orchestrator to stumble over when it collects and removes it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import BackendError
+from sandbox.supervision.harvest import OUTPUT
+from sandbox.world.files import remove_tree
+from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
+
+
+@pytest.fixture
+def treasure(tmp_path: Path) -> Path:
+    """A folder of the host, with permissions that nobody may change."""
+    folder = tmp_path / "treasure"
+    folder.mkdir()
+    (folder / "key").write_text("secret")
+    (folder / "key").chmod(0o400)
+    folder.chmod(0o500)
+    return folder
+
+
+def untouched(treasure: Path) -> None:
+    assert treasure.stat().st_mode & 0o777 == 0o500
+    assert (treasure / "key").stat().st_mode & 0o777 == 0o400
+    assert (treasure / "key").read_text() == "secret"
+
+
+@pytest.mark.parametrize("name", ["tmp", "logs", "code", "submission", "agent"])
+def test_a_folder_exchanged_for_a_link_to_the_host(hostile: Hostile, treasure: Path, name: str) -> None:
+    script = HANDS_IN + f'cd "$HOME"; chmod -R u+w {name}; rm -rf {name}; ln -s {treasure} {name}'
+    done = hostile.run(script)
+    assert done.result.status == "completed"
+    untouched(treasure)
+    hostile.backend.discard(done.handle)
+    assert not done.handle.workdir.exists()
+    untouched(treasure)
+
+
+def test_links_to_the_host_in_every_folder(hostile: Hostile, treasure: Path) -> None:
+    done = hostile.run(f'for f in tmp logs code submission; do ln -s {treasure} "$HOME/$f/x"; done; ln -s / "$HOME/y"')
+    hostile.backend.discard(done.handle)
+    untouched(treasure)
+
+
+def test_the_home_itself_exchanged_for_a_link(tmp_path: Path, treasure: Path) -> None:
+    (tmp_path / "home").symlink_to(treasure)
+    remove_tree(tmp_path / "home")
+    assert not os.path.lexists(tmp_path / "home")
+    untouched(treasure)
+
+
+def test_folders_without_any_permission(hostile: Hostile) -> None:
+    done = hostile.run('mkdir -p "$HOME/tmp/a/b" "$HOME/code/c/d"; echo x >"$HOME/code/c/d/e"; chmod 0 "$HOME"/tmp/a/b')
+    hostile.backend.discard(done.handle)
+    assert not done.handle.workdir.exists()
+
+
+def test_a_file_that_cannot_be_removed_is_named_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "stubborn"
+    folder.mkdir()
+    (folder / "x").write_text("x")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(BackendError, match="could not be removed"):
+        remove_tree(folder)
+
+
+NAMES = {
+    "a folder where the log belongs": "mkdir -p logs/agent.log logs/agent.own.log; echo x >logs/agent.log/x",
+    "the name of the replaced log": "echo x >logs/agent.log; mkdir logs/agent.own.log; echo y >logs/agent.own.log/y",
+    "both names as files": "echo x >logs/agent.log; echo y >logs/agent.own.log",
+    "a link where the log belongs": "ln -s /etc/passwd logs/agent.log",
+    "a pipe where the log belongs": "mkfifo logs/agent.log",
+    "a version of the log": "echo forged >'logs/agent.log?versionId=1'",
+    "a chain of file systems": "echo forged >'logs/x::memory:'",
+    "patterns": "echo x >'logs/*'; echo x >'logs/[a]'; echo x >'logs/a?'",
+    "a fragment": "echo x >'logs/a#b'; echo x >'logs/%2e%2e'; echo x >'logs/a%00b'",
+    "a very long name": 'echo x >"logs/$(printf %0250d 0)"; echo x >"logs/$(printf %0235d 0)"',
+    "no text": 'mkdir "logs/$(printf "a\\377")"; echo x >"logs/$(printf "a\\377")/x"',
+    "control characters": 'echo x >"logs/$(printf "a\\033[2Jb\\n")"',
+    "the names of the services": "echo forged >validation.jsonl; echo forged >logs/validation.jsonl; "
+    "echo forged >logs/gateway.jsonl; echo forged >run.json",
+    "nested names": "mkdir -p "
+    + "/".join(["logs", *["d" * 100] * 20])
+    + "; echo x >"
+    + "/".join(["logs", *["d" * 100] * 20, "x"]),
+}
+
+
+@pytest.mark.parametrize("attempt", NAMES)
+def test_names_that_spoil_collecting(hostile: Hostile, attempt: str) -> None:
+    done = hostile.run(HANDS_IN + 'echo said; cd "$HOME"; exec 2>/dev/null; ' + NAMES[attempt] + "; true")
+    assert done.result.status == "completed"
+    assert done.result.submission is not None
+    assert (done.result.logs / OUTPUT).read_text() == "said\n"
+    hostile.backend.discard(done.handle)
+    assert not done.handle.workdir.exists()
+
+
+def test_a_tree_that_takes_for_ever_to_remove(hostile: Hostile) -> None:
+    code = """
+        import os
+        os.chdir(os.environ["HOME"] + "/tmp")
+        for number in range(3000):
+            open(str(number), "w").close()
+        for _ in range(700):
+            os.mkdir("d" * 100)
+            os.chdir("d" * 100)
+    """
+    done = hostile.run(HANDS_IN + python(code))
+    assert done.result.submission is not None
+    assert not layout_of(done).home.exists()
