@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+KEY_BYTES = 1024
+"""Object stores take so many bytes for a name, including the prefix of the store and the folder of a dataset or run."""
 PATH_BYTES = 700
-"""Object stores take 1,024 bytes for a name, including the prefix of the store and the folder of a dataset or run."""
 NAME_BYTES = 255
 VERSION = "?versionId="
 """Clients of S3 take what follows for the version of the object whose name precedes it, which they would replace."""

@@ -31,6 +31,7 @@ from common.providers import Price, Provider
 
 PREFIX = "MLEBENCH_"
 OTHER_VARIABLES = {
+    "MLEBENCH_STARTED_BY": "the process that has started a temporary Prefect server, set by the command line",
     "MLEBENCH_PYTHON": "the interpreter of an agent's environment, set by the sandbox",
     "MLEBENCH_DATABASE_URL": "the database of the Prefect server that deployments/up.py starts",
     "MLEBENCH_IMAGE": "the image of deployments/compose.yaml",
@@ -160,6 +161,25 @@ class Settings(BaseSettings):
     allowed_hosts: list[str] = Field(
         default_factory=list,
         description="Hosts allowed by --network allowlist; .example.org includes subdomains.",
+    )
+    agent_time_limit: float = Field(
+        default=24 * 3600.0, gt=0, description="Longest time limit of a run in seconds, unless --time-limit is given."
+    )
+    agent_memory: ByteSize | None = Field(
+        default=None, gt=0, description="Most memory of a run, e.g. 64GB. Default: 90 % of the machine's."
+    )
+    agent_cpus: int | None = Field(default=None, gt=0, description="Most CPU cores of a run. Default: all.")
+    agent_disk: ByteSize | None = Field(
+        default=None,
+        gt=0,
+        description="Most disk space of a run, e.g. 200GB. Default: 90 % of what is free in scratch.",
+    )
+    agent_processes: int = Field(default=4096, gt=0, description="Most processes of a run at once.")
+    agent_gpus: int | None = Field(default=None, gt=0, description="Most GPUs of a run. Default: all.")
+    free_disk: ByteSize = Field(
+        default=ByteSize(1024**3),
+        gt=0,
+        description="Free space in scratch, at most a tenth of the disk, below which runs are ended.",
     )
     agent_secrets: list[str] = Field(
         default_factory=list, description="Environment variables that agents may request as secrets.NAME."

@@ -17,6 +17,7 @@ import click
 
 from common.causes import cause_of, explain
 from common.errors import UserError
+from common.terminal import clean_output
 
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
@@ -98,6 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _require_utf8()
     _accept_any_text()
+    with clean_output():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     try:
         with _shown_warnings():
             code = cli.main(

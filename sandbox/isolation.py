@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 BackendName = Literal["process", "docker"]
-Network = Literal["none", "gateway", "allowlist", "open"]
+Network = Literal["none", "gateway", "allowlist", "open", "private"]
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Isolation:
     backend: BackendName = "process"
     network: Network = "gateway"
     """What containers can reach. none: only the validation service. gateway: also the LLM gateway. allowlist: also the
-    hosts in the operator's settings, through a proxy. open: also the internet, and all services that this machine
-    offers on its networks."""
+    hosts in the operator's settings, through a proxy. open: also all public addresses, through a proxy, but no private
+    or link-local ones. private: everything that this machine reaches, and the services that it offers itself."""
     runtime: str | None = None
     """The container engine's runtime, such as runsc; None for its default."""
     allow_untrusted: bool = False

@@ -71,6 +71,20 @@ class Limits:
         """A copy with ``changes`` applied, except for those that are ``None``."""
         return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
+    def capped(self, caps: Limits) -> Limits:
+        """A copy in which every limit is the smaller one of this and `caps`; of the free space the larger one."""
+        smaller = {
+            field.name: min(
+                (value for value in (getattr(self, field.name), getattr(caps, field.name)) if value is not None),
+                default=None,
+            )
+            for field in dataclasses.fields(self)
+        }
+        smaller["free_bytes"] = max(self.free_bytes, caps.free_bytes)
+        if smaller["shm_bytes"] and smaller["memory_bytes"]:
+            smaller["shm_bytes"] = min(smaller["shm_bytes"], smaller["memory_bytes"])
+        return Limits(**smaller)
+
     def as_dict(self) -> dict[str, Any]:
         """Names and values as JSON types."""
         return dataclasses.asdict(self)

@@ -31,6 +31,7 @@ from storage.store import Store
 from storage.uses import Continuing
 from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
+from tasks.wiring.caps import limits_of
 from tasks.wiring.host import TRY, placed
 from tasks.wiring.making import Making, given_up, keep, run_folder
 from tasks.wiring.meters import meter
@@ -69,11 +70,13 @@ def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
     The run group is part of it, because another group is another attempt.
     """
     agent = load_agent(request.agent, get_settings().agent_dirs)
-    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    # What the agent asks for. The caps of the operator are those of the machine, and in the record of the run.
+    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds).as_dict()
+    del limits["free_bytes"]
     reach = request.isolation.conditions() | ({"obfuscated": True} if request.obfuscated else {})
     return content_key(
         agent.fingerprint(),
-        limits.as_dict(),
+        limits,
         seed,
         request.edition,
         dataset_key,
@@ -170,7 +173,7 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
     request, competition_id = attempt.request, attempt.competition_id
     settings, place = get_settings(), open_store(request.store)
     agent = load_agent(request.agent, settings.agent_dirs)
-    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    limits = limits_of(agent, request, settings)
     dataset = require(place, attempt.dataset)
     workdir = work_folder(attempt, place)
     # A container continues when its orchestrator is killed, and the data are mounted in it.

@@ -18,11 +18,19 @@ import click
 @click.option(
     "--build-arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Build argument for the agent's Dockerfile."
 )
+@click.option(
+    "--trusted",
+    is_flag=True,
+    help="Let the Dockerfile of an agent that is not trusted use network and pip credentials.",
+)
 @click.option("--verbose", is_flag=True, help="Show the output of the build.")
-def command(agent: str, base: str | None, packages: str, arguments: tuple[str, ...], verbose: bool) -> None:
+def command(
+    agent: str, base: str | None, packages: str, arguments: tuple[str, ...], trusted: bool, verbose: bool
+) -> None:
     """Build the image of AGENT from the Dockerfile in its folder, or the base image if AGENT is `base`.
 
-    The pip configuration of this machine is used for the build, but does not become part of the image.
+    The pip configuration of this machine is used for the build, but does not become part of the image. Agents that
+    neither ship with the package nor are trusted are built without it and without network.
     """
     from common.settings import get_settings
     from sandbox.definitions import load_agent
@@ -39,5 +47,5 @@ def command(agent: str, base: str | None, packages: str, arguments: tuple[str, .
     if agent == "base":
         image = build_base(base=base, packages=packages, on_line=show)
     else:
-        image = build_agent(load_agent(agent, get_settings().agent_dirs), pairs, on_line=show)
+        image = build_agent(load_agent(agent, get_settings().agent_dirs), pairs, on_line=show, trusted=trusted)
     click.echo(f"built {image}")

@@ -88,10 +88,10 @@ class IsolationOptions:
         Network,
         option(
             "--network",
-            type=click.Choice(["none", "gateway", "allowlist", "open"]),
+            type=click.Choice(["none", "gateway", "allowlist", "open", "private"]),
             show_default=True,
             help="What agents in containers can reach besides the validation service: nothing, the LLM gateway, also "
-            "the hosts of MLEBENCH_ALLOWED_HOSTS, or anything.",
+            "the hosts of MLEBENCH_ALLOWED_HOSTS, all public addresses, or also private networks and this machine.",
         ),
     ] = "gateway"
     runtime: Annotated[

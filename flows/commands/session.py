@@ -7,14 +7,18 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.processes import start_time
 from flows.commands.options import quiet_prefect
 
 if TYPE_CHECKING:
     from flows.watching.outcome import Outcome
+
+_STARTED_BY = "MLEBENCH_STARTED_BY"
 
 
 def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False) -> int:
@@ -59,15 +63,29 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 
 def end_orphaned_servers() -> None:
-    """End temporary Prefect servers whose parent was killed. Otherwise they run forever and share one database."""
+    """End temporary Prefect servers whose parent was killed. Otherwise they run forever and share one database.
+
+    In a container, the parent of a server that is in use can be process 1, which inherits orphans, too. So the servers
+    that this process starts are told who it is.
+    """
     import psutil
 
     for process in psutil.process_iter(["ppid", "cmdline"]):
         if process.info["ppid"] != 1 or "prefect.server.api.server:create_app" not in (process.info["cmdline"] or ()):
             continue
         with contextlib.suppress(psutil.Error):
-            if process.environ().get("PREFECT__SERVER_EPHEMERAL") == "1":
+            environment = process.environ()
+            if environment.get("PREFECT__SERVER_EPHEMERAL") == "1" and not _lives(environment.get(_STARTED_BY)):
                 process.terminate()
+    os.environ[_STARTED_BY] = f"{os.getpid()} {start_time(os.getpid())}"
+
+
+def _lives(started_by: str | None) -> bool:
+    """Whether the process that has started a server lives."""
+    if started_by is None:  # by another version, or another program
+        return start_time(1) is not None and "python" in Path("/proc/1/cmdline").read_text(errors="replace")
+    pid, _, started = started_by.partition(" ")
+    return str(start_time(int(pid))) == started
 
 
 @contextlib.contextmanager

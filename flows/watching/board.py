@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.progress import Event, listening
+from common.terminal import clean, raw
 
 _FINAL = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
 _MOVING = ("download", "split", "checksum", "running")
@@ -64,7 +65,7 @@ class Board:
             bar = ProgressBar(event.total, event.done, width=20) if event.total else ""
             clock = "" if event.state in _FINAL else f"{seconds:.0f} s"
             detail = ", ".join(filter(None, [event.detail, pace(event, self.first.get(event.row), seconds)]))
-            table.add_row(event.row, Text(event.state, style), bar or clock, Text(detail, "dim"))
+            table.add_row(clean(event.row), Text(event.state, style), bar or clock, Text(clean(detail), "dim"))
         if len(events) > 40:
             table.add_row(f"... and {len(events) - 40} more", "", "", "")
         return table
@@ -95,7 +96,7 @@ def _clock(seconds: float) -> str:
 @contextlib.contextmanager
 def board(title: str) -> Iterator[None]:
     """Show the events of the `with` block: live in a terminal, otherwise as one line per change of state on stderr."""
-    console = Console(stderr=True, highlight=False)
+    console = Console(file=raw(sys.stderr), highlight=False)  # it moves the cursor
     state = Board(title)
     if console.is_terminal:
         with Live(state, console=console, refresh_per_second=4, transient=True), listening(state.hear):

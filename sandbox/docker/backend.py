@@ -20,7 +20,7 @@ from sandbox.docker.containers import ContainerConfig, check_runtime, find_image
 from sandbox.docker.engine import connect
 from sandbox.docker.launch import launch
 from sandbox.docker.preflight import refuse_privileged
-from sandbox.docker.proxy import AllowlistProxy
+from sandbox.docker.proxy import Proxy
 from sandbox.errors import BackendError, RunLost
 from sandbox.isolation import Network
 from sandbox.limits import CANCEL_SECONDS, Limits
@@ -64,7 +64,7 @@ class DockerBackend(base.SupervisingBackend):
         self._client = client or connect()
         check_runtime(self._client, runtime)
         self._open: dict[Path, tuple[RunHandle | None, int]] = {}  # work directory -> run, lock
-        self._proxies: dict[Path, AllowlistProxy] = {}
+        self._proxies: dict[Path, Proxy] = {}
         super().__init__()  # last, as it registers `close` for the end of the process
 
     def service_addresses(self, spec: RunSpec) -> ServiceAddresses:
@@ -194,9 +194,10 @@ class DockerBackend(base.SupervisingBackend):
         launch(self._client, spec, layout, identity, ContainerConfig(image, self.policy, self.runtime))
 
     def _start_proxy(self, layout: control.Layout) -> None:
-        if self.policy == "allowlist" and layout.workdir not in self._proxies:
+        if self.policy in network.PROXIED and layout.workdir not in self._proxies:
             socket = network.socket_folder(layout.workdir) / network.PROXY_SOCKET
-            self._proxies[layout.workdir] = AllowlistProxy(socket, self.allowed_hosts)
+            hosts = self.allowed_hosts if self.policy == "allowlist" else None
+            self._proxies[layout.workdir] = Proxy(socket, hosts)
 
     def _remove(self, layout: control.Layout) -> None:
         """Remove the container and network of a run that has ended; its work directory stays."""

@@ -2,7 +2,7 @@
 
 The pip configuration and certificates of this machine are passed to the build as the secrets `pip.conf` and
 `certificates`. A Dockerfile mounts them where pip looks for them (see images/base/Dockerfile); they do not become part
-of the image.
+of the image. The build of an agent that is not trusted gets neither them nor a network.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from sandbox.definitions import BASE_IMAGE, DOCKERFILE, Agent
+from sandbox.definitions import BASE_IMAGE, BUILTIN_AGENTS, DOCKERFILE, Agent
 from sandbox.docker.engine import PREFIX, connect
 from sandbox.errors import BuildError
 
@@ -48,15 +48,38 @@ def build_base(
     return build(BASE, BASE_IMAGE, arguments, on_line)
 
 
-def build_agent(agent: Agent, arguments: Mapping[str, str] = {}, on_line: Callable[[str], None] | None = None) -> str:
+def build_agent(
+    agent: Agent,
+    arguments: Mapping[str, str] = {},
+    on_line: Callable[[str], None] | None = None,
+    *,
+    trusted: bool = False,
+) -> str:
     """Build an agent's image from the Dockerfile in its folder; returns the image's name.
+
+    Args:
+        agent: the agent.
+        arguments: build arguments.
+        on_line: called with every line that the build prints.
+        trusted: whether its Dockerfile may use the network and the credentials of this machine's package index, even
+            if the agent neither ships with the package nor is trusted.
 
     Raises:
         BuildError: the agent has no Dockerfile, or the image cannot be built.
     """
     if not (agent.folder / DOCKERFILE).is_file():
         raise BuildError(f"agent {agent.name!r} has no {DOCKERFILE}: it runs in {agent.image_name}, nothing to build")
-    return build(agent.folder, agent.image_name, arguments, on_line)
+    list(agent.files())  # only regular files may become part of the image
+    trusted = trusted or agent.trusted or agent.folder.parent == BUILTIN_AGENTS.resolve()
+    try:
+        return build(agent.folder, agent.image_name, arguments, on_line, trusted=trusted)
+    except BuildError as error:
+        if trusted:
+            raise
+        raise BuildError(
+            f"{error}; it was built without network and index credentials, because the agent is not trusted: read its "
+            f"{DOCKERFILE}, and use --trusted if you would run that yourself"
+        ) from None
 
 
 def build(
@@ -65,6 +88,8 @@ def build(
     arguments: Mapping[str, str],
     on_line: Callable[[str], None] | None = None,
     dockerfile: Path | None = None,
+    *,
+    trusted: bool = True,
 ) -> str:
     """Build an image and return its name.
 
@@ -74,6 +99,7 @@ def build(
         arguments: build arguments.
         on_line: called with every line that the build prints.
         dockerfile: by default the one in `folder`.
+        trusted: whether its commands get the network, and proxies and index credentials of this machine.
 
     Raises:
         BuildError: the image cannot be built.
@@ -85,10 +111,12 @@ def build(
             command += ["--build-arg", f"{name}={value}"]
         if dockerfile is not None:
             command += ["--file", str(dockerfile)]
-        for name in PROXIES:
+        if not trusted:
+            command += ["--network", "none"]
+        for name in PROXIES if trusted else ():
             if os.environ.get(name) or os.environ.get(name.lower()):
                 command += ["--build-arg", f"{name}={os.environ.get(name) or os.environ[name.lower()]}"]
-        for name, path in _secrets(Path(temporary)).items():
+        for name, path in (_secrets(Path(temporary)) if trusted else {}).items():
             command += ["--secret", f"id={name},src={path}"]
         process = subprocess.Popen(
             [*command, str(folder)],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.backend import RunSpec
 from sandbox.docker.engine import AGENT, GPUS, ROLE, engine_errors
-from sandbox.docker.network import ALIAS, PROXY_PORT, UNROUTABLE
+from sandbox.docker.network import ALIAS, PROXIED, PROXY_PORT, UNROUTABLE
 from sandbox.errors import BackendError
 from sandbox.isolation import Network
 from sandbox.limits import GIB, MIB, Limits
@@ -109,7 +109,7 @@ def options(
         path=ours.get("PATH", PATH),
         threads=limits.cpus or os.cpu_count() or 1,
     )
-    if config.policy == "allowlist":
+    if config.policy in PROXIED:
         proxy = f"http://{ALIAS}:{PROXY_PORT}"
         env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)
         env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,127.0.0.1")
@@ -156,7 +156,7 @@ def options(
         "labels": {**labels, ROLE: AGENT, GPUS: ",".join(gpus)},
         "mounts": mounts,
         "network_mode": "none",
-        "dns": None if config.policy == "open" else [UNROUTABLE],
+        "dns": None if config.policy == "private" else [UNROUTABLE],
         "working_dir": str(HOME),
         "init": True,
         "ulimits": ulimits,

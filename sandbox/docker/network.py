@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 ALIAS = "services"
+PROXIED: tuple[Network, ...] = ("allowlist", "open")
+"""Policies under which agents reach hosts outside through a proxy."""
 VALIDATION_PORT, GATEWAY_PORT, PROXY_PORT = 5000, 8000, 3128
 PROXY_SOCKET = "proxy.sock"
 SOCKETS = {VALIDATION_PORT: "validation.sock", GATEWAY_PORT: "gateway.sock", PROXY_PORT: PROXY_SOCKET}
@@ -53,7 +55,7 @@ def socket_folder(workdir: Path) -> Path:
 
 def create(client: DockerClient, name: str, policy: Network, labels: Mapping[str, str]) -> Any:
     """Create the run's network. Raises `BackendError` if the engine has no addresses left."""
-    inside = policy != "open"
+    inside = policy != "private"
     with engine_errors(f"network {name} cannot be created"):
         return client.networks.create(
             name,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common import names
 from common.machine import provenance
 from common.settings import get_settings
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
@@ -38,6 +39,9 @@ class Making:
         return max(1, len(self.tries.read(self.attempt.key)))
 
 
+_LONGEST_TRY = "try-0123456789"
+
+
 def run_folder(attempt: Attempt) -> RunFolder:
     """The folder in the store with the files of an attempt."""
     request = attempt.request
@@ -59,12 +63,9 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         files[FILE] = spec.workdir / FILE
     if result.submission is not None:
         files["submission.csv"] = result.submission
-    for part in ("logs", "code", "snapshots"):
-        left: Path | None = getattr(result, part)
-        if left is None:
-            continue
-        paths = sorted(p for p in left.rglob("*") if p.is_file() and not p.is_symlink())
-        files |= {f"{part}/{path.relative_to(left).as_posix()}": path for path in paths}
+    left, dropped = _left_files(run_folder(attempt), result)
+    files |= left
+    dropped_note = f"{dropped} files left out, whose names are too long for the store" if dropped else None
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.obfuscated else {}),
@@ -85,7 +86,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         edition=request.edition,
         backend=making.runner.name,
         status=result.status,
-        message=result.message,
+        message="; ".join(filter(None, [result.message, dropped_note])) or None,
         exit_code=result.exit_code,
         started_at=result.started_at,
         finished_at=result.finished_at,
@@ -99,6 +100,23 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     scratch.note(spec.workdir, attempt)
     publish(run_folder(attempt), record, files, making.held, get_settings().ledger_key.get_secret_value())
     making.runner.discard(handle)
+
+
+def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], int]:
+    """The files that an agent left, by their paths in the run's folder, and how many no store can have there."""
+    files: dict[str, Path] = {}
+    dropped = 0
+    for part in ("logs", "code", "snapshots"):
+        left: Path | None = getattr(result, part)
+        for path in sorted(left.rglob("*")) if left is not None else ():
+            if not path.is_file() or path.is_symlink():
+                continue
+            name = f"{part}/{path.relative_to(left).as_posix()}"  # type: ignore[arg-type]
+            if names.problem(name) or len(f"{folder.url}/{_LONGEST_TRY}/{name}".encode()) > names.KEY_BYTES:
+                dropped += 1
+            else:
+                files[name] = path
+    return files, dropped
 
 
 def given_up(spec: RunSpec, tries: list[Try]) -> RunResult:

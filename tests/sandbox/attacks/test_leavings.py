@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ import pytest
 from sandbox.errors import BackendError
 from sandbox.supervision.harvest import OUTPUT
 from sandbox.world.files import remove_tree
+from storage.store import Store
+from tests.s3.fixtures import Bucket
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
+from tests.sandbox.conftest import Run
 
 
 @pytest.fixture
@@ -118,3 +122,16 @@ def test_a_tree_that_takes_for_ever_to_remove(hostile: Hostile) -> None:
     done = hostile.run(HANDS_IN + python(code))
     assert done.result.submission is not None
     assert not layout_of(done).home.exists()
+
+
+@pytest.mark.parametrize("attempt", ["a version of the log", "a chain of file systems", "patterns", "a fragment"])
+def test_names_that_no_store_takes(run: Callable[..., Run], attempt: str, s3: Bucket) -> None:
+    """What was collected arrives in an object store under its own name, and replaces nothing."""
+    done = run('echo said; cd "$HOME"; exec 2>/dev/null; ' + NAMES[attempt] + "; true")
+    logs = done.result.logs
+    left = {path.relative_to(logs).as_posix(): path for path in logs.rglob("*") if path.is_file()}
+    store = Store(s3.url)
+    store.put_many(store.url("runs", "x", "logs"), left)
+    top = store.top.path("runs/x/logs/")
+    assert {str(path).removeprefix(top) for path in store.top.fs.find(top)} == set(left)
+    assert store.top.fs.cat_file(top + OUTPUT) == b"said\n"

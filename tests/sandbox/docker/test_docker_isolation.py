@@ -256,13 +256,13 @@ def test_a_listed_name_for_an_inner_address_is_refused() -> None:
         proxy._connect("localhost", 443)
 
 
-def test_open_means_open(docker_spec: Callable[..., RunSpec], host_service: int) -> None:
+def test_private_means_everything(docker_spec: Callable[..., RunSpec], host_service: int) -> None:
     code = """
         import socket
         gateway = next(line.split()[2] for line in open("/proc/net/route") if line.split()[1] == "00000000")
         address = socket.inet_ntoa(bytes.fromhex(gateway)[::-1])
         print(socket.create_connection((address, @port@), timeout=5).recv(100))
     """
-    with DockerBackend(policy="open") as backend:
+    with DockerBackend(policy="private") as backend:
         result = backend.wait(backend.start(docker_spec(python(code, port=host_service))))
     assert (result.logs / "agent.log").read_text() == "b'secret of the host'\n"

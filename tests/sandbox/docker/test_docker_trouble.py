@@ -109,7 +109,7 @@ def test_an_image_that_cannot_run_the_agent(
     spec = replace(docker_spec(""), agent=agent)
     with pytest.raises(BackendError) as caught:
         docker_backend.start(spec)
-    assert "forwarder" in one_line(caught)
+    assert "cannot be started" in one_line(caught)
     assert remains_of(spec.workdir) == []
     connect().images.remove(agent.image_name)
 

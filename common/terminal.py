@@ -1,0 +1,73 @@
+"""Text for terminals. What agents and their files say must not be able to move the cursor, hide lines or set a title.
+
+`clean` is applied in one place, to everything that a command writes (`flows.cli.main`): `CleanStream` stands before
+standard output and error. Colours are passed on, as our own tables have them. The live board alone moves the cursor; it
+writes to the terminal itself, and cleans the texts of its rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO, cast
+
+_COLOUR = r"\x1b\[[0-9;]*m"
+# Control characters except tab and newline, the second set of them (0x80 to 0x9f), the characters that reverse the
+# direction of text, and those that separate lines for some terminals.
+_UNSAFE = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+_SAFE_TEXT = re.compile(_UNSAFE)
+_SAFE_OUTPUT = re.compile(f"({_COLOUR})|(\r\n)|({_UNSAFE})")
+
+
+def clean(text: str) -> str:
+    r"""A text whose control characters are shown instead of having an effect, also those of colours.
+
+    >>> clean("a\x1b[2Jb\tc\n")
+    'a\\x1b[2Jb\tc\n'
+    """
+    return _SAFE_TEXT.sub(_shown, text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
+
+class CleanStream:
+    """A text stream that passes on text, lines and colours only."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to `stream`, whose other methods and attributes remain available."""
+        self.raw = stream
+
+    def write(self, text: str) -> int:
+        """Write a text; returns its length."""
+        self.raw.write(_SAFE_OUTPUT.sub(lambda match: match[1] or match[2] or _shown(match), text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "buffer":  # bytes would not be cleaned
+            raise AttributeError(name)
+        return getattr(self.raw, name)
+
+
+@contextlib.contextmanager
+def clean_output() -> Iterator[None]:
+    """Pass on only clean text to standard output and error in the block."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw(each))) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def raw(stream: Any) -> Any:
+    """The stream behind a `CleanStream`, for a program that moves the cursor and cleans its own texts."""
+    return stream.raw if isinstance(stream, CleanStream) else stream

@@ -1,0 +1,190 @@
+"""Running on after the end, and taking back a run that went badly."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.docker import containers
+from sandbox.docker.engine import BACKSTOP, ROLE, connect
+from sandbox.supervision import control, endings
+from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
+from tests.waiting import until
+
+ORCHESTRATOR = """
+import pickle, sys
+from pathlib import Path
+from sandbox.docker import containers
+from sandbox.docker.backend import DockerBackend
+containers.BACKSTOP_SECONDS = 1.0
+backend = DockerBackend()
+handle = backend.start(pickle.loads(Path(sys.argv[1]).read_bytes()))
+backend.wait(handle, lambda line: print(line, flush=True))
+"""
+
+STOP_EVERYTHING = """
+    import os, signal
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if int(pid) != os.getpid():
+            try:
+                os.kill(int(pid), signal.SIGSTOP)
+            except OSError:
+                pass
+    print("stopped", flush=True)
+    signal.pause()
+"""
+
+
+def test_stopping_the_timer_while_the_orchestrator_is_dead(contained: Hostile, tmp_path: Path) -> None:
+    spec = contained.spec(python(STOP_EVERYTHING), time_limit_seconds=1, grace_seconds=0)
+    (tmp_path / "spec").write_bytes(pickle.dumps(spec))
+    with subprocess.Popen(
+        [sys.executable, "-c", ORCHESTRATOR, str(tmp_path / "spec")], stdout=subprocess.PIPE, text=True
+    ) as orchestrator:
+        assert orchestrator.stdout is not None
+        for line in orchestrator.stdout:
+            if line == "stopped\n":
+                break
+        orchestrator.kill()
+    client = connect()
+    label = {"label": f"mlebench.workdir={spec.workdir}"}
+    agent, backstop = (
+        next(each for each in client.containers.list(all=True, filters=label) if each.labels[ROLE] == role)
+        for role in ("agent", BACKSTOP)
+    )
+    for each in (agent, backstop):
+
+        def ended(container: object = each) -> bool:
+            container.reload()  # type: ignore[attr-defined]
+            return container.status == "exited"  # type: ignore[attr-defined, no-any-return]
+
+        until(ended, 60, what=f"the end of {each.name}")
+    assert contained.finish(spec).result.status == "timeout"
+
+
+def test_the_backstop_cannot_be_seen_or_signalled(contained: Hostile) -> None:
+    done = contained.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c sleep; kill -9 -1 2>/dev/null; true")
+    assert "1" not in done.lines
+
+
+def test_a_backstop_never_ends_a_process_that_got_the_same_id(contained: Hostile) -> None:
+    """It compares the start time: the id of an agent that has ended may belong to another process."""
+    from sandbox.docker import backstop
+
+    client = connect()
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+        program = backstop._PROGRAM.replace('first=$(born "$1")', "first=12345")
+        subprocess.run(["sh", "-c", program, "backstop", str(stranger.pid), "0"], check=True, timeout=60)
+        assert stranger.poll() is None
+        stranger.kill()
+    assert client.ping()
+
+
+def test_failing_to_collect_does_not_take_the_run_back(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong with an agent's files: there is a record, and the same command does not begin anew."""
+    if not hostile.contained:
+        pytest.skip("the supervisor of the process backend is another process")
+
+    def fail(*_: object) -> None:
+        raise ValueError("embedded null byte")
+
+    monkeypatch.setattr(endings, "harvest", fail)
+    spec = hostile.spec(HANDS_IN + "exit 3")
+    done = hostile.finish(spec)
+    assert done.result.status == "crashed"
+    assert "its files could not all be collected (embedded null byte)" in str(done.result.message)
+    assert hostile.backend.start(spec).attachment == "finished"
+
+
+def test_an_interrupted_collection_is_continued(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hostile.contained:
+        pytest.skip("the supervisor of the process backend is another process")
+    original = control.write
+
+    def fail(path: Path, record: object) -> None:
+        if path.name == "outcome.json":
+            raise OSError(5, "Input/output error")
+        original(path, record)  # type: ignore[arg-type]
+
+    spec = hostile.spec(HANDS_IN + 'echo x >"$CODE_DIR/x"; echo once')
+    with monkeypatch.context() as patched:
+        patched.setattr(control, "write", fail)
+        handle = hostile.backend.start(spec)
+        with pytest.raises(OSError, match="Input/output error"):
+            hostile.backend.wait(handle)
+    again = hostile.backend.start(spec)
+    assert again.attachment == "running"
+    result = hostile.backend.wait(again)
+    assert (result.status, result.submission is not None) == ("completed", True)
+    assert (result.logs / "agent.log").read_text() == "once\n"
+    assert (result.code / "x").read_text() == "x\n"
+
+
+def test_a_disk_that_is_full_when_the_outcome_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    full = iter([True, True, False, False])
+    monkeypatch.setattr(endings.time, "sleep", lambda _: None)
+
+    def write() -> str:
+        if next(full):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return "written"
+
+    assert endings._with_space(write) == "written"
+
+
+def test_leaving_with_an_empty_environment(hostile: Hostile) -> None:
+    """The supervisor adopts every descendant, whatever is in its environment."""
+    code = """
+        import os, sys
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.closerange(0, 3)
+                os.execve("/bin/sleep", ["sleep", "4711.5"], {})
+    """
+    import psutil
+
+    done = hostile.run(HANDS_IN + python(code))
+    assert done.result.status == "completed"
+    assert not [each for each in psutil.process_iter(["cmdline"]) if "4711.5" in (each.info["cmdline"] or ())]
+    assert not layout_of(done).home.exists()
+
+
+def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from common.settings import Settings
+    from sandbox.definitions import load_agent
+    from sandbox.limits import GIB, Limits
+    from tasks.wiring.caps import limits_of
+    from tasks.wiring.requests import RunRequest
+
+    (tmp_path / "greedy").mkdir()
+    (tmp_path / "greedy" / "start.sh").touch()
+    (tmp_path / "greedy" / "agent.yaml").write_text(
+        "description: x\nlimits: {memory_bytes: null, disk_bytes: null, cpus: null, processes: null, gpus: 64,"
+        " time_limit_seconds: 1.0e9, grace_seconds: 1.0e9, log_bytes: 1000000000000, snapshots: 1000000,"
+        " snapshot_bytes: 1000000000000, submission_bytes: 1000000000000, collected_bytes: 1000000000000,"
+        " collected_files: 1000000000, free_bytes: 1, shm_bytes: 1000000000000}\n"
+    )
+    agent = load_agent(tmp_path / "greedy")
+    settings = Settings(
+        scratch=tmp_path, agent_memory=GIB, agent_cpus=2, agent_disk=5 * GIB, agent_gpus=1, agent_processes=100
+    )
+    request = RunRequest(agent=str(tmp_path / "greedy"), run_group="g", store=tmp_path.as_uri())
+    found = limits_of(agent, request, settings)
+    assert (found.memory_bytes, found.cpus, found.disk_bytes, found.gpus, found.processes) == (GIB, 2, 5 * GIB, 1, 100)
+    assert (found.time_limit_seconds, found.grace_seconds, found.shm_bytes) == (24 * 3600.0, 60.0, GIB)
+    assert found.free_bytes == settings.free_disk
+    defaults = Limits()
+    assert found.log_bytes <= 100 * defaults.log_bytes
+    assert max(found.snapshot_bytes, found.submission_bytes, found.collected_bytes) <= 20 * GIB
+    machine = limits_of(agent, request, Settings(scratch=tmp_path))
+    assert machine.memory_bytes
+    assert machine.disk_bytes
+    assert machine.cpus
+    assert containers.BACKSTOP_SECONDS > 0

@@ -1,0 +1,136 @@
+"""Images, Dockerfiles and variables of an agent that ask the operator's machine for more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.backend import RunSpec
+from sandbox.definitions import Agent
+from sandbox.docker.build import build_agent
+from sandbox.docker.engine import connect
+from sandbox.errors import AgentError, BuildError
+from tests.sandbox.attacks.conftest import HANDS_IN, Hostile
+
+pytestmark = pytest.mark.service("docker")
+
+
+@pytest.fixture
+def built(make_agent: Callable[..., Agent], base_image: str, unique: str) -> Iterator[Callable[[str, str], Agent]]:
+    """An agent with an image of its own, whose Dockerfile goes on after FROM; removed at the end."""
+    images: list[str] = []
+
+    def build(dockerfile: str, script: str) -> Agent:
+        agent = make_agent(script, name=f"built{unique}", trusted=False)
+        (agent.folder / "Dockerfile").write_text(f"FROM {base_image}\n{dockerfile}")
+        agent = agent.model_copy(update={"trusted": False})
+        images.append(build_agent(agent))
+        return agent
+
+    yield build
+    for image in images:
+        connect().images.remove(image, force=True)
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "certificates").write_text("certificate-4711")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://user:secret-4711@127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_CERT", str(tmp_path / "certificates"))
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:secret-4711@127.0.0.1:9")
+
+
+LOOK = """
+RUN --mount=type=secret,id=pip.conf --mount=type=secret,id=certificates \\
+    (env; cat /run/secrets/* 2>/dev/null; cat /proc/net/dev) >/seen
+"""
+
+
+def test_reading_the_index_credentials_while_the_image_is_built(
+    credentials: None, built: Callable[[str, str], Agent]
+) -> None:
+    agent = built(LOOK, "true")
+    seen = subprocess.run(["docker", "run", "--rm", agent.image_name, "cat", "/seen"], capture_output=True, check=True)
+    assert b"4711" not in seen.stdout
+    assert b"eth0" not in seen.stdout
+    assert b"lo:" in seen.stdout
+
+
+def test_a_build_that_needs_the_network_says_how_to_trust_it(
+    make_agent: Callable[..., Agent], base_image: str, unique: str
+) -> None:
+    agent = make_agent("true", name=f"needs{unique}").model_copy(update={"trusted": False})
+    (agent.folder / "Dockerfile").write_text(f"FROM {base_image}\nRUN curl --fail http://192.0.2.1/\n")
+    with pytest.raises(BuildError, match=r"built without network and index credentials.* --trusted"):
+        build_agent(agent)
+
+
+def test_a_link_in_the_folder_that_the_image_is_built_from(make_agent: Callable[..., Agent]) -> None:
+    agent = make_agent("true", name="linked")
+    (agent.folder / "Dockerfile").symlink_to("/etc/passwd")
+    with pytest.raises(AgentError, match="Dockerfile is a symbolic link"):
+        build_agent(agent)
+
+
+def test_a_volume_of_the_image_as_disk_outside_of_the_limit(
+    contained: Hostile, docker_spec: Callable[..., RunSpec], built: Callable[[str, str], Agent]
+) -> None:
+    script = HANDS_IN + "df /extra /home/tmp | awk 'NR>1 {print $1}' | sort -u | wc -l; echo x >/extra/x; ls /home/tmp"
+    agent = built("VOLUME /extra /home/more /etc/../extra2\n", script)
+    before = {each.name for each in connect().volumes.list()}
+    done = contained.finish(replace(docker_spec("true"), agent=agent))
+    assert done.lines == ["1", "x"]
+    assert {each.name for each in connect().volumes.list()} <= before
+
+
+@pytest.mark.parametrize("value", ["all", "0", "GPU-4711"])
+def test_devices_by_a_variable(
+    contained: Hostile, docker_spec: Callable[..., RunSpec], built: Callable[[str, str], Agent], value: str
+) -> None:
+    """With NVIDIA's runtime, variables of the container decide which devices it gets."""
+    agent = built(
+        f"ENV NVIDIA_VISIBLE_DEVICES={value} NVIDIA_MIG_CONFIG_DEVICES=all NVIDIA_IMEX_CHANNELS=0\n",
+        "env | grep ^NVIDIA | sort",
+    )
+    agent = agent.model_copy(update={"env": {"NVIDIA_VISIBLE_DEVICES": value, "NVIDIA_MIG_MONITOR_DEVICES": "all"}})
+    spec = replace(docker_spec("true"), agent=agent, env={"NVIDIA_VISIBLE_DEVICES": value})
+    assert contained.finish(spec).lines == [
+        "NVIDIA_IMEX_CHANNELS=",
+        "NVIDIA_MIG_CONFIG_DEVICES=",
+        "NVIDIA_MIG_MONITOR_DEVICES=",
+        "NVIDIA_VISIBLE_DEVICES=void",
+    ]
+
+
+def test_an_interpreter_that_answers_for_the_services(
+    contained: Hostile, docker_spec: Callable[..., RunSpec], built: Callable[[str, str], Agent]
+) -> None:
+    """The forwarder runs in an image of ours. The agent's python3 is not started anywhere but in its own container."""
+    agent = built(
+        "RUN mv /usr/bin/python3 /usr/bin/python3.own && ln -s /usr/bin/python3.own /opt/venv/bin/python3.own && "
+        "printf '#!/bin/sh\\necho ready; echo taken over; exec sleep 1000\\n' >/usr/bin/python3 && "
+        "chmod +x /usr/bin/python3\n",
+        "curl --silent --max-time 20 --output /dev/null --write-out '%{http_code}\\n' http://services:5000/health",
+    )
+    assert contained.finish(replace(docker_spec("true"), agent=agent)).lines == ["503"]
+
+
+def test_a_definition_that_is_a_bomb(make_agent: Callable[..., Agent]) -> None:
+    agent = make_agent("true")
+    from sandbox.definitions import load_agent
+
+    for text in (
+        "[" * 100_000,
+        "a: &a [x, x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(50)),
+        "\x00",
+        "- " * 5000,
+    ):
+        (agent.folder / "agent.yaml").write_text(text)
+        with pytest.raises(AgentError):
+            load_agent(agent.folder, [agent.folder])
+    assert os.getpid()

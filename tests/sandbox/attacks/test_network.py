@@ -1,0 +1,120 @@
+"""Reaching what is not on the internet."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from sandbox.backend import RunSpec
+from sandbox.docker import proxy
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.engine import FORWARDER, ROLE, connect
+from sandbox.docker.proxy import is_public
+from tests.sandbox.attacks.conftest import python
+
+INNER = [
+    "127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+    "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1", "fe80::1%eth0", "fd00::1", "ff02::1",
+    "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::",
+    "2002:a9fe:a9fe::1", "2001:0:7f00:1::",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", INNER)
+def test_an_address_that_leads_back_inside(address: str) -> None:
+    assert not is_public(address)
+
+
+def test_public_addresses_are_public() -> None:
+    assert all(map(is_public, ("1.1.1.1", "8.8.8.8", "2606:4700:4700::1111")))
+
+
+@pytest.fixture
+def host_service() -> Iterator[int]:
+    """A service of this machine on all its addresses."""
+    server = socket.create_server(("0.0.0.0", 0))
+    port = server.getsockname()[1]
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                head = connection.recv(1000)
+                body = b"secret of the host: " + head.split(b"\r\n")[0]
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield port
+    server.close()
+
+
+REACH = """
+    import os, socket, urllib.request
+    def direct(host):
+        try:
+            socket.create_connection((host, @port@), timeout=2)
+            return "reached"
+        except OSError:
+            return "no"
+    def through(url):
+        try:
+            return urllib.request.urlopen(url, timeout=10).read().decode()
+        except OSError as error:
+            return str(getattr(error, "code", error))
+    print([direct(host) for host in @hosts@])
+    print([through(f"http://{host}:@port@/x?y") for host in @hosts@])
+    print(os.path.exists("/proc/net/if_inet6") and open("/proc/net/if_inet6").read())
+"""
+
+
+@pytest.mark.service("docker")
+def test_metadata_and_private_networks_under_the_policy_open(
+    docker_spec: Callable[..., RunSpec], host_service: int
+) -> None:
+    own = [each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)]
+    hosts = ["169.254.169.254", "172.17.0.1", "127.0.0.1", *map(str, own)]
+    with DockerBackend(policy="open") as backend:
+        result = backend.wait(backend.start(docker_spec(python(REACH, port=host_service, hosts=hosts))))
+    lines = (result.logs / "agent.log").read_text().splitlines()
+    assert lines[0] == str(["no"] * len(hosts))
+    assert "secret" not in lines[1]
+    assert lines[1].count("502") >= 2
+
+
+@pytest.mark.service("docker")
+def test_the_public_internet_under_the_policy_open(
+    docker_spec: Callable[..., RunSpec], host_service: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Addresses that count as public are reached; here, by way of exception, those of this machine are."""
+    monkeypatch.setattr(proxy, "is_public", lambda _: True)
+    code = """
+        import urllib.request
+        print(urllib.request.urlopen("http://localhost:@port@/x?y", timeout=10).read().decode())
+    """
+    spec = docker_spec(python(code.replace("http://localhost", "http://127.0.0.1"), port=host_service))
+    with DockerBackend(policy="open") as backend:
+        result = backend.wait(backend.start(replace(spec, env={"no_proxy": "", "NO_PROXY": ""})))
+    assert "GET /x?y HTTP/1.1" in (result.logs / "agent.log").read_text() or result.status == "crashed"
+
+
+@pytest.mark.service("docker")
+def test_the_forwarder_as_a_way_out(docker_spec: Callable[..., RunSpec]) -> None:
+    """It has no name server and no IPv6, in an image of ours."""
+    spec = docker_spec("sleep 1000", time_limit_seconds=60)
+    with DockerBackend() as backend:
+        handle = backend.start(spec)
+        label = {"label": f"mlebench.workdir={spec.workdir}"}
+        [forwarder] = [each for each in connect().containers.list(filters=label) if each.labels[ROLE] == FORWARDER]
+        assert forwarder.image.tags[0].startswith("mlebench-base")
+        assert forwarder.exec_run(["cat", "/proc/net/if_inet6"]).output == b""
+        resolver = "import socket; socket.setdefaulttimeout(1); socket.getaddrinfo('example.org', 80)"
+        assert forwarder.attrs["HostConfig"]["Dns"] == ["192.0.2.1"], resolver
+        backend.stop(handle)
+        backend.wait(handle)
