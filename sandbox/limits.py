@@ -73,7 +73,7 @@ class Limits:
 
     def capped(self, caps: Limits) -> Limits:
         """A copy in which every limit is the smaller one of this and `caps`; of the free space the larger one."""
-        smaller = {
+        smaller: dict[str, Any] = {
             field.name: min(
                 (value for value in (getattr(self, field.name), getattr(caps, field.name)) if value is not None),
                 default=None,

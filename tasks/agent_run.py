@@ -31,7 +31,7 @@ from storage.store import Store
 from storage.uses import Continuing
 from tasks.wiring.backends import backend, cancelled
 from tasks.wiring.caching import while_stored
-from tasks.wiring.caps import limits_of
+from tasks.wiring.caps import caps_of, limits_of
 from tasks.wiring.host import TRY, placed
 from tasks.wiring.making import Making, given_up, keep, run_folder
 from tasks.wiring.meters import meter
@@ -70,8 +70,9 @@ def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
     The run group is part of it, because another group is another attempt.
     """
     agent = load_agent(request.agent, get_settings().agent_dirs)
-    # What the agent asks for. The caps of the operator are those of the machine, and in the record of the run.
-    limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds).as_dict()
+    # What agent and request ask for. The caps of a machine are in the record of the run only.
+    wanted = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    limits = wanted.capped(caps_of(request, wanted)).as_dict()
     del limits["free_bytes"]
     reach = request.isolation.conditions() | ({"obfuscated": True} if request.obfuscated else {})
     return content_key(

@@ -20,6 +20,26 @@ from storage.store import Store
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class _Size(click.ParamType):
+    """A number of bytes with an optional unit, as in the settings: 64GB, 512MiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from pydantic import ByteSize, TypeAdapter, ValidationError
+
+        try:
+            found = int(TypeAdapter(ByteSize).validate_python(value))
+        except ValidationError:
+            found = 0
+        if found <= 0:
+            self.fail(f"{value!r} is not a size such as 64GB", param, ctx)
+        return found
+
+
+SIZE = _Size()
+
+
 @dataclass(frozen=True)
 class Option:
     """An option of the command line, as the annotation of a field in a group of options."""

@@ -12,6 +12,7 @@ import click
 
 from competitions import registry
 from flows.commands.options import (
+    SIZE,
     PreparationOptions,
     Selection,
     StoreOptions,
@@ -48,6 +49,18 @@ class RunOptions:
             metavar="SECONDS",
             help="Wall-clock limit of a run. Default: the agent's.",
         ),
+    ] = None
+    max_memory: Annotated[
+        int | None,
+        option(
+            "--max-memory", type=SIZE, metavar="SIZE", help="Most memory of a run, e.g. 64GB, whatever the agent asks."
+        ),
+    ] = None
+    max_cpus: Annotated[
+        int | None, option("--max-cpus", type=click.IntRange(1), metavar="N", help="Most CPU cores of a run.")
+    ] = None
+    max_disk: Annotated[
+        int | None, option("--max-disk", type=SIZE, metavar="SIZE", help="Most disk space of a run, e.g. 200GB.")
     ] = None
     obfuscated: Annotated[
         bool,
@@ -194,6 +207,9 @@ def command(
         seeds=run.seeds,
         edition=preparation.edition,
         time_limit_seconds=run.time_limit,
+        most_memory=run.max_memory,
+        most_cpus=run.max_cpus,
+        most_disk=run.max_disk,
         isolation=wanted,
         obfuscated=run.obfuscated,
         examine=run.integrity,

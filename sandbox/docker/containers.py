@@ -129,7 +129,7 @@ def options(
             Mount(str(HOME / "data" / name), str(home / DESCRIPTION), type="bind", read_only=True)
             for name in descriptions(spec)
         ]
-    env |= _devices(ours, env, gpus)
+    env |= _other_devices(ours, env)
     ulimits = [Ulimit(name="core", soft=0, hard=0)]
     if limits.disk_bytes:
         ulimits.append(Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes))
@@ -174,16 +174,10 @@ def options(
     }
 
 
-def _devices(image: Mapping[str, str], env: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
-    """Variables by which a container with NVIDIA's runtime gets devices: those of the run, whatever anybody asks for.
-
-    Args:
-        image: variables of the image.
-        env: variables of the run and its agent.
-        gpus: ids of the run's devices.
-    """
-    asked = {name for name in (*image, *env) if name.startswith("NVIDIA_") and name != "NVIDIA_DRIVER_CAPABILITIES"}
-    return {**dict.fromkeys(asked, ""), "NVIDIA_VISIBLE_DEVICES": ",".join(gpus) or "void"}
+def _other_devices(image: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """The other variables by which a container with NVIDIA's runtime can get devices, without a value."""
+    ours = ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
+    return {name: "" for name in (*image, *env) if name.startswith("NVIDIA_") and name not in ours}
 
 
 def _scratch_volumes(image: Any, home: Path, taken: set[str]) -> list[Any]:

@@ -184,8 +184,8 @@ def walk(
 
 
 def _close(level: _Level, top: int) -> None:
-    if level.descriptor not in (None, top):
-        os.close(level.descriptor)  # type: ignore[arg-type]
+    if level.descriptor is not None and level.descriptor != top:
+        os.close(level.descriptor)
         level.descriptor = None
 
 

@@ -21,8 +21,13 @@ def limits_of(agent: Agent, request: RunRequest, settings: Settings) -> Limits:
     A time limit of the request is the operator's own, so it may be longer than the cap.
     """
     wanted = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
-    cap = caps(settings)
-    return wanted.capped(cap.override(time_limit_seconds=request.time_limit_seconds))
+    cap = caps(settings).override(time_limit_seconds=request.time_limit_seconds)
+    return wanted.capped(cap).capped(caps_of(request, cap))
+
+
+def caps_of(request: RunRequest, others: Limits) -> Limits:
+    """The caps that the request states itself, with the rest from `others`."""
+    return others.override(memory_bytes=request.most_memory, cpus=request.most_cpus, disk_bytes=request.most_disk)
 
 
 def caps(settings: Settings) -> Limits:

@@ -30,6 +30,9 @@ class RunRequest(_Request):
     time_limit_seconds: float | None = Field(
         default=None, gt=0, description="Wall-clock limit of a run. Default: the agent's own."
     )
+    most_memory: int | None = Field(default=None, gt=0, description="Most bytes of memory of a run.")
+    most_cpus: int | None = Field(default=None, gt=0, description="Most CPU cores of a run.")
+    most_disk: int | None = Field(default=None, gt=0, description="Most bytes on disk of a run.")
     isolation: Isolation = Field(default=PROCESSES, description="Where agents run, and what they can reach.")
     obfuscated: bool = Field(default=False, description="Do not tell agents which competition they work on.")
     examine: bool = Field(default=False, description="Examine the runs for plagiarism and broken rules.")

@@ -15,6 +15,7 @@ from sandbox.definitions import Agent
 from sandbox.docker.build import build_agent
 from sandbox.docker.engine import connect
 from sandbox.errors import AgentError, BuildError
+from sandbox.world.layout import NO_GPUS
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile
 
 pytestmark = pytest.mark.service("docker")
@@ -103,7 +104,7 @@ def test_devices_by_a_variable(
         "NVIDIA_IMEX_CHANNELS=",
         "NVIDIA_MIG_CONFIG_DEVICES=",
         "NVIDIA_MIG_MONITOR_DEVICES=",
-        "NVIDIA_VISIBLE_DEVICES=void",
+        f"NVIDIA_VISIBLE_DEVICES={NO_GPUS}",
     ]
 
 
