@@ -148,9 +148,10 @@ class DockerBackend(base.SupervisingBackend):
     def _start(self, spec: RunSpec, layout: control.Layout) -> RunHandle:
         try:
             self._acquire(spec, layout)
+            self._start_proxy(layout)  # before the agent, which may connect at once
             attachment = self._start_or_find(spec, layout)
-            self._start_proxy(layout)
         except BaseException:
+            self._close_proxy(layout)
             self._release(layout)
             raise
         container = runs.find(self._client, layout.workdir)
@@ -199,11 +200,13 @@ class DockerBackend(base.SupervisingBackend):
             hosts = self.allowed_hosts if self.policy == "allowlist" else None
             self._proxies[layout.workdir] = Proxy(socket, hosts)
 
+    def _close_proxy(self, layout: control.Layout) -> None:
+        if proxy := self._proxies.pop(layout.workdir, None):
+            proxy.close()
+
     def _remove(self, layout: control.Layout) -> None:
         """Remove the container and network of a run that has ended; its work directory stays."""
-        proxy = self._proxies.pop(layout.workdir, None)
-        if proxy:
-            proxy.close()
+        self._close_proxy(layout)
         network.remove(self._client, layout.workdir)
 
     def _acquire(self, spec: RunSpec, layout: control.Layout) -> None:

@@ -83,7 +83,7 @@ class ContainerConfig:
 
 
 def options(
-    spec: RunSpec, config: ContainerConfig, *, home: Path, data: Path, command: Sequence[str], labels: Mapping[str, str]
+    spec: RunSpec, config: ContainerConfig, *, home: Path, command: Sequence[str], labels: Mapping[str, str]
 ) -> dict[str, Any]:
     """Arguments for ``client.containers.create``; the network is connected afterwards.
 
@@ -91,7 +91,6 @@ def options(
         spec: the run.
         config: image, network policy and runtime.
         home: the agent's home on this machine, owned by the agent's user.
-        data: the competition's public files on this machine.
         command: the command that starts the agent, in the container.
         labels: labels of the run.
     """
@@ -115,7 +114,7 @@ def options(
         env |= dict.fromkeys(("NO_PROXY", "no_proxy"), f"{ALIAS},localhost,127.0.0.1")
     mounts = [
         Mount(str(HOME), str(home), type="bind"),
-        Mount(str(HOME / "data"), str(data.resolve()), type="bind", read_only=True),
+        Mount(str(HOME / "data"), str(spec.data.resolve()), type="bind", read_only=True),
         *(Mount(path, str(home / "tmp"), type="bind") for path in ("/tmp", "/var/tmp")),  # noqa: S108
     ]
     mounts += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
     with engine_errors(f"run {spec.run_id} cannot be started"):
         container = client.containers.create(
             name=name,
-            **options(spec, config, home=layout.home, data=data, command=command, labels=labels),
+            **options(replace(spec, data=data), config, home=layout.home, command=command, labels=labels),
         )
         client.networks.get("none").disconnect(container)
         net.connect(container)

@@ -86,6 +86,8 @@ def descriptions(spec: RunSpec) -> list[str]:
 
 def _lay_description(spec: RunSpec, text: str, home: Path, *, with_data: bool) -> None:
     """Replace the descriptions by the text. If the data are mounted, it goes beside them, to be mounted over them."""
+    if not with_data and spec.obfuscated:  # such a run has data of its own, see `replace_descriptions`
+        return
     if not with_data:
         if not (spec.data / DESCRIPTION).is_file():
             raise BackendError(f"{spec.data} has no {DESCRIPTION} to mount the run's text over; create an empty one")

@@ -6,8 +6,10 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ByteSize
 
 from sandbox.docker import containers
 from sandbox.docker.engine import BACKSTOP, ROLE, connect
@@ -51,16 +53,16 @@ def test_stopping_the_timer_while_the_orchestrator_is_dead(contained: Hostile, t
                 break
         orchestrator.kill()
     client = connect()
-    label = {"label": f"mlebench.workdir={spec.workdir}"}
+    label: dict[str, str | list[str] | bool] = {"label": f"mlebench.workdir={spec.workdir}"}
     agent, backstop = (
         next(each for each in client.containers.list(all=True, filters=label) if each.labels[ROLE] == role)
         for role in ("agent", BACKSTOP)
     )
     for each in (agent, backstop):
 
-        def ended(container: object = each) -> bool:
-            container.reload()  # type: ignore[attr-defined]
-            return container.status == "exited"  # type: ignore[attr-defined, no-any-return]
+        def ended(container: Any = each) -> bool:
+            container.reload()
+            return bool(container.status == "exited")
 
         until(ended, 60, what=f"the end of {each.name}")
     assert contained.finish(spec).result.status == "timeout"
@@ -173,7 +175,12 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     )
     agent = load_agent(tmp_path / "greedy")
     settings = Settings(
-        scratch=tmp_path, agent_memory=GIB, agent_cpus=2, agent_disk=5 * GIB, agent_gpus=1, agent_processes=100
+        scratch=tmp_path,
+        agent_memory=ByteSize(GIB),
+        agent_cpus=2,
+        agent_disk=ByteSize(5 * GIB),
+        agent_gpus=1,
+        agent_processes=100,
     )
     request = RunRequest(agent=str(tmp_path / "greedy"), run_group="g", store=tmp_path.as_uri())
     found = limits_of(agent, request, settings)

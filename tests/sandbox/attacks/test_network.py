@@ -110,11 +110,10 @@ def test_the_forwarder_as_a_way_out(docker_spec: Callable[..., RunSpec]) -> None
     spec = docker_spec("sleep 1000", time_limit_seconds=60)
     with DockerBackend() as backend:
         handle = backend.start(spec)
-        label = {"label": f"mlebench.workdir={spec.workdir}"}
+        label: dict[str, str | list[str] | bool] = {"label": f"mlebench.workdir={spec.workdir}"}
         [forwarder] = [each for each in connect().containers.list(filters=label) if each.labels[ROLE] == FORWARDER]
-        assert forwarder.image.tags[0].startswith("mlebench-base")
+        assert str(forwarder.attrs["Config"]["Image"]) == connect().images.get("mlebench-base").id
         assert forwarder.exec_run(["cat", "/proc/net/if_inet6"]).output == b""
-        resolver = "import socket; socket.setdefaulttimeout(1); socket.getaddrinfo('example.org', 80)"
-        assert forwarder.attrs["HostConfig"]["Dns"] == ["192.0.2.1"], resolver
+        assert forwarder.attrs["HostConfig"]["Dns"] == ["192.0.2.1"]
         backend.stop(handle)
         backend.wait(handle)

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from sandbox.backend import RunSpec
-from sandbox.definitions import Agent
+from sandbox.definitions import BASE_IMAGE, Agent
 from sandbox.docker import abandoned
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
@@ -123,7 +123,7 @@ class OwnEngine:
         self.start()
         atexit.register(self.remove)
         self.client = docker.DockerClient(self.url, timeout=60)
-        self.client.api.import_image_from_file(str(image), repository="small")
+        self.client.api.import_image_from_file(str(image), repository=BASE_IMAGE)
 
     def start(self) -> None:
         command = ["dockerd", "--bridge=none", "--iptables=false", "--ip-masq=false", f"--host={self.url}"]
@@ -210,7 +210,7 @@ def test_an_engine_that_is_restarted_loses_its_runs(
     make_agent: Callable[..., Agent],
     how: str,
 ) -> None:
-    agent = make_agent("trap 'exit 0' TERM\n" + WAITS, image="small")
+    agent = make_agent("trap 'exit 0' TERM\n" + WAITS)
     spec = make_spec("", agent=agent, cpus=1)
     with DockerBackend(client=engine.client) as backend:
         waiting = Waiting(backend, backend.start(spec))

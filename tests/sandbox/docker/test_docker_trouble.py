@@ -107,9 +107,9 @@ def test_an_image_that_cannot_run_the_agent(
     (agent.folder / "Dockerfile").write_text("FROM scratch\nCOPY start.sh /\n")
     build_agent(agent)
     spec = replace(docker_spec(""), agent=agent)
-    with pytest.raises(BackendError) as caught:
-        docker_backend.start(spec)
-    assert "cannot be started" in one_line(caught)
+    result = docker_backend.wait(docker_backend.start(spec))
+    assert (result.status, result.exit_code) == ("crashed", 127)
+    assert "exec timeout failed" in (result.logs / "agent.log").read_text()
     assert remains_of(spec.workdir) == []
     connect().images.remove(agent.image_name)
 
