@@ -13,14 +13,17 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from common.units import size
 from sandbox import variants
 from sandbox.errors import AgentError, UnknownAgent
-from sandbox.limits import Limits
+from sandbox.limits import GIB, Limits
 from sandbox.world import trees
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
 DEFINITION = "agent.yaml"
 DEFINITION_BYTES = 1024**2
+FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
+"""The most that an agent's folder may contain. It is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
@@ -105,10 +108,11 @@ class Agent(BaseModel):
         """The agent's files relative to its folder, sorted, without caches.
 
         Raises:
-            AgentError: something in the folder is neither a regular file nor a folder. A link could point to anything
-                that the operator can read, and its target would be copied for the agent.
+            AgentError: it has too many files or bytes, or something in it is neither a regular file nor a folder: a
+                link could point to anything that the operator can read, and its target would be copied for the agent.
         """
-        found = []
+        found: list[Path] = []
+        total = 0
         with self._readable(), trees.opened_folder(self.folder) as top:
             for entry in trees.walk(top, enter=lambda folder: folder.name not in IGNORED):
                 if entry.is_folder or entry.name in IGNORED or entry.name.endswith(".pyc"):
@@ -116,6 +120,12 @@ class Agent(BaseModel):
                 if not entry.is_file:
                     raise trees.NotRegular(f"{entry.path} is {trees.kind(entry.status.st_mode)}")
                 found.append(Path(entry.path))
+                total += entry.status.st_size
+                if total > FOLDER_BYTES or len(found) > FOLDER_FILES:
+                    raise AgentError(
+                        f"{self.folder} has more than {size(FOLDER_BYTES)} or {FOLDER_FILES:,} files: keep large files "
+                        "elsewhere, for example in an image"
+                    )
         yield from sorted(each for each in found if IGNORED.isdisjoint(each.parts))
 
     @contextlib.contextmanager

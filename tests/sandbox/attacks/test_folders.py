@@ -109,3 +109,11 @@ def test_permissions_of_another_user_on_copied_files(make_folder: Callable[..., 
 
     agent = make_folder(prepare, 'stat -c %a "$AGENT_DIR/tool"')
     assert hostile.finish(replace(hostile.spec("true"), agent=agent)).lines == ["755"]
+
+
+def test_a_sparse_file_that_is_copied_for_every_run(make_folder: Callable[..., Agent], hostile: Hostile) -> None:
+    def prepare(folder: Path) -> None:
+        with (folder / "large").open("wb") as file:
+            file.truncate(1 << 40)
+
+    assert "has more than 10 GiB" in refused(make_folder(prepare), hostile)
