@@ -174,6 +174,10 @@ class Settings(BaseSettings):
         gt=0,
         description="Most disk space of a run, e.g. 200GB. Default: 90 % of what is free in scratch.",
     )
+    disk_images: bool = Field(
+        default=False,
+        description="Give each container a disk of its own, in a file of the size of its disk limit. Needs root.",
+    )
     agent_processes: int = Field(default=4096, gt=0, description="Most processes of a run at once.")
     agent_gpus: int | None = Field(default=None, gt=0, description="Most GPUs of a run. Default: all.")
     free_disk: ByteSize = Field(

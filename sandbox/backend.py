@@ -95,6 +95,8 @@ class RunSpec:
     """Whether ``description`` replaces all descriptions in ``data``, and the agent is not told the competition's id."""
     allowance: Allowance = Allowance()
     """Limits on the validation service and on language models."""
+    own_disk: bool = False
+    """Whether the home of an agent in a container is a file system of its own, as large as its disk limit."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional labels for the run's containers, such as its group and store."""
     place: Place = Place()

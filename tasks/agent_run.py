@@ -199,6 +199,7 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
             data=prepared / "public",
             workdir=workdir,
             limits=limits,
+            own_disk=settings.disk_images,
             description=competition.obfuscated_description if request.obfuscated else competition.description,
             obfuscated=request.obfuscated,
             labels={

@@ -20,6 +20,7 @@ from sandbox.limits import Limits
 from sandbox.supervision import endings
 from sandbox.supervision.endings import EndReason
 from sandbox.supervision.watching import Interval
+from sandbox.world import quota
 from sandbox.world.files import bytes_on_disk
 
 GLANCE_SECONDS = 0.1
@@ -114,6 +115,9 @@ class DiskUse:
         return sum(self._now) - sum(self._before)
 
     def _added_to_home(self) -> int:
+        if quota.is_mounted(self._home):  # its own file system knows best
+            found = os.statvfs(self._home)
+            return (found.f_blocks - found.f_bfree) * found.f_frsize
         with contextlib.suppress(OSError):
             device = os.stat(self._home).st_dev  # noqa: PTH116
             return bytes_on_disk(self._home, frozenset({"data"})) + nameless_bytes(self._pids(), device)
@@ -122,7 +126,7 @@ class DiskUse:
     def _floor(self) -> EndReason | None:
         """Below the floor, the runs that use most of their limits are ended first."""
         try:
-            found = os.statvfs(self._home)
+            found = os.statvfs(self._home.parent)
         except OSError:
             return None
         share = 1.0

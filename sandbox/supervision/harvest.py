@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -166,7 +167,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def _copy(name: str, folder: int, target: Path) -> bool:
     """Copy a file from another file system, and remove the original."""
-    part = target.parent / ".part"
+    part = target.parent / f".{secrets.token_hex(8)}.part"
     try:
         with trees.opened_file(name, folder) as source, part.open("wb") as copy:
             for piece in trees.pieces(source, os.fstat(source).st_size):

@@ -12,14 +12,12 @@ from pathlib import Path
 from common.cloning import clone
 from sandbox.errors import BackendError
 from sandbox.limits import GIB
-from sandbox.world import trees
+from sandbox.world import quota, trees
 
 COPY_BYTES = 4 * GIB
 """Data up to this size are copied for every run."""
 
 
-SMALLEST = 4096
-"""Bytes that every entry counts at least, so that empty files and folders do: they use up inodes instead of blocks."""
 REMOVE_SECONDS = 600.0
 """How long to try to remove a directory."""
 
@@ -56,7 +54,7 @@ def bytes_on_disk(folder: Path, skip: frozenset[str] = frozenset()) -> int:
                 if (status.st_dev, status.st_ino) in linked:
                     continue
                 linked.add((status.st_dev, status.st_ino))
-            total += max(status.st_blocks * 512, SMALLEST)
+            total += max(status.st_blocks * 512, trees.SMALLEST)
     return total
 
 
@@ -111,9 +109,12 @@ def copy_data(source: Path, target: Path, *, may_link: bool, always_link: bool =
 def remove_tree(path: Path, seconds: float = REMOVE_SECONDS) -> None:
     """Remove a directory, even one that is read-only or nested deeper than a path can say. Links are not followed.
 
+    The disks of runs that are mounted there are unmounted first.
+
     Raises:
         BackendError: something could not be removed, e.g. files of another user, or not in time.
     """
+    quota.unmount(path)
     try:
         with trees.opened_folder(path.parent.resolve()) as parent:
             trees.remove(path.name, parent, time.monotonic() + seconds)

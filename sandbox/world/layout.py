@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError
-from sandbox.world import trees
+from sandbox.world import quota, trees
 from sandbox.world.files import copy_data
 from sandbox.world.instructions import instructions
 
@@ -54,6 +54,8 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
             f"the work directory {home} is in the prepared dataset: an agent could reach the answers; choose another"
         )
     home.mkdir(parents=True)
+    if spec.own_disk and not with_data:  # the data do not count towards the limit
+        quota.mount(home, spec.limits.disk_bytes)
     for name in WRITABLE:
         (home / name).mkdir()
     for file in spec.agent.files():

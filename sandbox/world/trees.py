@@ -20,6 +20,8 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Non-blocking, because opening a pipe would wait for its other end."""
 CHUNK = 1024**2
+SMALLEST = 4096
+"""Bytes that every entry counts at least, so that empty files and folders do: they use up inodes instead of blocks."""
 HELD = 64
 """Number of folders that a walk keeps open on its way down."""
 

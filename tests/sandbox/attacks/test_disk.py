@@ -195,3 +195,62 @@ def test_a_full_disk_at_the_end(hostile: Hostile, small_disk: Path) -> None:
 def test_files_that_nobody_can_count(tmp_path: Path) -> None:
     """A process of another user, or one that is gone, does not stop the count."""
     assert nameless_bytes([2**22 - 1, 1], tmp_path.stat().st_dev) >= 0
+
+
+HIDDEN = """
+    import os, socket, time
+    here, there = socket.socketpair()
+    for number in range(6):
+        file = os.open(f"tmp/{number}", os.O_RDWR | os.O_CREAT)
+        os.unlink(f"tmp/{number}")
+        try:
+            os.write(file, bytes(15 << 20))
+        except OSError as error:
+            print(error.errno, flush=True)
+        socket.send_fds(here, [b"x"], [file])  # now only a message that nobody reads has it
+        os.close(file)
+    print("hidden", flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_files_hidden_in_a_socket_on_a_disk_of_its_own(contained: Hostile) -> None:
+    """With MLEBENCH_DISK_IMAGES, the file system itself knows what is used, and there is no more of it."""
+    if os.getuid():
+        pytest.skip("only root can mount a file system")
+    spec = contained.spec(HANDS_IN + python(HIDDEN), change={"own_disk": True}, disk_bytes=LIMIT, time_limit_seconds=60)
+    done = contained.finish(spec)
+    assert (done.result.status, done.result.message) == ("disk", "more on disk than the limit of 16 MiB")
+    assert done.result.submission is not None
+    assert not [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(spec.workdir) in line]
+    assert not (spec.workdir / "home.img").exists()
+    contained.backend.discard(done.handle)
+    assert not spec.workdir.exists()
+
+
+def test_inodes_on_a_disk_of_its_own(contained: Hostile) -> None:
+    if os.getuid():
+        pytest.skip("only root can mount a file system")
+    code = """
+        import time
+        made = 0
+        try:
+            for number in range(100_000):
+                open(f"tmp/{number}", "w").close()
+                made += 1
+        except OSError as error:
+            print("stopped", made < 6000, flush=True)
+        time.sleep(1)
+    """
+    spec = contained.spec(python(code), change={"own_disk": True}, disk_bytes=LIMIT, time_limit_seconds=60)
+    done = contained.finish(spec)
+    assert "stopped True" in done.lines or done.result.status == "disk"
+
+
+def test_a_disk_of_its_own_without_the_right_to_mount(tmp_path: Path) -> None:
+    from sandbox.errors import BackendError
+    from sandbox.world import quota
+
+    (tmp_path / "home").mkdir()
+    with pytest.raises(BackendError, match="without a disk limit"):
+        quota.mount(tmp_path / "home", None)
