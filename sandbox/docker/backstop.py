@@ -60,6 +60,7 @@ def start(client: DockerClient, container: Any, image: str, seconds: int, labels
             pid_mode="host",
             userns_mode="host",
             network_mode="none",
+            use_config_proxy=False,
             user="0:0",
             cap_drop=["ALL"],
             cap_add=["KILL"],

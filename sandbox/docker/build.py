@@ -113,6 +113,8 @@ def build(
             command += ["--file", str(dockerfile)]
         if not trusted:
             command += ["--network", "none"]
+            for name in (*PROXIES, *map(str.lower, PROXIES)):  # the client would add those of its configuration
+                command += ["--build-arg", f"{name}="]
         for name in PROXIES if trusted else ():
             if os.environ.get(name) or os.environ.get(name.lower()):
                 command += ["--build-arg", f"{name}={os.environ.get(name) or os.environ[name.lower()]}"]

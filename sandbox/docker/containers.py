@@ -152,6 +152,7 @@ def options(
         ],
         "command": list(command),
         "environment": env,
+        "use_config_proxy": False,  # the client's configuration can name the operator's proxy with its password
         "labels": {**labels, ROLE: AGENT, GPUS: ",".join(gpus)},
         "mounts": mounts,
         "network_mode": "none",

@@ -99,6 +99,7 @@ def start_forwarder(
                 Mount("/forward.py", str(script), type="bind", read_only=True),
             ],
             network_mode="none",
+            use_config_proxy=False,
             working_dir="/",
             user=user,
             cap_drop=["ALL"],

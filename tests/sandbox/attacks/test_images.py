@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from sandbox.backend import RunSpec
 from sandbox.definitions import Agent
+from sandbox.docker.backend import DockerBackend
 from sandbox.docker.build import build_agent
 from sandbox.docker.engine import connect
 from sandbox.errors import AgentError, BuildError
@@ -119,6 +121,20 @@ def test_an_interpreter_that_answers_for_the_services(
         "curl --silent --max-time 20 --output /dev/null --write-out '%{http_code}\\n' http://services:5000/health",
     )
     assert contained.finish(replace(docker_spec("true"), agent=agent)).lines == ["503"]
+
+
+def test_the_password_of_the_operators_proxy(
+    docker_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Clients of the engine would set the proxies of their configuration in every container."""
+    proxies = {"default": {"httpProxy": "http://user:secret-4711@127.0.0.1:9", "httpsProxy": "http://secret-4711@x:9"}}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    with DockerBackend() as backend:
+        result = backend.wait(backend.start(docker_spec("env; cat /proc/1/environ")))
+    log = (result.logs / "agent.log").read_text()
+    assert "HOME=/home" in log
+    assert "4711" not in log
 
 
 def test_a_definition_that_is_a_bomb(make_agent: Callable[..., Agent]) -> None:
