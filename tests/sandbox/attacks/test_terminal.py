@@ -15,7 +15,6 @@ from flows.watching import board as board_module
 from flows.watching.board import Board
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x1b[1A\x1b[8mhidden\x9b31m\u202eabc\r\x08\x1bP q\x1b\\\x1bc"
-COLOURS_ONLY = "\x1b[8mhidden"
 
 
 def has_effect(text: str) -> bool:
