@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
 from common.settings import get_settings
 from competitions import registry
@@ -31,6 +31,18 @@ class Execution(BaseModel):
         title="Time limit (seconds)",
         description="Wall-clock limit of a run. Default: the agent's own, 24 hours for most.",
     )
+    max_memory: ByteSize | None = Field(
+        default=None,
+        gt=0,
+        title="Most memory (bytes)",
+        description="Most memory of a run, whatever its agent asks for; in JSON also with a unit: 64GB.",
+    )
+    max_cpus: int | None = Field(
+        default=None, ge=1, title="Most CPU cores", description="Most CPU cores of a run, whatever its agent asks for."
+    )
+    max_disk: ByteSize | None = Field(
+        default=None, gt=0, title="Most disk space (bytes)", description="Most disk space of a run, as for the memory."
+    )
     backend: BackendName = Field(
         default="process",
         title="Backend",
@@ -39,7 +51,8 @@ class Execution(BaseModel):
     network: Network = Field(
         default="gateway",
         title="Network",
-        description="What agents in containers can reach: nothing, the LLM gateway, also allowed hosts, or anything.",
+        description="What agents in containers can reach: nothing, the LLM gateway, also allowed hosts, all public "
+        "addresses, or also private networks.",
     )
     obfuscated: bool = Field(
         default=False,
@@ -136,6 +149,9 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         seeds=seeds,
         edition=data.edition,
         time_limit_seconds=how.time_limit_seconds,
+        most_memory=how.max_memory,
+        most_cpus=how.max_cpus,
+        most_disk=how.max_disk,
         isolation=how.isolation,
         obfuscated=how.obfuscated,
         examine=how.integrity,

@@ -219,8 +219,10 @@ def command(
             _ = registry.get(name).obfuscated_description  # fails now, not after hours of preparing
     if isolation.backend == "docker" and pool is None:  # with a pool, images and engines are those of its hosts
         from sandbox.docker.preflight import require_runnable
+        from tasks.wiring.caps import stated_limits
 
-        require_runnable(chosen, wanted, get_settings().allowed_hosts)
+        limits = stated_limits(chosen, request, get_settings())
+        require_runnable(chosen.model_copy(update={"limits": limits}), wanted, get_settings().allowed_hosts)
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow

@@ -28,6 +28,7 @@ from sandbox.host.placement import unplaceable
 from storage.keys import content_key
 from tasks.agent_run import finished_run
 from tasks.grade import finished_grade, grade_request
+from tasks.wiring.caps import stated_limits
 from tasks.wiring.host import need_of
 from tasks.wiring.requests import Attempt, RunRequest
 
@@ -60,7 +61,7 @@ class PoolAttempts:
     def __init__(self, pool: str, request: RunRequest, priority: Priority = "normal") -> None:
         self._pool, self._request = pool, request
         agent = load_agent(request.agent, get_settings().agent_dirs)
-        self._label = label_for(agent.limits)
+        self._label = label_for(stated_limits(agent, request, get_settings()))
         self._queue = queue_name(self._label, priority)
         self._work: dict[str, Work] = {}
         self._open: dict[UUID, _Submitted] = {}

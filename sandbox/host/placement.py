@@ -79,6 +79,8 @@ def unplaceable(hosts: Sequence[Host], need: Need) -> str | None:
 
     >>> unplaceable([Host("a", slots=2), Host("b", slots=1, gpus=1)], Need(gpus=2))
     'no host can take it: the nearest, b, lacks 2 GPUs (it has 1)'
+    >>> unplaceable([Host("a", slots=2, cpus=4)], Need(cpus=8))
+    'no host can take it: the nearest, a, lacks 8 cores (it has 4); --max-memory and --max-cpus let it have less'
     >>> unplaceable([], Need())
     'no host can take it: there is no host'
     """
@@ -86,7 +88,11 @@ def unplaceable(hosts: Sequence[Host], need: Need) -> str | None:
         return "no host can take it: there is no host"
     nearest = min(hosts, key=lambda host: (len(lacks(host, need)), -host.gpus, -host.memory_bytes, host.name))
     missing = lacks(nearest, need)
-    return f"no host can take it: the nearest, {nearest.name}, lacks {' and '.join(missing)}" if missing else None
+    if not missing:
+        return None
+    size_of_run = (need.memory_bytes or 0) > nearest.memory_bytes or (need.cpus or 0) > nearest.cpus
+    hint = "; --max-memory and --max-cpus let it have less" if size_of_run else ""
+    return f"no host can take it: the nearest, {nearest.name}, lacks {' and '.join(missing)}{hint}"
 
 
 def preferred(hosts: Sequence[Host], need: Need) -> Host | None:

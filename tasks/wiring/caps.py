@@ -25,6 +25,17 @@ def limits_of(agent: Agent, request: RunRequest, settings: Settings) -> Limits:
     return wanted.capped(cap).capped(caps_of(request, cap))
 
 
+def stated_limits(agent: Agent, request: RunRequest, settings: Settings) -> Limits:
+    """The limits of an agent under the caps that the operator states; hosts are chosen by their memory, cores and GPUs.
+
+    What a cap is by default depends on the machine: a run should not go to a small host because it may have less there.
+    """
+    stated = agent.limits.override(
+        memory_bytes=settings.agent_memory, cpus=settings.agent_cpus, gpus=settings.agent_gpus
+    )
+    return agent.limits.capped(stated).capped(caps_of(request, stated))
+
+
 def caps_of(request: RunRequest, others: Limits) -> Limits:
     """The caps that the request states itself, with the rest from `others`."""
     return others.override(memory_bytes=request.most_memory, cpus=request.most_cpus, disk_bytes=request.most_disk)

@@ -20,6 +20,7 @@ from storage.dataset import Dataset
 from storage.datasets.prepared import label_of
 from storage.runs.folders import RunFolder
 from storage.store import Store
+from tasks.wiring.caps import stated_limits
 from tasks.wiring.requests import Attempt
 from tasks.wiring.stores import local_cache
 from tasks.wiring.tries import Tries
@@ -86,9 +87,10 @@ def this_host(labels: frozenset[str] = frozenset()) -> Host:
 
 
 def need_of(attempt: Attempt) -> Need:
-    """What the run of an attempt asks of a host."""
+    """What the run of an attempt asks of a host, under the operator's caps."""
     request = attempt.request
-    limits = load_agent(request.agent, get_settings().agent_dirs).limits
+    settings = get_settings()
+    limits = stated_limits(load_agent(request.agent, settings.agent_dirs), request, settings)
     return Need(
         backend=request.isolation.backend,
         gpus=limits.gpus or 0,
