@@ -36,6 +36,19 @@ def problem(path: str) -> str | None:
     return f"has a part of {longest} bytes, more than {NAME_BYTES}" if longest > NAME_BYTES else None
 
 
+def is_text(path: str) -> bool:
+    r"""Whether a path, as the file system names it, is valid UTF-8.
+
+    >>> is_text("ä"), is_text("\udcff")
+    (True, False)
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def shown(path: str) -> str:
     r"""A name for a message: one line, and text that can be printed; shortened in the middle.
 

@@ -8,20 +8,19 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from common import names, trees
 from common.units import size
 from sandbox import variants
 from sandbox.errors import AgentError, UnknownAgent
+from sandbox.fields import explained, read_fields
 from sandbox.limits import GIB, Limits
-from sandbox.world import trees
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
 DEFINITION = "agent.yaml"
-DEFINITION_BYTES = 1024**2
 FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """The most that an agent's folder may contain. It is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
@@ -119,6 +118,8 @@ class Agent(BaseModel):
                     continue
                 if not entry.is_file:
                     raise trees.NotRegular(f"{entry.path} is {trees.kind(entry.status.st_mode)}")
+                if not names.is_text(entry.path):
+                    raise AgentError(f"{self.folder}: {names.shown(entry.path)} is not valid UTF-8: rename it")
                 found.append(Path(entry.path))
                 total += entry.status.st_size
                 if total > FOLDER_BYTES or len(found) > FOLDER_FILES:
@@ -174,9 +175,7 @@ def list_agents(extra_dirs: Iterable[str | Path] = ()) -> list[str]:
 
 def variants_of(agent: Agent) -> list[str]:
     """Names of an agent's variants, in the order of the file."""
-    with agent.opened(Path(DEFINITION)) as file:
-        fields = yaml.safe_load(b"".join(trees.pieces(file, DEFINITION_BYTES)).decode())
-    return list(map(str, fields.get("variants") or {}))
+    return list(map(str, read_fields(agent.folder, DEFINITION).get("variants") or {}))
 
 
 def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) -> Agent:
@@ -229,24 +228,7 @@ def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
 
 def _read(folder: Path, variant: str | None = None) -> Agent:
     path = folder / DEFINITION
-    try:
-        with trees.opened_below(folder, Path(DEFINITION)) as file:
-            fields = yaml.safe_load(b"".join(trees.pieces(file, DEFINITION_BYTES)).decode())
-    except FileNotFoundError:
-        raise AgentError(f"{folder} is not an agent: it has no {DEFINITION}") from None
-    except trees.NotRegular as error:
-        raise AgentError(f"{folder}: {error}; an agent consists of regular files and folders only") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise AgentError(f"{path} cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
-    except RecursionError:
-        raise AgentError(f"{path} is nested too deeply") from None
-    if not isinstance(fields, dict):
-        raise AgentError(f"{path} must contain fields such as `description:`, not {type(fields).__name__}")
+    fields = read_fields(folder, DEFINITION)
     for field in ("folder", "variant"):
         if field in fields:
             raise AgentError(f"{path}: {field}: unknown field")
@@ -254,9 +236,11 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
         fields = variants.apply(fields, variant)
         agent = Agent(**{"name": folder.name, **fields, "folder": folder, "variant": variant})
     except ValidationError as error:
-        raise AgentError(f"{path}: {'; '.join(_message(item) for item in error.errors())}") from None
+        raise AgentError(f"{path}: {explained(error)}") from None
     except TypeError:
         raise AgentError(f"{path}: field names must be strings") from None
+    except RecursionError:
+        raise AgentError(f"{path} is nested too deeply") from None
     except ValueError as error:
         raise AgentError(f"{path}: {error}") from None
     if agent.name != folder.name:
@@ -264,12 +248,3 @@ def _read(folder: Path, variant: str | None = None) -> Agent:
     if not (folder / agent.start).is_file():
         raise AgentError(f"{path}: start file {agent.start!r} does not exist in {folder}")
     return agent
-
-
-def _message(item: Any) -> str:
-    where = ".".join(str(part) for part in item["loc"]) or "agent"
-    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{where}: unknown field"
-    if item["type"] == "missing":
-        return f"{where}: missing"
-    return f"{where}: {item['msg'].removeprefix('Value error, ')} (it is {item['input']!r})"

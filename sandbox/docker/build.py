@@ -14,13 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from sandbox.definitions import BASE_IMAGE, BUILTIN_AGENTS, DOCKERFILE, Agent
-from sandbox.docker.engine import PREFIX, connect
-from sandbox.errors import BuildError
+from sandbox.docker.dockerfile import require_offline
+from sandbox.docker.engine import PREFIX, connect, engine_errors
+from sandbox.errors import BackendError, BuildError
 
 BASE = Path(__file__).parents[1] / "images" / "base"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -72,12 +73,14 @@ def build_agent(
     list(agent.files())  # only regular files may become part of the image
     trusted = trusted or agent.trusted or agent.folder.parent == BUILTIN_AGENTS.resolve()
     try:
+        if not trusted:
+            require_offline(agent.folder, DOCKERFILE, arguments, _triggers)
         return build(agent.folder, agent.image_name, arguments, on_line, trusted=trusted)
     except BuildError as error:
         if trusted:
             raise
         raise BuildError(
-            f"{error}; it was built without network and index credentials, because the agent is not trusted: read its "
+            f"{error}; it is built without network and index credentials, because the agent is not trusted: read its "
             f"{DOCKERFILE}, and use --trusted if you would run that yourself"
         ) from None
 
@@ -154,6 +157,19 @@ def client() -> str:
             return path
     lack = "needs the buildx plugin: install docker-buildx" if found else "is not installed: install Docker"
     raise BuildError(f"the docker client {lack}")
+
+
+def _triggers(image: str) -> Sequence[str] | None:
+    """The instructions that an image on this machine adds to a Dockerfile that builds on it; None without the image."""
+    from docker.errors import ImageNotFound, NotFound
+
+    try:
+        with engine_errors(f"image {image} cannot be looked up"):
+            return connect().images.get(image).attrs["Config"].get("OnBuild") or ()
+    except BackendError as error:
+        if isinstance(error.__cause__, ImageNotFound | NotFound):
+            return None
+        raise
 
 
 def _secrets(folder: Path) -> dict[str, Path]:

@@ -108,6 +108,12 @@ class Watch:
         Raises:
             EngineUnreachable: the engine has not answered for a minute.
         """
+        try:
+            return self._until_end()
+        finally:
+            self._disk.close()
+
+    def _until_end(self) -> End:
         reason: EndReason | None = None
         silent_since: float | None = None
         while True:
@@ -117,7 +123,6 @@ class Watch:
             except EngineUnreachable:
                 silent_since = silent_since or time.monotonic()
                 if time.monotonic() - silent_since > ENGINE_SECONDS:
-                    self._disk.close()
                     raise
                 time.sleep(1.0)
                 continue

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import psutil
 
@@ -138,15 +139,24 @@ def memory(processes: Iterable[psutil.Process], enough: int) -> int:
 
 def _resident(process: psutil.Process) -> int:
     try:
-        return int(process.memory_info().rss)
+        return int(process.memory_info().rss) or _resident_of_threads(process.pid)
     except psutil.Error:
         return 0
+
+
+def _resident_of_threads(pid: int) -> int:
+    """Of a process whose first thread has ended: the kernel shows its memory with the other threads only."""
+    with contextlib.suppress(OSError, ValueError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            if pages := int(Path(f"/proc/{thread}/statm").read_text().split()[1]):
+                return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def _proportional(process: psutil.Process) -> int:
     try:
         full = process.memory_full_info()
-        return int(getattr(full, "pss", full.rss))
+        return int(getattr(full, "pss", full.rss)) or _resident(process)
     except (psutil.Error, OSError):
         return _resident(process)
 

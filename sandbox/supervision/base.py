@@ -44,6 +44,8 @@ class SupervisingBackend(ABC):
         layout = control.Layout(spec.workdir.absolute())
         try:
             layout.workdir.mkdir(parents=True, exist_ok=True)
+            # Other users of this machine must not execute what an agent leaves there, such as a set-user-id file.
+            layout.workdir.chmod(0o700)
             return self._start(spec, layout)
         except OSError as error:
             raise BackendError(

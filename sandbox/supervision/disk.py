@@ -9,6 +9,8 @@ all of that is bounded by the floor. A quota of the file system has no such gaps
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 import os
 import stat
 import threading
@@ -16,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from common import trees
 from sandbox.limits import Limits
 from sandbox.supervision import endings
 from sandbox.supervision.endings import EndReason
@@ -52,13 +55,20 @@ class DiskUse:
             mounted_data: whether ``data/`` is a mount that the agent cannot change, which is not measured.
         """
         self._home, self._limits, self._pids = home, limits, pids
+        self._own_disk = quota.is_mounted(home)
+        # By its descriptor, because the home can be moved away where it is no mount, with a link in its place.
+        self._top: int | None = None
+        with contextlib.suppress(OSError):
+            self._top = os.open(home, trees.FOLDER)
         # The data are measured separately: they may be millions of files, and nothing should change them. Measuring
         # them takes long, so their interval is long, too.
-        self._measures = [self._added_to_home]
+        self._measures = [self._in_home]
         if not mounted_data:
-            self._measures.append(lambda: bytes_on_disk(home / "data"))
+            self._measures.append(self._in_data)
         self._intervals = [Interval(0.25, share=0.05), Interval(0.25)][: len(self._measures)]
-        self._before = [0 if mounted_data else measure() for measure in self._measures]
+        self._before = [0] * len(self._measures)
+        if not mounted_data:
+            self._before = [measure(math.inf) for measure in self._measures]
         self._now = list(self._before)
         self._most = 0
         self._closed = threading.Event()
@@ -70,11 +80,14 @@ class DiskUse:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop measuring, and measure a last time if no process of the agent is left."""
+        """Stop measuring, after a last time. Call it when no process of the agent is left."""
         self._closed.set()
         if self._thread:
             self._thread.join()
-        self._measure(range(len(self._measures)))
+        if self._top is not None:
+            self._measure(range(len(self._measures)))
+            os.close(self._top)
+            self._top = None
 
     def over(self) -> EndReason | None:
         """Why the run must be ended. Never waits for a measurement."""
@@ -107,21 +120,26 @@ class DiskUse:
 
     def _measure(self, which: Iterable[int]) -> None:
         for index in which:
+            enough = self._before[index] + self._limits.disk_bytes if self._limits.disk_bytes else math.inf
             with self._intervals[index].look():
-                self._now[index] = self._measures[index]()
+                self._now[index] = self._measures[index](enough)
         self._most = max(self._most, self._added())
 
     def _added(self) -> int:
         return sum(self._now) - sum(self._before)
 
-    def _added_to_home(self) -> int:
-        if quota.is_mounted(self._home):  # its own file system knows best
-            found = os.statvfs(self._home)
+    def _in_home(self, enough: float) -> int:
+        if self._top is None:
+            return 0
+        if self._own_disk:  # its file system knows best
+            found = os.statvfs(self._top)
             return (found.f_blocks - found.f_bfree) * found.f_frsize
-        with contextlib.suppress(OSError):
-            device = os.stat(self._home).st_dev  # noqa: PTH116
-            return bytes_on_disk(self._home, frozenset({"data"})) + nameless_bytes(self._pids(), device)
-        return 0
+        device = os.fstat(self._top).st_dev
+        named = bytes_on_disk(".", frozenset({"data"}), within=self._top, enough=enough)
+        return named if named > enough else named + nameless_bytes(self._pids(), device)
+
+    def _in_data(self, enough: float) -> int:
+        return 0 if self._top is None else bytes_on_disk("data", within=self._top, enough=enough)
 
     def _floor(self) -> EndReason | None:
         """Below the floor, the runs that use most of their limits are ended first."""
@@ -156,7 +174,8 @@ def nameless_bytes(pids: Iterable[int], device: int) -> int:
     """
     found: dict[int, int] = {}
     for pid in pids:
-        for path in (*_descriptors(pid), *_mapped(pid)):
+        threads = _threads(pid)
+        for path in (*itertools.chain.from_iterable(map(_descriptors, threads)), *_mapped(threads)):
             with contextlib.suppress(OSError):
                 status = os.stat(path)  # noqa: PTH116
                 if status.st_nlink == 0 and status.st_dev == device and stat.S_ISREG(status.st_mode):
@@ -164,14 +183,23 @@ def nameless_bytes(pids: Iterable[int], device: int) -> int:
     return sum(found.values())
 
 
-def _descriptors(pid: int) -> list[str]:
+def _threads(pid: int) -> list[str]:
+    """The threads of a process: each can have descriptors of its own, and the first one can have ended."""
     with contextlib.suppress(OSError):
-        return [f"/proc/{pid}/fd/{number}" for number in os.listdir(f"/proc/{pid}/fd")]  # noqa: PTH208
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
     return []
 
 
-def _mapped(pid: int) -> list[str]:
+def _descriptors(thread: str) -> list[str]:
     with contextlib.suppress(OSError):
-        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
-        return [f"/proc/{pid}/map_files/{line.split()[0]}" for line in lines if line.endswith("(deleted)")]
+        return [f"/proc/{thread}/fd/{number}" for number in os.listdir(f"/proc/{thread}/fd")]  # noqa: PTH208
+    return []
+
+
+def _mapped(threads: list[str]) -> list[str]:
+    """What a process has mapped, as its first thread that has not ended shows it: threads share their memory."""
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            if lines := Path(f"/proc/{thread}/maps").read_text(errors="replace").splitlines():
+                return [f"/proc/{thread}/map_files/{line.split()[0]}" for line in lines if line.endswith("(deleted)")]
     return []

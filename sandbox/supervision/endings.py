@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from common import trees
 from common.errors import one_line
 from common.units import duration, size
 from sandbox.errors import BackendError
 from sandbox.limits import Limits
 from sandbox.supervision import control
 from sandbox.supervision.harvest import FULL, harvest
-from sandbox.world.files import remove_tree
+from sandbox.world.files import REMOVE_SECONDS, remove_tree
 
 if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
     from sandbox.backend import Status
@@ -110,8 +111,9 @@ def conclude(layout: control.Layout, limits: Limits, end: End) -> control.Outcom
     Raises:
         OSError: the disk is still full after an hour, or the work directory cannot be written to.
     """
-    with contextlib.suppress(BackendError):  # scratch files first: they may be what filled the disk
-        remove_tree(layout.home / "tmp")
+    with contextlib.suppress(OSError), trees.opened_folder(layout.home) as home:
+        # Scratch files first: they may be what filled the disk.
+        trees.remove("tmp", home, time.monotonic() + REMOVE_SECONDS)
     has_submission, notes = _with_space(lambda: _harvested(layout, limits))
     messages = [*([end.reason.message] if end.reason else []), *notes, *end.notes]
     outcome = control.Outcome(

@@ -9,14 +9,16 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
+import time
 from pathlib import Path
 
-from common import names
+from common import names, trees
 from common.units import size
 from sandbox.limits import Limits
-from sandbox.world import trees
 
+REMOVE_SECONDS = 60.0
 OUTPUT, OWN = "agent.log", "agent.own.log"
 """The agent's output, and the name that a file of the agent gets whose name this is."""
 
@@ -41,11 +43,11 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     """
     for folder in (target, target / "logs", target / "code"):
         folder.mkdir(parents=True, exist_ok=True)
-    output = target / "logs" / OUTPUT
-    if not output.exists():
-        output.hardlink_to(log)  # needs no space, which may have run out
+    _keep_output(log, target / "logs" / OUTPUT)
     with contextlib.ExitStack() as stack:
         try:
+            with contextlib.suppress(OSError), trees.opened_folder(home.parent) as above:
+                trees.unlock(home.name, above)
             top = stack.enter_context(trees.opened_folder(home))
         except OSError:
             return (target / "submission.csv").exists(), ["its home was removed"]
@@ -59,11 +61,24 @@ def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, 
     return not problem, notes
 
 
+def _keep_output(log: Path, target: Path) -> None:
+    if target.exists():
+        return
+    try:
+        target.hardlink_to(log)  # needs no space, which may have run out
+    except FileNotFoundError:  # in the process backend, an agent can remove it
+        target.touch()
+    except OSError:  # not all file systems have links
+        shutil.copyfile(log, target)
+
+
 def _submission(home: int, target: Path, limits: Limits) -> str | None:
     """Move the submission; returns why there is none, or None."""
     if target.exists():  # an earlier harvest has moved it
         return None
     try:
+        with contextlib.suppress(OSError):
+            trees.unlock("submission", home)
         with trees.opened_folder("submission", home) as folder:
             try:
                 status = os.stat("submission.csv", dir_fd=folder, follow_symlinks=False)
@@ -133,7 +148,7 @@ def _is_output(folder: str, path: str) -> bool:
 
 
 def _unlocked(entry: trees.Entry) -> bool:
-    """The agent may have removed its own permissions."""
+    """The agent may have removed its own permissions, without which files cannot be moved out of a folder."""
     with contextlib.suppress(OSError):
         trees.unlock(entry.name, entry.folder)
     return True
@@ -152,7 +167,8 @@ def _take(name: str, folder: int, target: Path) -> bool:
                 raise
             return _copy(name, folder, target)
         if not stat.S_ISREG(target.lstat().st_mode):
-            target.unlink()
+            with trees.opened_folder(target.parent) as above:
+                trees.remove(target.name, above, time.monotonic() + REMOVE_SECONDS)
             return False
         target.chmod(0o644)
     except OSError as error:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from common import trees
 from common.cloning import clone
 from sandbox.errors import BackendError
 from sandbox.limits import GIB
-from sandbox.world import quota, trees
+from sandbox.world import quota
 
 COPY_BYTES = 4 * GIB
 """Data up to this size are copied for every run."""
@@ -25,7 +28,7 @@ REMOVE_SECONDS = 600.0
 def entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Every entry below a folder that nobody changes at the same time, at any depth; links are not followed.
 
-    For folders of agents there is `sandbox.world.trees.walk`. Raises `OSError` for a folder that cannot be read.
+    For folders of agents there is `common.trees.walk`. Raises `OSError` for a folder that cannot be read.
     """
     waiting = [os.fspath(folder)]
     while waiting:
@@ -36,19 +39,29 @@ def entries(folder: Path) -> Iterator[os.DirEntry[str]]:
                     waiting.append(entry.path)
 
 
-def bytes_on_disk(folder: Path, skip: frozenset[str] = frozenset()) -> int:
+def bytes_on_disk(
+    folder: Path | str, skip: frozenset[str] = frozenset(), *, within: int | None = None, enough: float = math.inf
+) -> int:
     """Bytes on disk of everything below ``folder``, which an agent may change at the same time.
 
-    Allocated blocks are counted rather than lengths, so holes in sparse files do not count.
+    Allocated blocks are counted rather than lengths, so holes in sparse files do not count. Folders that their owner
+    may not read get that permission, as an agent could hide files in them from an orchestrator without root.
 
     Args:
         folder: the top folder; 0 if it is a link or does not exist.
         skip: names of entries directly in ``folder`` that are left out, with everything below them.
+        within: descriptor of the folder that a relative path is relative to.
+        enough: stop counting above this number. Otherwise, an agent that makes files all the time could keep a count
+            from ending.
     """
     total = 0
     linked: set[tuple[int, int]] = set()
-    with contextlib.suppress(OSError), trees.opened_folder(folder) as top:
-        for entry in trees.walk(top, skip=skip):
+    with contextlib.suppress(OSError), trees.opened_folder(folder, within) as top:
+        if not os.fstat(top).st_mode & stat.S_IRUSR or not os.fstat(top).st_mode & stat.S_IXUSR:
+            os.fchmod(top, stat.S_IRWXU)
+        for entry in trees.walk(top, skip=skip, enter=trees.readable):
+            if total > enough:
+                break
             status = entry.status
             if status.st_nlink > 1 and not entry.is_folder:
                 if (status.st_dev, status.st_ino) in linked:

@@ -11,9 +11,10 @@ import os
 import shutil
 from pathlib import Path, PurePath
 
+from common import trees
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError
-from sandbox.world import quota, trees
+from sandbox.world import quota
 from sandbox.world.files import copy_data
 from sandbox.world.instructions import instructions
 

@@ -5,13 +5,12 @@ It needs root, and a container engine on this machine. Without it, the limit is 
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
+from common.trees import SMALLEST
 from sandbox.errors import BackendError
 from sandbox.limits import MIB
-from sandbox.world.trees import SMALLEST
 
 _IMAGE = ".img"
 _ROOM = 64 * MIB
@@ -33,8 +32,8 @@ def mount(home: Path, disk_bytes: int | None) -> None:
     inodes = max(disk_bytes // SMALLEST, 1024)
     options = ["-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard", "-m", "0", "-N", str(inodes)]
     for command in (
-        ["mkfs.ext4", "-q", "-F", *options, image],
-        ["mount", "-o", "loop,nodev,nosuid,noatime", image, home],
+        ["mkfs.ext4", "-q", "-F", *options, str(image)],
+        ["mount", "-o", "loop,nodev,nosuid,noatime", str(image), str(home)],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -44,10 +43,10 @@ def mount(home: Path, disk_bytes: int | None) -> None:
 
 
 def unmount(path: Path) -> None:
-    """Unmount the disks of runs at and below a directory."""
-    top = os.path.realpath(path)
+    """Unmount the disks of runs at and below a directory. A link to one is not followed: an agent may have made it."""
+    top = f"{path.parent.resolve() / path.name}"
     for mounted in _mounts():
-        if mounted == top or mounted.startswith(f"{top}/"):
+        if (mounted == top or mounted.startswith(f"{top}/")) and Path(f"{mounted}{_IMAGE}").is_file():
             subprocess.run(["umount", "--lazy", mounted], capture_output=True, check=False)
             Path(f"{mounted}{_IMAGE}").unlink(missing_ok=True)
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +30,7 @@ from tests.sandbox.docker.conftest import (  # noqa: F401
     unique,
 )
 
+ROOT = Path(__file__).parents[3]
 DOCKER = pytest.param("docker", marks=pytest.mark.service("docker"))
 HANDS_IN = 'printf "id,label\\n1,1\\n" >"$SUBMISSION_DIR/submission.csv"\n'
 
@@ -35,6 +41,60 @@ def python(code: str, **values: object) -> str:
     for name, value in values.items():
         code = code.replace(f"@{name}@", repr(value))
     return f"exec \"$MLEBENCH_PYTHON\" - <<'PYTHON'\n{code}\nPYTHON\n"
+
+
+NOBODY = 65533
+_AS_NOBODY = """
+if [ -n "$1" ]; then
+    mount --bind "$2" "$3"; mount -t tmpfs -o mode=755 none "$1"; mkdir -p "$2"; mount --bind "$3" "$2"
+fi
+group="$4"; shift 4
+exec setpriv --reuid=65533 --regid=65533 --groups="$group" "$@"
+"""
+
+
+def as_nobody(code: str, *arguments: object, folder: Path, group: int = NOBODY) -> list[str]:
+    """The lines that a Python program prints that runs without rights, which only root can make it do.
+
+    In a namespace of its own for mounts, the interpreter is in a folder that everybody can read.
+    """
+    base = Path(sys.base_prefix).resolve()
+    closed = next((each for each in reversed(base.parents) if not each.stat().st_mode & 0o001), None)
+    (aside := folder / "aside").mkdir()
+    shell = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-e",
+        "-c",
+        _AS_NOBODY,
+        "sh",
+        str(closed or ""),
+        str(base),
+        str(aside),
+        str(group),
+    ]
+    done = subprocess.run(
+        [*shell, sys.executable, "-B", "-c", code, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def foreign() -> Iterator[Path]:
+    """A folder of a user without rights, outside of those that only root can read."""
+    if os.getuid():
+        pytest.skip("only root can become somebody else")
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @dataclasses.dataclass

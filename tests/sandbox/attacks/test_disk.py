@@ -100,7 +100,7 @@ def test_a_slow_scan_does_not_delay_the_time_limit(hostile: Hostile, monkeypatch
     from sandbox.supervision import disk
 
     ended = threading.Event()
-    monkeypatch.setattr(disk, "bytes_on_disk", lambda *_: ended.wait(300) and 0)
+    monkeypatch.setattr(disk, "bytes_on_disk", lambda *_, **__: ended.wait(300) and 0)
     import sandbox.docker.watch as watch
 
     stop = watch.stop

@@ -69,7 +69,7 @@ def test_stopping_the_timer_while_the_orchestrator_is_dead(contained: Hostile, t
 
 
 def test_the_backstop_cannot_be_seen_or_signalled(contained: Hostile) -> None:
-    done = contained.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c sleep; kill -9 -1 2>/dev/null; true")
+    done = contained.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c '[b]ackstop'; kill -9 -1 2>/dev/null; true")
     assert "1" not in done.lines
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from sandbox.backend import RunSpec
 from sandbox.definitions import Agent
 from sandbox.docker.backend import DockerBackend
-from sandbox.docker.build import build_agent
+from sandbox.docker.build import build_agent, client
 from sandbox.docker.engine import connect
 from sandbox.errors import AgentError, BuildError
 from sandbox.world.layout import NO_GPUS
@@ -137,17 +138,86 @@ def test_the_password_of_the_operators_proxy(
     assert "4711" not in log
 
 
-def test_a_definition_that_is_a_bomb(make_agent: Callable[..., Agent]) -> None:
-    agent = make_agent("true")
-    from sandbox.definitions import load_agent
+@pytest.fixture
+def metadata() -> Iterator[tuple[str, list[str]]]:
+    """A service of this machine that no container reaches: its URL, and the requests that it got."""
+    requests: list[str] = []
 
-    for text in (
-        "[" * 100_000,
-        "a: &a [x, x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(50)),
-        "\x00",
-        "- " * 5000,
-    ):
-        (agent.folder / "agent.yaml").write_text(text)
-        with pytest.raises(AgentError):
-            load_agent(agent.folder, [agent.folder])
-    assert os.getpid()
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"role-4711")
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/meta", requests
+        server.shutdown()
+
+
+FETCHING = {
+    "a URL": "ADD @url@ /x\n",
+    "a URL, in lower case": "add @url@ /x\n",
+    "a URL after a line that goes on": "A\\\n# comment\n\nDD @url@ /x\n",
+    "a URL behind another escape": "# escape=`\nFROM mlebench-base\nA`\nDD @url@ /x\n",
+    "a URL in what is built on it": "ONBUILD ADD @url@ /x\n",
+    "a URL after a script whose end looks like a line that goes on": 'COPY <<"x\\" /y\nx\\\nADD @url@ /x\n',
+    "an image from a server of the agent": "FROM @registry@/x\n",
+    "files of an image from a server of the agent": "COPY --from=@registry@/x / /\n",
+    "a mounted image from a server of the agent": "RUN --mount=type=bind,from=@registry@/x,target=/x true\n",
+    "a name of a stage that is none": "COPY <<EOF /x\nFROM mlebench-base AS @registry@/x\nEOF\nFROM @registry@/x\n",
+    "an image in a variable": "ARG X=@registry@/x\nFROM ${X}\n",
+}
+
+
+@pytest.mark.parametrize("way", FETCHING)
+def test_fetching_by_the_builder_itself(
+    make_agent: Callable[..., Agent], base_image: str, unique: str, metadata: tuple[str, list[str]], way: str
+) -> None:
+    """The builder is in the network of the machine, unlike the commands of a Dockerfile."""
+    url, requests = metadata
+    agent = make_agent("true", name=f"fetches{unique}").model_copy(update={"trusted": False})
+    text = FETCHING[way].replace("@url@", url).replace("@registry@", url.split("/")[2])
+    (agent.folder / "Dockerfile").write_text(text if text.startswith("#") else f"FROM {base_image}\n{text}")
+    with pytest.raises(BuildError, match=r"uses (ADD|ONBUILD)|no image on this machine"):
+        build_agent(agent)
+    assert requests == []
+
+
+@pytest.mark.parametrize("line", ["# syntax=evil/frontend", "#SYNTAX = evil/frontend", "\ufeff# syntax=evil/frontend"])
+def test_another_syntax_as_a_program_of_the_builder(
+    make_agent: Callable[..., Agent], base_image: str, line: str
+) -> None:
+    agent = make_agent("true", name="syntax").model_copy(update={"trusted": False})
+    (agent.folder / "Dockerfile").write_text(f"{line}\nFROM {base_image}\n")
+    with pytest.raises(BuildError, match="another syntax"):
+        build_agent(agent)
+
+
+def test_instructions_that_an_image_adds(
+    make_agent: Callable[..., Agent], base_image: str, unique: str, metadata: tuple[str, list[str]]
+) -> None:
+    url, requests = metadata
+    image = f"mlebench-triggers{unique}"
+    text = f"FROM {base_image}\nONBUILD ADD {url} /x\n".encode()
+    subprocess.run([client(), "build", "-q", "--tag", image, "-"], input=text, check=True, capture_output=True)
+    try:
+        agent = make_agent("true", name=f"on{unique}").model_copy(update={"trusted": False})
+        (agent.folder / "Dockerfile").write_text(f"FROM {image}\n")
+        with pytest.raises(BuildError, match="which has instructions of its own"):
+            build_agent(agent)
+        assert requests == []
+    finally:
+        connect().images.remove(image, force=True)
+
+
+def test_stages_and_variables_of_a_harmless_dockerfile(make_agent: Callable[..., Agent], base_image: str) -> None:
+    """What builds from images of this machine is not refused."""
+    agent = make_agent("true", name="harmless").model_copy(update={"trusted": False})
+    text = f"ARG BASE={base_image}\nFROM ${{BASE}} AS first\nCOPY agent.yaml /x\nFROM $BASE\nCOPY --from=first /x /y\n"
+    (agent.folder / "Dockerfile").write_text(text)
+    image = build_agent(agent)
+    connect().images.remove(image, force=True)

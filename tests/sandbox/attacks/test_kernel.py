@@ -6,14 +6,13 @@ import grp
 import os
 import pickle
 import shutil
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sandbox.docker import seccomp
-from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, python
+from tests.sandbox.attacks.conftest import HANDS_IN, NOBODY, Hostile, as_nobody, python
 from tests.sandbox.docker.conftest import remains_of
 
 CALLS = """
@@ -93,39 +92,21 @@ with DockerBackend() as backend:
 """
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_an_orchestrator_without_root(contained: Hostile, tmp_path: Path) -> None:
+def test_an_orchestrator_without_root(contained: Hostile, foreign: Path) -> None:
     """It needs access to the engine only. The agent then has its user id, still without rights in the container."""
     script = HANDS_IN + 'id -u; mkdir "$CODE_DIR/d"; chmod 0 "$CODE_DIR/d"; grep CapEff /proc/self/status'
-    own = Path("/tmp") / f"mlebench-attack-{os.getpid()}"
-    own.mkdir()
-    try:
-        spec = contained.spec(script)
-        shutil.copytree(spec.data, own / "prepared" / "public")
-        shutil.copytree(spec.agent.folder, own / "agent")
-        spec = contained.spec(
-            script,
-            change={
-                "data": own / "prepared" / "public",
-                "workdir": own / "work",
-                "agent": spec.agent.model_copy(update={"folder": own / "agent"}),
-            },
-        )
-        (own / "spec").write_bytes(pickle.dumps(spec))
-        for path in (own, *own.rglob("*")):
-            os.chown(path, 65533, 65533)
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", ORCHESTRATOR, own / "spec"],
-            user=65533,
-            group=65533,
-            extra_groups=[grp.getgrnam("docker").gr_gid],
-            env={**os.environ, "HOME": str(own), "TMPDIR": str(own)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines() == ["65533", "CapEff:\t0000000000000000", "completed True", "False"]
-        assert remains_of(own / "work") == []
-    finally:
-        shutil.rmtree(own)
+    spec = contained.spec(script)
+    shutil.copytree(spec.data, foreign / "prepared" / "public")
+    shutil.copytree(spec.agent.folder, foreign / "agent")
+    spec = replace(
+        spec,
+        data=foreign / "prepared" / "public",
+        workdir=foreign / "work",
+        agent=spec.agent.model_copy(update={"folder": foreign / "agent"}),
+    )
+    (foreign / "spec").write_bytes(pickle.dumps(spec))
+    for path in foreign.rglob("*"):
+        os.chown(path, NOBODY, NOBODY)
+    lines = as_nobody(ORCHESTRATOR, foreign / "spec", folder=foreign, group=grp.getgrnam("docker").gr_gid)
+    assert lines == [str(NOBODY), "CapEff:\t0000000000000000", "completed True", "False"]
+    assert remains_of(foreign / "work") == []

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from common import trees
+from sandbox.backend import RunResult
 from sandbox.errors import BackendError
+from sandbox.supervision import harvest
 from sandbox.supervision.harvest import OUTPUT
 from sandbox.world.files import remove_tree
+from storage.runs.folders import RunFolder
 from storage.store import Store
+from tasks.wiring.making import _left_files
 from tests.s3.fixtures import Bucket
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
 from tests.sandbox.conftest import Run
@@ -56,6 +62,34 @@ def test_the_home_itself_exchanged_for_a_link(tmp_path: Path, treasure: Path) ->
     remove_tree(tmp_path / "home")
     assert not os.path.lexists(tmp_path / "home")
     untouched(treasure)
+
+
+def test_a_home_exchanged_for_a_link_while_the_agent_ends(hostile: Hostile, tmp_path: Path) -> None:
+    """The scratch files in it are the first to be removed."""
+    (tmp_path / "foreign" / "tmp").mkdir(parents=True)
+    (tmp_path / "foreign" / "tmp" / "x").write_text("x")
+    done = hostile.run(f'cd /; mv "$HOME" "$HOME.moved" 2>/dev/null && ln -s {tmp_path}/foreign "$HOME"; true')
+    assert (tmp_path / "foreign" / "tmp" / "x").read_text() == "x"
+    hostile.backend.discard(done.handle)
+    assert not done.handle.workdir.exists()
+    assert (tmp_path / "foreign" / "tmp" / "x").read_text() == "x"
+
+
+def test_a_folder_exchanged_for_a_file_while_it_is_collected(tmp_path: Path) -> None:
+    """By a process that survived. What was moved is looked at again afterwards."""
+    (tmp_path / "logs" / "x" / "deep").mkdir(parents=True)
+    (tmp_path / "logs" / "x" / "deep" / "y").symlink_to("/etc/passwd")
+    (tmp_path / "left").mkdir()
+    with trees.opened_folder(tmp_path / "logs") as folder:
+        assert not harvest._take("x", folder, tmp_path / "left" / "x")
+    assert list((tmp_path / "left").iterdir()) == []
+
+
+def test_a_program_with_the_rights_of_its_owner_left_for_others(hostile: Hostile) -> None:
+    """No other user of the machine gets to the folder of a run, during the run and later."""
+    done = hostile.run('cp /bin/true "$CODE_DIR/x"; chmod 6755 "$CODE_DIR/x"; cp -p "$CODE_DIR/x" "$HOME/tmp/x"')
+    assert done.handle.workdir.stat().st_mode & 0o777 == 0o700
+    assert (done.result.code / "x").stat().st_mode & 0o7777 == 0o644
 
 
 def test_folders_without_any_permission(hostile: Hostile) -> None:
@@ -135,3 +169,21 @@ def test_names_that_no_store_takes(run: Callable[..., Run], attempt: str, s3: Bu
     top = store.top.path("runs/x/logs/")
     assert {str(path).removeprefix(top) for path in store.top.fs.find(top)} == set(left)
     assert store.top.fs.cat_file(top + OUTPUT) == b"said\n"
+
+
+def test_keys_that_are_too_long_with_the_folder_of_the_run(tmp_path: Path, s3: Bucket) -> None:
+    """Object stores take 1,024 bytes for all of it. A longer name would make storing fail, and the record with it."""
+    logs, code = tmp_path / "logs", tmp_path / "code"
+    deep = logs.joinpath(*["d" * 99] * 6)
+    deep.mkdir(parents=True)
+    code.mkdir()
+    for path in (deep / "x", logs / OUTPUT):
+        path.write_text("x")
+    now = datetime.now(UTC)
+    result = RunResult("completed", None, 0, now, now, 1.0, None, logs, code)
+    store = Store(f"{s3.url}/{'p' * 200}/{'q' * 200}")
+    folder = RunFolder(store, "group", "competition", 0)
+    files, dropped = _left_files(folder, result)
+    assert (list(files), dropped) == ([f"logs/{OUTPUT}"], 1)
+    store.put_many(folder.url, files)
+    assert store.top.fs.find(store.top.path(""))

@@ -1,0 +1,87 @@
+"""Read ``agent.yaml``, which may be written by somebody hostile, into plain fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from reprlib import Repr
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from common import trees
+from sandbox.errors import AgentError
+
+MOST_BYTES = 256 * 1024
+MOST_ALIASES = 20
+"""Aliases that a file may use. More of them could stand for any amount of memory, as each can contain the others."""
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that counts aliases."""
+
+    aliases = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            self.aliases += 1
+            if self.aliases > MOST_ALIASES:
+                raise yaml.MarkedYAMLError(
+                    problem=f"more than {MOST_ALIASES} aliases", problem_mark=self.peek_event().start_mark
+                )
+        return super().compose_node(parent, index)
+
+
+def read_fields(folder: Path, name: str) -> dict[str, Any]:
+    """The fields of an agent's definition.
+
+    Args:
+        folder: the agent's folder.
+        name: name of the definition.
+
+    Raises:
+        AgentError: there is no such file, or it is not a mapping.
+    """
+    path = folder / name
+    try:
+        with trees.opened_below(folder, Path(name)) as file:
+            content = b"".join(trees.pieces(file, MOST_BYTES + 1))
+        if len(content) > MOST_BYTES:
+            raise AgentError(f"{path} is larger than {MOST_BYTES // 1024} KiB")
+        fields = yaml.load(content.decode(), Loader=_Loader)  # noqa: S506 - it is a safe loader
+    except FileNotFoundError:
+        raise AgentError(f"{folder} is not an agent: it has no {name}") from None
+    except trees.NotRegular as error:
+        raise AgentError(f"{folder}: {error}; an agent consists of regular files and folders only") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise AgentError(f"{path} cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
+    except RecursionError:
+        raise AgentError(f"{path} is nested too deeply") from None
+    except (ValueError, TypeError, AttributeError) as error:  # e.g. a date that does not exist
+        raise AgentError(f"{path} has a value that cannot be read: {error}") from None
+    if not isinstance(fields, dict):
+        raise AgentError(f"{path} must contain fields such as `description:`, not {type(fields).__name__}")
+    return fields
+
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxstring = 2, 200
+
+
+def explained(error: ValidationError) -> str:
+    """What is wrong with the fields, in one line."""
+    return "; ".join(_message(item) for item in error.errors()[:10])
+
+
+def _message(item: Any) -> str:
+    where = ".".join(str(part)[:100] for part in item["loc"]) or "agent"
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{where}: unknown field"
+    if item["type"] == "missing":
+        return f"{where}: missing"
+    return f"{where}: {item['msg'].removeprefix('Value error, ')} (it is {_SHORT.repr(item['input'])})"
