@@ -135,6 +135,9 @@ class DiskUse:
             found = os.statvfs(self._top)
             return (found.f_blocks - found.f_bfree) * found.f_frsize
         device = os.fstat(self._top).st_dev
+        with contextlib.suppress(OSError):  # which also opens the home itself, see `bytes_on_disk`
+            if os.fstat(self._top).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.fchmod(self._top, stat.S_IRWXU)
         named = bytes_on_disk(".", frozenset({"data"}), within=self._top, enough=enough)
         return named if named > enough else named + nameless_bytes(self._pids(), device)
 
