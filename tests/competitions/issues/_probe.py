@@ -1,0 +1,177 @@
+"""What the probes share: a miniature as an agent meets it in one edition, and attacks that several graders allow.
+
+A probe uses what an agent has: the public files, Kaggle's public files (the download that the miniature stands for),
+and the verdicts and scores of the grader. Only the referee's side of a probe (`perfect`, `truth`) reads private files,
+to tell whether an attack succeeded, or to have a submission whose score is known before it is tampered with.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from competitions.editions import EDITIONS, Edition
+from competitions.preparing.download import Download
+from competitions.scoring.errors import InvalidSubmission
+from storage.datasets import prepare
+from tests.prepared import Prepared
+
+Refused = str
+"""The message of an `InvalidSubmission`."""
+
+
+@dataclass
+class World:
+    """A competition prepared in one edition."""
+
+    prepared: Prepared
+    scratch: Path
+
+    @property
+    def public(self) -> Path:
+        """The directory of files that agents get."""
+        return self.prepared.path / "public"
+
+    @functools.cached_property
+    def kaggle(self) -> Download:
+        """Kaggle's public files."""
+        return Download.open(str(self.prepared.raw))
+
+    def score(self, submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+        """The score of parsed tables, for answers that the miniature does not have."""
+        return self.prepared.competition.score_table(submission, answers, self.prepared.edition)
+
+    def table(self, name: str, **options: Any) -> pd.DataFrame:
+        """A public CSV."""
+        return pd.read_csv(self.public / name, **options)
+
+    def packed(self, name: str, member: str, **options: Any) -> pd.DataFrame:
+        """A CSV in a public zip."""
+        with zipfile.ZipFile(self.public / name) as archive:
+            return pd.read_csv(io.BytesIO(archive.read(member)), **options)
+
+    def shared(self, train: str, test: str, column: str) -> float:
+        """The share of test rows whose value of `column` is known from the training table; both are public CSVs."""
+        return float(self.table(test)[column].isin(self.table(train)[column]).mean())
+
+    @property
+    def sample(self) -> pd.DataFrame:
+        """The sample submission, its cells as text exactly as they are in the file."""
+        return self._text(self.prepared.competition.facts.files.sample_submission)
+
+    @property
+    def perfect(self) -> pd.DataFrame:
+        """The submission with the right answers, its cells as text."""
+        return self._text(self.prepared.competition.facts.files.gold_submission)
+
+    @property
+    def truth(self) -> Any:
+        """The parsed answers."""
+        return self.prepared.answers
+
+    def grade(self, submission: pd.DataFrame | str) -> float:
+        """The score of a submission. Raises `InvalidSubmission`."""
+        path = self.scratch / "submission.csv"
+        text = submission if isinstance(submission, str) else submission.to_csv(index=False)
+        path.write_text(text, encoding="utf-8")
+        return self.prepared.competition.score(path, self.truth, self.prepared.edition)
+
+    def refusal(self, submission: pd.DataFrame | str) -> Refused:
+        """Why the submission is invalid; an empty text if it is not."""
+        try:
+            self.grade(submission)
+        except InvalidSubmission as error:
+            return str(error)
+        return ""
+
+    def accepts(self, submission: pd.DataFrame | str) -> bool:
+        """Whether the submission is valid."""
+        return not self.refusal(submission)
+
+    def _text(self, name: str) -> pd.DataFrame:
+        return pd.read_csv(self.prepared.path / name, dtype=str, keep_default_na=False)
+
+
+def cell(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.DataFrame:
+    """The frame with one other cell."""
+    changed = frame.astype({column: object})
+    changed.iloc[row, changed.columns.get_loc(column)] = value
+    return changed
+
+
+def fill(frame: pd.DataFrame, **columns: object) -> pd.DataFrame:
+    """The frame with columns of one value each."""
+    return frame.assign(**columns)
+
+
+def remade(
+    world: World, members: Mapping[str, bytes | Callable[[bytes], bytes]], **params: Any
+) -> dict[Edition, World]:
+    """The worlds made of the same download with other bytes in some of its members, which may be new."""
+    raw = world.scratch / "raw.zip"
+    with zipfile.ZipFile(world.prepared.raw) as old, zipfile.ZipFile(raw, "w") as new:
+        names = old.namelist()
+        for name in names + [name for name in members if name not in names]:
+            change = members.get(name, bytes)
+            new.writestr(name, change(old.read(name)) if callable(change) else change)
+    worlds: dict[Edition, World] = {}
+    found = world.prepared
+    for edition in EDITIONS:
+        path = world.scratch / edition
+        prepare(found.competition.id, raw, path, edition=edition, params={**(found.params or {}), **params} or None)
+        worlds[edition] = World(Prepared(found.competition, raw, path, edition, found.expected), world.scratch)
+    return worlds
+
+
+def table_bytes(frame: pd.DataFrame, **options: Any) -> bytes:
+    """A CSV."""
+    return frame.to_csv(index=False, **options).encode()
+
+
+def zipped(**members: bytes) -> bytes:
+    """A zip of files, whose names end in .csv."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.csv", data)
+    return content.getvalue()
+
+
+def a_word_makes_everything_wrong(v1: World, v2: World, column: str) -> None:
+    """One word among whole numbers: pandas reads the column as text, and every right answer counts as wrong."""
+    assert v1.grade(v1.perfect) == v2.grade(v2.perfect) == 1.0
+    assert v1.grade(cell(v1.perfect, column, "cat")) == 0.0
+    assert column in v2.refusal(cell(v2.perfect, column, "cat"))
+
+
+def fractions_pass(v1: World, v2: World, column: str) -> None:
+    """Numbers that no regression rounded score as the classes below them."""
+    halves = [world.perfect.assign(**{column: world.perfect[column].astype(int) + 0.5}) for world in (v1, v2)]
+    assert v1.grade(halves[0]) == v1.grade(v1.perfect)
+    assert "fraction" in v2.refusal(halves[1])
+
+
+def odd_masks_pass(v1: World, v2: World, column: str, odd_masks: tuple[str, ...] = ("7", "1 2 3")) -> None:
+    """One number, or three, are not pairs of start and length, but v1 makes a mask of them."""
+    for odd in odd_masks:
+        assert v1.accepts(cell(v1.perfect, column, odd)), odd
+        assert column in v2.refusal(cell(v2.perfect, column, odd)), odd
+
+
+def endless_run_passes(v1: World, v2: World, column: str) -> None:
+    """A run far longer than the image marks all of it, without the agent's having looked at its size."""
+    assert v1.accepts(cell(v1.perfect, column, "1 99999999"))
+    assert column in v2.refusal(cell(v2.perfect, column, "1 99999999"))
+
+
+def blanked(published: pd.Series, original: pd.Series) -> int:
+    """How many cells are blank in the published column but hold text in the original one, row by row."""
+    pairs = zip(published.tolist(), original.tolist(), strict=True)
+    return sum(text == "" and before != "" for text, before in pairs)

@@ -1,0 +1,12 @@
+"""Probes of Herbarium 2020 - FGVC7."""
+
+from __future__ import annotations
+
+from tests.competitions.issues._probe import (
+    World,
+    fractions_pass,
+)
+
+
+def test_fractions_truncated(v1: World, v2: World) -> None:
+    fractions_pass(v1, v2, "Predicted")

@@ -1,0 +1,13 @@
+"""Probes of OpenVaccine: COVID-19 mRNA Vaccine Degradation Prediction."""
+
+from __future__ import annotations
+
+from tests.competitions.issues._probe import (
+    World,
+)
+
+
+def test_rows_picked_by_file_position(v1: World, v2: World) -> None:
+    """The right values, each with its id, are wrong from the end to the beginning."""
+    assert v1.grade(v1.perfect) == v2.grade(v2.perfect[::-1]) == 0
+    assert v1.grade(v1.perfect[::-1]) > 0.01

@@ -1,0 +1,32 @@
+"""Probes of VinBigData Chest X-ray Abnormalities Detection."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.competitions.issues._probe import (
+    World,
+)
+
+
+def test_corners_as_sizes(v1: World, v2: World) -> None:
+    """A box beside the finding, which does not touch it, finds it."""
+    answers = one_finding(900, 900, 1_000, 1_000)
+    beside = answers[["image_id"]].drop_duplicates().assign(PredictionString="3 0.9 1010 1010 1110 1110")
+    assert v1.score(beside, answers) > 0.3
+    assert v2.score(beside, answers) == 0
+
+
+def one_finding(*corners: int) -> pd.DataFrame:
+    """Four images with a box of class 3 at the same place."""
+    box = dict(zip(["x_min", "y_min", "x_max", "y_max"], corners, strict=True))
+    return pd.DataFrame({"image_id": list("abcd"), "class_id": 3, **box})
+
+
+def test_ids_from_zero(v1: World, v2: World) -> None:
+    """Nobody can find the first answer, so even the truth is not perfect."""
+    answers = one_finding(10, 10, 50, 50)
+    truth = answers[["image_id"]].assign(PredictionString="3 0.9 10 10 50 50")
+    assert v1.score(truth, answers) < 0.9
+    assert v2.score(truth, answers) == pytest.approx(1)
