@@ -31,7 +31,11 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     held = list(hold_out(raw, total, edition))
     answers = HEADER + "".join(f'{number},"{row.sentence}"\n' for number, row in enumerate(held))
     questions = HEADER + "".join(f'{number},"{row.question}"\n' for number, row in enumerate(held))
-    train = text_content(others(lines(raw, total), [row.line for row in held]))
+    train_lines = others(lines(raw, total), [row.line for row in held])
+    if edition == "v2":  # the corpus repeats sentences
+        asked = {row.sentence for row in held}
+        train_lines = (line for line in train_lines if " ".join(quoted(line).split()) not in asked)
+    train = text_content(train_lines)
     out = Preparation()
     out.public.archive("train_v2.txt.zip", {"train_v2.txt": train})
     out.public.archive("test_v2.txt.zip", {"test_v2.txt": text_content(questions)})
@@ -45,13 +49,17 @@ def lines(raw: Download, total: int) -> Iterator[str]:
     return islice(io.TextIOWrapper(file, "utf-8"), total)
 
 
+def quoted(line: str) -> str:
+    return line.strip().replace('"', '""')
+
+
 def hold_out(raw: Download, total: int, edition: Edition) -> Iterator[Held]:
     rng = np.random.RandomState(0)
     draw = rng.random_sample
     number = -1
     for number, line in enumerate(lines(raw, total)):
         if draw() <= 0.01 and len(line.split()) > 2:
-            sentence = line.strip().replace('"', '""')
+            sentence = quoted(line)
             words = sentence.split()
             missing = rng.randint(1, len(words) - 1)
             question = " ".join(words[:missing] + words[missing + 1 :])

@@ -7,7 +7,7 @@ from .columns import VOTES
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    train, test = hold_out_by(raw.read_csv("train.csv"), "spectrogram_id", 0.1)
+    train, test = hold_out_by(raw.read_csv("train.csv"), "spectrogram_id" if edition == "v1" else "patient_id", 0.1)
     shown = ["spectrogram_id", "eeg_id", "patient_id"]
     if edition == "v2":  # one sample per recording, and its position in the recording
         test = test.drop_duplicates("eeg_id")

@@ -2,7 +2,7 @@ from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import hold_out, hold_out_by
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 
@@ -11,9 +11,14 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     if len(table) != 15:
         raise DownloadError(f"train.csv has {len(table)} rows instead of 15; download it again")
-    train, test = hold_out(table, 3, train_size=12)
     information = raw.read_csv(INFORMATION)
     ids = information["image_file"].str.replace(".tiff", "", regex=False)
+    if edition == "v1":
+        train, test = hold_out(table, 3, train_size=12)
+    else:
+        patients = table["id"].map(dict(zip(ids, information["patient_number"], strict=True)))
+        parts = hold_out_by(table.assign(patient=patients), "patient", 0.2)
+        train, test = (part.drop(columns="patient") for part in parts)
     sizes = information.assign(id=ids)[["id", "width_pixels", "height_pixels"]]
     sample = test[["id"]].assign(predicted="")
     out = Preparation()

@@ -14,7 +14,12 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    train, test = hold_out_by(raw.read_csv("train_labels.csv", float_precision=None), "game_play", 0.1)
+    labels = raw.read_csv("train_labels.csv", float_precision=None)
+    if edition == "v1":
+        train, test = hold_out_by(labels, "game_play", 0.1)
+    else:  # a play is named by its game and its number
+        games = labels.assign(game=labels["game_play"].str.partition("_")[0])
+        train, test = (part.drop(columns="game") for part in hold_out_by(games, "game", 0.1))
     out = Preparation()
     out.public.table("train_labels.csv", train)
     out.private.table("test.csv", test)

@@ -1,11 +1,16 @@
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import hold_out, hold_out_by
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    train, test = hold_out(raw.read_csv("train.csv"), 0.1)
+    table = raw.read_csv("train.csv")
+    if edition == "v1":
+        train, test = hold_out(table, 0.1)
+    else:  # a passenger is named by the travel group and a number
+        groups = table.assign(group=table["PassengerId"].str.partition("_")[0])
+        train, test = (part.drop(columns="group") for part in hold_out_by(groups, "group", 0.1))
     sample = test[["PassengerId"]].assign(Transported=False)
     out = Preparation()
     out.public.table("train.csv", train)

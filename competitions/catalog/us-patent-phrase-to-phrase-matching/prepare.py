@@ -1,11 +1,12 @@
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import hold_out, hold_out_by
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    train, test = hold_out(raw.read_csv("train.csv"), 0.1)
+    table = raw.read_csv("train.csv")
+    train, test = hold_out_by(table, "anchor", 0.1) if edition == "v2" else hold_out(table, 0.1)
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", test.drop(columns="score"))

@@ -18,10 +18,7 @@ from tests.competitions.issues._probe import (
 def test_white_space(v1: World, v2: World) -> None:
     """Whoever finds every missing word of a question still pays for blanks that the question does not show."""
     lines = ["one two three four", *(f"the  number   is {number} of  many" for number in range(400))]
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("train_v2.txt", "\n".join(lines) + "\n")
-    worlds = remade(v1, {"train_v2.txt.zip": content.getvalue()}, total_lines=len(lines))
+    worlds = remade(v1, {"train_v2.txt.zip": corpus(lines)}, total_lines=len(lines))
 
     def found_every_word(world: World) -> pd.DataFrame:
         return world.perfect.assign(sentence=[" ".join(text.split()) for text in world.perfect["sentence"]])
@@ -35,3 +32,24 @@ def test_empty_sentences(v1: World, v2: World) -> None:
     assert v1.refusal(cell(v1.perfect, "sentence", ""))
     sentences = v2.perfect["sentence"]
     assert v2.grade(cell(v2.perfect, "sentence", "")) == pytest.approx(len(sentences[0]) / len(sentences))
+
+
+def test_copies_on_both_sides(v1: World, v2: World) -> None:
+    """A question whose words occur in the training text in the same order, with one between them, is answered."""
+    lines = [f"this is the sentence {number % 300} of many" for number in range(900)]
+    worlds = remade(v1, {"train_v2.txt.zip": corpus(lines)}, total_lines=len(lines))
+
+    def answered(world: World) -> float:
+        with zipfile.ZipFile(world.public / "train_v2.txt.zip") as archive:
+            known = set(archive.read("train_v2.txt").decode().splitlines())
+        return float(world.perfect["sentence"].isin(known).mean())
+
+    assert answered(worlds["v1"]) > 0.9
+    assert answered(worlds["v2"]) == 0
+
+
+def corpus(lines: list[str]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("train_v2.txt", "\n".join(lines) + "\n")
+    return content.getvalue()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
 
+import pandas as pd
 import pytest
 
 from tests.competitions.issues._probe import (
     World,
+    remade,
+    table_bytes,
 )
 
 VOTES = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
@@ -43,3 +47,15 @@ def test_integers_not_clipped(v1: World, v2: World) -> None:
     assert v1.grade(v1.sample.assign(**sure)) == math.inf
     assert v2.grade(v2.sample.assign(**sure)) < 36
     assert v1.grade(v1.sample.assign(**{name: f"{vote}.0" for name, vote in sure.items()})) < 36
+
+
+def test_patients_on_both_sides(v1: World, v2: World) -> None:
+    """A patient's other recordings were voted on by the same experts."""
+
+    def three_recordings_each(content: bytes) -> bytes:
+        table = pd.read_csv(io.BytesIO(content))
+        return table_bytes(table.assign(patient_id=pd.factorize(table["spectrogram_id"])[0] // 3))
+
+    worlds = remade(v1, {"train.csv": three_recordings_each})
+    assert worlds["v1"].shared("train.csv", "test.csv", "patient_id") > 0.5
+    assert worlds["v2"].shared("train.csv", "test.csv", "patient_id") == 0
