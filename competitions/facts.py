@@ -32,6 +32,12 @@ Direction = Literal["higher", "lower"]
 # sample-scores-nan  the sample submission is valid, but its score is NaN
 # gold-not-optimal   the gold submission scores worse than the sample submission or than the gold threshold
 Oddity = Literal["rows-by-position", "sample-scores-nan", "gold-not-optimal"]
+# What a known issue means for scores, worst first:
+# labels    gives answers away, wholly or in part
+# metric    the score can be raised without better predictions, or a submission that is not valid is accepted
+# noise     scores are higher, lower or less certain than they should be, for everybody alike
+# cosmetic  scores do not change
+Severity = Literal["labels", "metric", "noise", "cosmetic"]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9-]*$"
@@ -100,6 +106,14 @@ class KnownIssue(_Facts):
     """A flaw of the published benchmark. Edition v1 keeps it; v2 may fix it."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Short name, unique within the competition.")
+    severity: Severity = Field(
+        default="noise", description="What it means for scores: labels, metric, noise, cosmetic."
+    )
+    needs: Literal["no-network"] | None = Field(
+        default=None,
+        description="What keeps agents from using it, where no edition can: 'no-network' if the answers can be looked "
+        "up on the web.",
+    )
     affects: list[Literal["prepare", "grade", "description"]] = Field(min_length=1, description="Parts concerned.")
     about: str = Field(description="What is wrong, and how it changes scores.")
     leaks: list[str] = Field(
@@ -108,6 +122,15 @@ class KnownIssue(_Facts):
     )
     v1: Literal["kept"] = Field(default="kept", description="Edition v1 always keeps it.")
     v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 fixes it.")
+
+
+class Comparability(_Facts):
+    """Whether scores of edition v2 can be compared with the medal thresholds as well as those of v1."""
+
+    verdict: Literal["fully", "roughly", "not"] = Field(
+        description="'fully': as well as v1, or better; 'roughly': with another test set or stricter split; 'not'."
+    )
+    reason: str = Field(description="What v2 does to the size and the difficulty of the test set, or to the metric.")
 
 
 class CompetitionFacts(_Facts):
@@ -130,6 +153,9 @@ class CompetitionFacts(_Facts):
         description="Absolute counts, dates and names in prepare.py that a miniature must override.",
     )
     known_issues: list[KnownIssue] = Field(default_factory=list, description="Flaws of the published benchmark.")
+    v2_comparable: Comparability | None = Field(
+        default=None, description="Stated where v2 changes the split or the metric; without it, fully."
+    )
     oddities: list[Oddity] = Field(
         default_factory=list, description="What `mlebench check` must not report as a mistake in v1."
     )
