@@ -10,3 +10,6 @@ from typing import Literal, get_args
 
 Edition = Literal["v1", "v2"]
 EDITIONS: tuple[Edition, ...] = get_args(Edition)
+
+VERSIONS: dict[Edition, str] = {"v1": "v1.0", "v2": "v2.1"}
+"""The version of each edition, which records and reports state. docs/editions.md says what changed in each."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from competitions.editions import Edition
 
 Complexity = Literal["low", "medium", "high", "dev", "demo"]
 Category = Literal[
@@ -123,6 +125,10 @@ class KnownIssue(_Facts):
     v1: Literal["kept"] = Field(default="kept", description="Edition v1 always keeps it.")
     v2: Literal["fixed", "kept"] = Field(description="Whether edition v2 fixes it.")
 
+    def open_in(self, edition: Edition) -> bool:
+        """Whether the edition has it."""
+        return edition == "v1" or self.v2 == "kept"
+
 
 class Comparability(_Facts):
     """Whether scores of edition v2 can be compared with the medal thresholds as well as those of v1."""
@@ -159,6 +165,23 @@ class CompetitionFacts(_Facts):
     oddities: list[Oddity] = Field(
         default_factory=list, description="What `mlebench check` must not report as a mistake in v1."
     )
+
+    def issues(self, edition: Edition) -> list[KnownIssue]:
+        """The known issues that the edition leaves open, worst first."""
+        order = get_args(Severity)
+        return sorted(
+            (issue for issue in self.known_issues if issue.open_in(edition)),
+            key=lambda each: order.index(each.severity),
+        )
+
+    def leaks(self, edition: Edition) -> list[KnownIssue]:
+        """The known issues by which the edition gives answers away."""
+        return [issue for issue in self.issues(edition) if issue.severity == "labels"]
+
+    @property
+    def leaky(self) -> bool:
+        """Whether every edition gives answers away, at least to agents with a network."""
+        return bool(self.leaks("v2"))
 
     @property
     def lower_is_better(self) -> bool:

@@ -22,6 +22,7 @@ from common.terminal import clean_output
 # name -> (module, help): the group's help needs no import of any command
 COMMANDS = {
     "list": ("catalog", "List competitions and their splits."),
+    "issues": ("issues", "List known issues, and whether v2 fixes them."),
     "prepare": ("prepare", "Download, split and verify competitions."),
     "run": ("run", "Run the full benchmark: prepare, run an agent, grade, report."),
     "watch": ("watch", "Watch a run group whose attempts are in a work pool."),

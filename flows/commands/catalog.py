@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
@@ -15,7 +16,7 @@ from flows.commands.options import Selection, takes
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 def command(as_json: bool, selection: Selection) -> None:
     """List competitions with their split, category and metric."""
-    ids = selection.ids() if selection else registry.list()
+    ids = selection.ids() if selection else replace(selection, competitions=tuple(registry.list())).ids()
     facts = [registry.get(name).facts for name in ids]
     if as_json:
         for each in facts:

@@ -131,10 +131,19 @@ class Selection:
         Path | None,
         option("-l", "--list", type=click.Path(path_type=Path), help="A text file with one competition id per line."),
     ] = None
+    exclude: Annotated[
+        str | None,
+        option(
+            "--exclude",
+            type=click.Choice(["leaky"]),
+            help="Leave out competitions whose answers can be found in every edition (`mlebench issues --severity "
+            "labels --edition v2`).",
+        ),
+    ] = None
 
     def __bool__(self) -> bool:
         """Whether any option is given."""
-        return self != Selection()
+        return self != Selection(exclude=self.exclude)
 
     def ids(self) -> list[str]:
         """The selected ids. Raises `UserError` if one is unknown, or if there is none."""
@@ -147,6 +156,8 @@ class Selection:
             ids += self.listed.read_text("utf-8").split()
         for name in filter(None, (self.split, "lite" if self.lite else None, "all" if self.everything else None)):
             ids += registry.list(name)
+        if self.exclude and not (ids := [name for name in ids if not registry.get(name).facts.leaky]):
+            raise UserError(f"--exclude {self.exclude} leaves no competition of those selected")
         return registry.select(ids)
 
 

@@ -19,7 +19,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 END = "<!-- reference ends -->"
 # Options that several commands share have a table of their own at the top of the document.
 SHARED: dict[str, tuple[str, ...]] = {
-    "selecting": ("competitions", "split", "lite", "everything", "listed"),
+    "selecting": ("competitions", "split", "lite", "everything", "listed", "exclude"),
     "the store": ("store", "data_dir"),
     "preparing": ("edition", "raw_dir", "keep_raw", "skip_verification"),
 }
