@@ -16,7 +16,7 @@ from common import progress
 from common.causes import explain
 from common.errors import UserError
 from competitions import registry
-from competitions.editions import Edition
+from competitions.editions import VERSIONS, Edition
 from grading.medals import STORED, Leaderboard, Thresholds
 from grading.report import GradedSubmission
 from storage.dataset import Dataset
@@ -200,7 +200,9 @@ def grade_submission(
         complexity=competition.facts.complexity,
         category=competition.facts.category,
     )
-    record = GradeRecord(**graded.to_row(), detail=result.detail, key=key, dataset_key=dataset.key)
+    record = GradeRecord(
+        **graded.to_row(), detail=result.detail, key=key, dataset_key=dataset.key, edition_version=VERSIONS[edition]
+    )
     return record, snapshots
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ def command(
     from common.settings import get_settings
     from flows.diagnosis import health, leftovers
 
-    ids = (selection or Selection(lite=True)).ids()
+    ids = (selection or replace(selection, lite=True)).ids()
     place, settings = storage.open(), get_settings()
     raw = raw_directory(raw_dir)
     silence = None if silent_for is None else timedelta(seconds=silent_for)

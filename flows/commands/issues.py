@@ -44,7 +44,7 @@ def command(ids: tuple[str, ...], edition: Edition | None, severity: Severity | 
         click.echo(f"  {issue.id}: {issue.severity}, {issue.v2} in v2{needs}")
         click.echo(textwrap.indent(textwrap.fill(issue.about, 110), "    "))
     kept = sum(issue.v2 == "kept" for _, issue in found)
-    click.echo(f"{len(found)} issues; v2 fixes {len(found) - kept} and keeps {kept}")
+    click.echo(f"issues: {len(found)}; v2 fixes {len(found) - kept} and keeps {kept}")
 
 
 def _row(facts: CompetitionFacts, issue: KnownIssue) -> dict[str, Any]:

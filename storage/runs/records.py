@@ -112,6 +112,7 @@ class RunRecord(Record):
     """Folder in the run's folder that holds its files; None if they are in the run's folder itself."""
     dataset_key: str | None = None
     """Content key of the dataset that the agent worked on. Records before version 2 do not have it."""
+    edition_version: str | None = None
 
     @property
     def name(self) -> str:
@@ -161,6 +162,7 @@ class GradeRecord(Record):
     leaderboard: str | None = None
     dataset_key: str | None = None
     """Content key of the dataset with the answers."""
+    edition_version: str | None = None
 
 
 class SnapshotRecord(Record):

@@ -10,6 +10,7 @@ from typing import Any
 from common import names
 from common.machine import provenance
 from common.settings import get_settings
+from competitions.editions import VERSIONS
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.services.run_services import RunServices
 from storage.lease import Lease
@@ -95,6 +96,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         time_limit_seconds=float(spec.limits.time_limit_seconds),
         code_fingerprint=spec.agent.fingerprint(),
         dataset_key=attempt.dataset_key,
+        edition_version=VERSIONS[request.edition],
         **conditions,
     )
     scratch.note(spec.workdir, attempt)

@@ -63,6 +63,21 @@ def test_code_knows_the_editions_where_the_facts_name_a_fix(competition: Competi
     assert bool(re.search(r"\bedition\b", code)) == bool(fixed), fixed
 
 
+def test_known_issues_say_what_they_mean_for_scores(competition: Competition) -> None:
+    content = yaml.safe_load((competition.folder / "competition.yaml").read_text())
+    assert all("severity" in issue for issue in content.get("known_issues", []))
+
+
+def test_no_fixed_issue_needs_agents_without_network(competition: Competition) -> None:
+    assert not [issue.id for issue in competition.facts.known_issues if issue.needs and issue.v2 == "fixed"]
+
+
+def test_comparability_is_stated_where_v2_changes_the_data(competition: Competition) -> None:
+    issues = [issue for issue in competition.facts.known_issues if issue.v2 == "fixed" and "prepare" in issue.affects]
+    changes = [issue.id for issue in issues if issue.severity in {"labels", "noise"}]
+    assert competition.facts.v2_comparable or not changes, changes
+
+
 def test_oddities_are_known_issues(competition: Competition) -> None:
     assert bool(competition.facts.oddities) <= bool(competition.facts.known_issues)
 
