@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import UserError, one_line
-from competitions.editions import EDITIONS, Edition
+from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
 from competitions.fingerprints import Closure, closure, digest, shown
@@ -72,16 +72,23 @@ class Competition(BaseModel):
 
     @property
     def description(self) -> str:
-        """The description for agents, as Markdown, as it is now: a process may live for weeks."""
-        return (self.folder / "description.md").read_text("utf-8")
+        """The description for agents in edition v1; see `describe`."""
+        return self.describe("v1")
 
     @property
     def obfuscated_description(self) -> str:
-        """The description without anything that identifies the competition. Raises `UserError` if there is none."""
-        path = self.folder / "description_obfuscated.md"
-        if not path.is_file():
+        """The obfuscated description in edition v1; see `describe`."""
+        return self.describe("v1", obfuscated=True)
+
+    def describe(self, edition: Edition, *, obfuscated: bool = False) -> str:
+        """The description for agents, as Markdown, as it is now: a process may live for weeks.
+
+        `obfuscated`: without anything that identifies the competition. Raises `UserError` if there is none.
+        """
+        path = self.folder / ("description_obfuscated.md" if obfuscated else "description.md")
+        if obfuscated and not path.is_file():
             raise UserError(f"{self.id} has no obfuscated description: write {path}")
-        return path.read_text("utf-8")
+        return text_of(path.read_text("utf-8"), edition)
 
     def params(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The parameters of `prepare`, with `overrides` applied. Raises `UserError` for an unknown name."""

@@ -13,3 +13,26 @@ EDITIONS: tuple[Edition, ...] = get_args(Edition)
 
 VERSIONS: dict[Edition, str] = {"v1": "v1.0", "v2": "v2.1"}
 """The version of each edition, which records and reports state. docs/editions.md says what changed in each."""
+
+_MARKS: dict[str, tuple[Edition, ...]] = {
+    "<!-- v1 -->": ("v1",),
+    "<!-- v2 -->": ("v2",),
+    "<!-- both editions -->": EDITIONS,
+}
+
+
+def text_of(text: str, edition: Edition) -> str:
+    r"""The description of a competition in one edition.
+
+    A line that is a mark says which edition the lines after it belong to, until the next mark. Marks are left out.
+
+    >>> text_of("A\n<!-- v1 -->\nold\n<!-- v2 -->\nnew\n<!-- both editions -->\nZ\n", "v2")
+    'A\nnew\nZ\n'
+    """
+    belongs, lines = EDITIONS, []
+    for line in text.splitlines(keepends=True):
+        mark = _MARKS.get(line.strip())
+        if mark is None and edition in belongs:
+            lines.append(line)
+        belongs = mark or belongs
+    return "".join(lines)

@@ -200,7 +200,7 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
             workdir=workdir,
             limits=limits,
             own_disk=settings.disk_images,
-            description=competition.obfuscated_description if request.obfuscated else competition.description,
+            description=competition.describe(request.edition, obfuscated=request.obfuscated),
             obfuscated=request.obfuscated,
             labels={
                 "group": request.run_group,

@@ -68,7 +68,7 @@ def facts(subject: Subject) -> list[str]:
     problems = [
         f"{role} {subject.file(role).name} was not prepared" for role in roles if not subject.file(role).is_file()
     ]
-    text = subject.competition.description
+    text = subject.competition.describe(subject.edition)
     public = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     unnamed = sorted({path.split("/")[0] for path in public} - {"description.md"})
     problems += [f"description.md does not name {name}" for name in unnamed if name not in text]

@@ -136,7 +136,7 @@ def declare(job: Job) -> None:
     checkpoint = Checkpoint(destination, job.key)
     rows = execute(here, competition, download, destination)
     if DESCRIPTION not in preparation.public.operations:
-        destination.write(f"public/{DESCRIPTION}", [competition.description.encode()])
+        destination.write(f"public/{DESCRIPTION}", [competition.describe(job.edition).encode()])
     destination.sync()
     checkpoint.save_rows("declared", rows)
     checkpoint.save_plan(plan(elsewhere, download))

@@ -216,7 +216,7 @@ def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:
     from storage.sources.kaggle.pages import OFFICIAL
 
     if not (folder / DESCRIPTION).exists():  # a container needs a file to mount the text of its run over
-        (folder / DESCRIPTION).write_text(registry.get(dataset.competition_id).description, "utf-8")
+        (folder / DESCRIPTION).write_text(registry.get(dataset.competition_id).describe(dataset.edition), "utf-8")
         (folder / DESCRIPTION).chmod(0o444)  # as the files of the dataset
     path = store.top.path(store.relative(f"{store.prepared(dataset)}/public/{OFFICIAL}"))
     if store.top.fs.exists(path):
