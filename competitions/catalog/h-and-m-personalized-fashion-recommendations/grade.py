@@ -10,11 +10,13 @@ from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_exact_columns(submission, ["customer_id", "prediction"])
+    if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later rows
+        submission, answers = align(submission, answers, "customer_id")
+        bought = answers["prediction"].notna()
+        submission, answers = submission[bought], answers[bought]
     if not answers["customer_id"].isin(submission["customer_id"]).all():
         raise InvalidSubmission("There must be a row for every customer of the sample submission.")
     submission = by_customer(submission[submission["customer_id"].isin(answers["customer_id"])])
-    if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later rows
-        submission, answers = align(submission, answers, "customer_id")
     truth, ranked = (articles(table, edition) for table in (by_customer(answers), submission))
     return mean_average_precision_at_k([set(row) for row in truth], ranked, 12)
 

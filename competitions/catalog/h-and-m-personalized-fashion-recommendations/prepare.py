@@ -21,7 +21,11 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     bought = table.frame(np.flatnonzero(is_test)).groupby("customer_id")["article_id"]
     out = Preparation()
     out.public.content("transactions_train.csv", table.content(np.flatnonzero(~is_test)))
-    out.private.table("answers.csv", bought.agg(" ".join).rename("prediction").reset_index())
+    answers = bought.agg(" ".join).rename("prediction").reset_index()
+    if edition == "v2":  # everybody who has to be in a submission; no articles for those who bought nothing
+        everybody = raw.read_csv("sample_submission.csv", usecols=["customer_id"])
+        answers = everybody.merge(answers, on="customer_id", how="left")
+    out.private.table("answers.csv", answers)
     out.public.copies(raw.each("{}", COPIED))
     out.public.copy_tree("images", raw, "images")
     return out

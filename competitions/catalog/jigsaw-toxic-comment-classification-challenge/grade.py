@@ -12,6 +12,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if edition == "v2":
         submission, answers = align(submission, answers, on="id", columns=classes)
         submission = submission[["id", *classes]]
+        numbers(submission, classes)
     require_exact_columns(submission, answers.columns)
     require_rows(submission, len(answers))
     if not submission["id"].isin(answers["id"]).all():

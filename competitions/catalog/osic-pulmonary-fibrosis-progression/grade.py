@@ -18,6 +18,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     visits = answers.dropna(subset="FVC").sort_values("Weeks")
     if edition == "v2":
         align(submission, answers, ID)
+        numbers(submission, PREDICTED)
         visits = visits[visits.duplicated("Patient")]  # the first one is public
     visits = visits.groupby("Patient").tail(3)
     scored = submission[submission[ID].isin(visits[ID])].sort_values(ID)
@@ -25,8 +26,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     # A single visit is compared with each of its repetitions.
     if len(scored) != len(visits) and len(visits) != 1:
         raise InvalidSubmission(f"Some visits are given more than once; write one row for each `{ID}`.")
-    if edition == "v2":
-        numbers(scored, PREDICTED)
     return laplace_log_likelihood(visits["FVC"], scored["FVC"], scored["Confidence"].fillna(0))
 
 

@@ -3,10 +3,11 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.scoring.cells import texts
 from competitions.scoring.checks import align
-from competitions.scoring.metrics.classification import f1_micro_sets
+from competitions.scoring.metrics.classification import f1_mean_sets, f1_micro_sets
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image", columns=["labels"])
     predicted = texts(submission, "labels", missing="")
-    return f1_micro_sets(answers["labels"].tolist(), predicted, count_unknown=edition == "v2")
+    f1 = f1_mean_sets if edition == "v2" else f1_micro_sets
+    return f1(answers["labels"].tolist(), predicted)

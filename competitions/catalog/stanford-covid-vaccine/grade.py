@@ -13,6 +13,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     aligned, truth = align(submission, answers, "id_seqpos", TARGETS)
     keep = truth["keep"]
     if edition == "v2":
+        numbers(aligned, TARGETS)
         predicted = aligned[keep]
     else:  # rows are selected by position, so the score is right only in the order of the sample submission
         if set(submission.index) != set(answers.index):

@@ -3,7 +3,7 @@ import pandas as pd
 
 from competitions.editions import Edition
 from competitions.scoring.cells import labelled_numbers
-from competitions.scoring.checks import require_columns, require_same_ids
+from competitions.scoring.checks import require_columns, require_rows, require_same_ids
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.coco import coco_average_precision
 
@@ -11,10 +11,12 @@ from .columns import BOX
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    """COCO's average precision at IoU 0.4. The predictions of repeated images are combined."""
+    """COCO's average precision at IoU 0.4. As published, the predictions of repeated images are combined."""
     require_columns(submission, "PredictionString", "image_id")
     require_same_ids(submission, answers, on="image_id")
     number = {image: position for position, image in enumerate(answers["image_id"].unique())}
+    if edition == "v2":
+        require_rows(submission, len(number))
     rows = zip(submission["image_id"], labelled_numbers(submission, "PredictionString", 5, separator=" "), strict=True)
     try:
         found = [(number[image], int(float(label)), *numbers) for image, row in rows for label, numbers in row]

@@ -110,6 +110,20 @@ def f1_micro_sets(truth: Sequence[str], predicted: Sequence[str], *, count_unkno
     return 2 * hits / total if total else 0.0
 
 
+def f1_mean_sets(truth: Sequence[str], predicted: Sequence[str]) -> float:
+    """Mean over rows of the F1 of label sets, one white-space separated text per row.
+
+    F1 of a row = 2 TP / (number of true labels + number of predicted labels), 1 if both sets are empty. This is what
+    Kaggle calls the mean F1 score. Repeated labels of a row count once.
+
+    >>> f1_mean_sets(["cat dog", "dog"], ["dog dog", "dog"])
+    0.8333333333333333
+    """
+    pairs = [(set(true.split()), set(guess.split())) for true, guess in zip(truth, predicted, strict=True)]
+    scores = [2 * len(true & guess) / (len(true) + len(guess)) if true or guess else 1.0 for true, guess in pairs]
+    return float(np.mean(scores)) if scores else 0.0
+
+
 def f_beta(true_positives: float, false_positives: float, false_negatives: float, beta: float = 1.0) -> float:
     """(1 + b²) TP / ((1 + b²) TP + b² FN + FP), 0 without a true positive.
 

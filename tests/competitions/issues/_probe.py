@@ -99,16 +99,11 @@ class World:
         return pd.read_csv(self.prepared.path / name, dtype=str, keep_default_na=False)
 
 
-def cell(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.DataFrame:
+def cell(frame: pd.DataFrame, column: str, value: Any, row: int = 0) -> pd.DataFrame:
     """The frame with one other cell."""
-    changed = frame.astype({column: object})
-    changed.iloc[row, changed.columns.get_loc(column)] = value
-    return changed
-
-
-def fill(frame: pd.DataFrame, **columns: object) -> pd.DataFrame:
-    """The frame with columns of one value each."""
-    return frame.assign(**columns)
+    cells = frame[column].astype(object).tolist()
+    cells[row] = value
+    return frame.assign(**{column: pd.Series(cells, index=frame.index, dtype=object)})
 
 
 def remade(

@@ -30,7 +30,7 @@ def test_ids_not_compared(v1: World, v2: World) -> None:
 def test_nan_scores(v1: World, v2: World) -> None:
     """An empty cell, or one constant column, and the run has no score: it is neither good nor bad."""
     answers = pd.DataFrame({"qa_id": [1, 2, 3], "a": [0.0, 0.5, 1.0], "b": [1.0, 0.0, 0.5]})
-    constant, gap = answers.assign(b=0.5), answers.assign(b=[1.0, 0.0, None])
+    constant, gap = answers.assign(b=0.5), answers.assign(b=[1.0, 0.0, math.nan])
     assert math.isnan(v1.score(constant, answers))
     assert math.isnan(v1.score(gap, answers))
     assert v2.score(constant, answers) == pytest.approx(0.5)
@@ -59,15 +59,15 @@ def repeated_questions(content: bytes) -> bytes:
     return table_bytes(table.assign(url=[f"https://questions/{row // 3}" for row in range(len(table))]))
 
 
-def test_swap_by_test_label(v1: World, v2: World) -> None:
+@pytest.mark.parametrize(("edition", "depends"), [("v1", True), ("v2", False)])
+def test_swap_by_test_label(v1: World, v2: World, edition: Edition, depends: bool) -> None:
     """Other labels lead to another test part, so what is in it says something about the labels."""
+
+    def drawn(labels: pd.DataFrame) -> set[int]:
+        return set(remade(v1, {"train.csv": table_bytes(labels)})[edition].table("test.csv")["qa_id"])
+
     original = v1.kaggle.read_csv("train.csv")
-    for edition, depends in (("v1", True), ("v2", False)):
-
-        def drawn(labels: pd.DataFrame, edition: Edition = edition) -> set[int]:
-            return set(remade(v1, {"train.csv": table_bytes(labels)})[edition].table("test.csv")["qa_id"])
-
-        distinct = original.assign(**{SPELLING: np.linspace(0, 1, len(original))})
-        held = drawn(distinct)
-        constant = distinct.assign(**{SPELLING: distinct[SPELLING].where(~distinct["qa_id"].isin(held), 0)})
-        assert (drawn(constant) != held) == depends
+    distinct = original.assign(**{SPELLING: np.linspace(0, 1, len(original))})
+    held = drawn(distinct)
+    constant = distinct.assign(**{SPELLING: distinct[SPELLING].where(~distinct["qa_id"].isin(held), 0)})
+    assert (drawn(constant) != held) == depends

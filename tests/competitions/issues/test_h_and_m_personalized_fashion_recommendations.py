@@ -59,3 +59,15 @@ def test_repeated_customers(v1: World, v2: World) -> None:
     twice = pd.concat([right[:1], right])
     assert v1.grade(twice) < v1.grade(right)
     assert "rows" in v2.refusal(twice)
+
+
+def test_buyers_revealed(v1: World, v2: World) -> None:
+    """The validation service tells who buys something in the test week: only these customers must not be left out."""
+
+    def buyers(world: World) -> set[str]:
+        customers = world.sample["customer_id"]
+        return {one for row, one in enumerate(customers) if world.refusal(world.sample.drop(index=row))}
+
+    true = set(v1.truth["customer_id"])
+    assert buyers(v1) == true != set(v1.sample["customer_id"])
+    assert buyers(v2) == set(v2.sample["customer_id"])

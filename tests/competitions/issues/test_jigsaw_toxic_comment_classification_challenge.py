@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from tests.competitions.issues._probe import (
-    World,
-    blanked,
-)
+from tests.competitions.issues._probe import World, blanked, cell
 
 
 def test_column_order_trusted(v1: World, v2: World) -> None:
@@ -34,3 +31,15 @@ def test_missing_value_comments(v1: World, v2: World) -> None:
 
     assert lost(v1) > 0
     assert lost(v2) == 0
+
+
+def test_unscored_rows_unchecked(v1: World, v2: World) -> None:
+    """The validation service tells which comments count: blanks are refused in these, and in no others."""
+    true = set(v1.truth.loc[v1.truth["toxic"] >= 0, "id"])
+
+    def counting(world: World) -> set[str]:
+        blanks = ((row, cell(world.sample, "toxic", "", position)) for position, row in enumerate(world.sample["id"]))
+        return {row for row, blank in blanks if world.refusal(blank)}
+
+    assert counting(v1) == true != set(v1.sample["id"])
+    assert counting(v2) == set(v2.sample["id"])

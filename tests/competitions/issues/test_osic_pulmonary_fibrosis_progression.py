@@ -8,11 +8,7 @@ import math
 import pandas as pd
 import pytest
 
-from tests.competitions.issues._probe import (
-    World,
-    remade,
-    table_bytes,
-)
+from tests.competitions.issues._probe import World, cell, remade, table_bytes
 
 ID = "Patient_Week"
 
@@ -60,3 +56,19 @@ def test_weeks_of_all_visits(v1: World, v2: World) -> None:
 
     assert weeks(v1) == (scored(v1)["Weeks"].min(), scored(v1)["Weeks"].max())
     assert weeks(v2) == (-12, 133)
+
+
+def test_unscored_rows_unchecked(v1: World, v2: World) -> None:
+    """The validation service tells when each test patient came: only rows of these weeks must not be repeated."""
+    last = set(scored(v1).groupby("Patient").tail(3)[ID])
+
+    def repeated(world: World, row: int) -> pd.DataFrame:
+        return pd.concat([world.sample, world.sample[row : row + 1]])
+
+    def infinite(world: World, row: int) -> pd.DataFrame:
+        return cell(world.sample, "FVC", "inf", row)
+
+    asked = range(60)
+    refused = {v1.sample[ID][row] for row in asked if v1.refusal(repeated(v1, row))}
+    assert refused == last & {*v1.sample[ID][:60]} != set()
+    assert all(v2.refusal(repeated(v2, row)) and v2.refusal(infinite(v2, row)) for row in asked)

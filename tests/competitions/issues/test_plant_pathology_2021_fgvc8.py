@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tests.competitions.issues._probe import (
     World,
 )
@@ -21,3 +23,11 @@ def test_published_header(v1: World, v2: World) -> None:
         example = world.prepared.competition.description.split("```")[1].strip().splitlines()[0]
         assert world.accepts(world.sample.set_axis(example.split(","), axis=1))
         assert world.refusal(world.sample.set_axis(["image", " labels"], axis=1))
+
+
+def test_micro_average(v1: World, v2: World) -> None:
+    """Looking at leaves with several diseases pays more in v1 than their share of the pictures."""
+    answers = pd.DataFrame({"image": list("abcd"), "labels": ["scab rust complex", "scab", "rust", "scab"]})
+    guess = answers.assign(labels=["scab rust complex", "rust", "scab", "rust"])
+    assert v1.score(guess, answers) == 0.5
+    assert v2.score(guess, answers) == 0.25

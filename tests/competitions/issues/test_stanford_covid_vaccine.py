@@ -11,3 +11,11 @@ def test_rows_picked_by_file_position(v1: World, v2: World) -> None:
     """The right values, each with its id, are wrong from the end to the beginning."""
     assert v1.grade(v1.perfect) == v2.grade(v2.perfect[::-1]) == 0
     assert v1.grade(v1.perfect[::-1]) > 0.01
+
+
+def test_unscored_values_unchecked(v1: World, v2: World) -> None:
+    """Whatever is not scored may be left blank, and what may be left blank is not scored."""
+    scored = v1.perfect["id_seqpos"].isin(v1.truth.loc[v1.truth["keep"], "id_seqpos"])
+    blank = v1.perfect.assign(reactivity=v1.perfect["reactivity"].where(scored, ""))
+    assert v1.grade(blank) == 0
+    assert "reactivity" in v2.refusal(blank)

@@ -30,3 +30,10 @@ def test_ids_from_zero(v1: World, v2: World) -> None:
     truth = answers[["image_id"]].assign(PredictionString="3 0.9 10 10 50 50")
     assert v1.score(truth, answers) < 0.9
     assert v2.score(truth, answers) == pytest.approx(1)
+
+
+def test_repeated_images(v1: World, v2: World) -> None:
+    """An image given twice has twice the guesses."""
+    twice = pd.concat([v1.sample, v1.sample[:1]])
+    assert v1.accepts(twice)
+    assert "rows" in v2.refusal(twice)

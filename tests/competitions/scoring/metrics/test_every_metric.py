@@ -353,6 +353,17 @@ def micro_f1(truth: list[str], predicted: list[str]) -> float:
     return 2 * hits / total
 
 
+def mean_f1(truth: list[str], predicted: list[str]) -> float:
+    """Harmonic mean of precision and recall, row by row."""
+    scores = []
+    for row, guess in zip(truth, predicted, strict=True):
+        true, found = set(row.split()), set(guess.split())
+        precision = len(true & found) / len(found) if found else float(not true)
+        recall = len(true & found) / len(true) if true else float(not found)
+        scores.append(2 * precision * recall / (precision + recall) if precision + recall else 0.0)
+    return float(np.mean(scores))
+
+
 def last(predicted: np.ndarray) -> np.ndarray:
     """NaN as a class of its own, after all others."""
     return np.nan_to_num(predicted, nan=99)
@@ -461,6 +472,9 @@ TESTED = [
     ),
     MetricCase(
         classification.f1_micro_sets, micro_f1, label_sets, {"ties": NO_ORDER, "nan": NO_NUMBERS, "empty": Gives(0)}
+    ),
+    MetricCase(
+        classification.f1_mean_sets, mean_f1, label_sets, {"ties": NO_ORDER, "nan": NO_NUMBERS, "empty": Gives(0)}
     ),
     MetricCase(
         classification.f_beta,
