@@ -49,7 +49,8 @@ Action = Callable[[Making], RunResult]
 
 
 def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
-    """The attempts of a request at a competition, one per seed."""
+    """The attempts of a request at a competition, one per seed. Raises `UserError` as `RunRequest.require_sound`."""
+    request.require_sound([competition_id])
     dataset_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
     return [
         Attempt(

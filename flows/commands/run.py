@@ -214,9 +214,10 @@ def command(
         obfuscated=run.obfuscated,
         examine=run.integrity,
     )
+    request.require_sound(ids)  # fails now, not after hours of preparing
     if run.obfuscated:
         for name in ids:
-            _ = registry.get(name).obfuscated_description  # fails now, not after hours of preparing
+            _ = registry.get(name).obfuscated_description
     if isolation.backend == "docker" and pool is None:  # with a pool, images and engines are those of its hosts
         from sandbox.docker.preflight import require_runnable
         from tasks.wiring.caps import stated_limits

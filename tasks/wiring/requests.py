@@ -6,8 +6,12 @@ restores them when a flow run is submitted again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from common.errors import UserError
+from competitions import registry
 from competitions.editions import Edition
 from grading.medals import STORED, Leaderboard
 from sandbox.isolation import PROCESSES, Isolation
@@ -39,6 +43,23 @@ class RunRequest(_Request):
 
     _store = field_validator("store")(root_url)
     _run_group = field_validator("run_group")(check_run_group)
+
+    def require_sound(self, competition_ids: Iterable[str]) -> None:
+        """Require that agents cannot look up the answers of these competitions, as far as the edition promises it.
+
+        Raises `UserError` if containers that reach the internet are to attempt a competition in edition v2 whose known
+        issues need agents without network.
+        """
+        if self.edition == "v1" or self.isolation.backend != "docker" or self.isolation.network != "open":
+            return
+        facts = [registry.get(name).facts for name in competition_ids]
+        public = [each.id for each in facts if any(issue.needs for issue in each.issues(self.edition))]
+        if public:
+            raise UserError(
+                f"the answers of {', '.join(public)} are public on the web, but edition {self.edition} is to give "
+                "none away: use --network gateway or allowlist, leave these competitions out (--exclude leaky), or use "
+                "--edition v1"
+            )
 
 
 class Attempt(_Request):

@@ -11,6 +11,7 @@ from common.errors import UserError
 from flows.evaluate import evaluate
 from flows.unattended import benchmark
 from sandbox.isolation import Isolation
+from tasks.agent_run import attempts_of
 from tasks.wiring.requests import Attempt, RunRequest
 
 
@@ -50,3 +51,15 @@ def test_the_form_of_a_benchmark_has_titled_sections() -> None:
     for section in sections.values():
         for field in section["properties"].values():
             assert {"title", "description"} <= field.keys()
+
+
+def test_v2_refuses_the_web_where_answers_are_public(request_: RunRequest) -> None:
+    public, other = "tgs-salt-identification-challenge", "spaceship-titanic"
+    web = request_.model_copy(update={"edition": "v2", "isolation": Isolation("docker", "open")})
+    with pytest.raises(UserError, match=f"{public} are public.*--network gateway"):
+        web.require_sound([other, public])
+    with pytest.raises(UserError, match=public):
+        attempts_of(web, public)
+    web.require_sound([other])
+    web.model_copy(update={"edition": "v1"}).require_sound([public])
+    web.model_copy(update={"isolation": Isolation("docker", "gateway")}).require_sound([public])
