@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from competitions import registry
+from competitions.editions import EDITIONS, Edition
 from competitions.errors import UnknownCompetition
 from competitions.facts import CompetitionFacts
 from grading.conditions import report_conditions
@@ -101,6 +102,7 @@ def write_report(
         thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
+        leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
         **counting,
@@ -138,6 +140,11 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
     names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
     return tuple(read_table(store, name, run_groups) for name in names)
+
+
+def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
+    """The known issues by which the edition gives answers away."""
+    return [issue.id for issue in facts.leaks(edition)]
 
 
 def _facts(*tables: pd.DataFrame) -> dict[str, CompetitionFacts]:

@@ -81,6 +81,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         failures=[r for r in view.results if r.failure],
         failure_counts=sections.failure_counts(view),
         conditions=sections.conditions(view, results.runs, results.conditions),
+        leaks=sections.open_leaks(view, results.leaks),
         models=[c.id for c in view.competitions if not c.human],
         kind_words=KIND_WORDS,
         kind_glyphs=KIND_GLYPHS,

@@ -37,6 +37,8 @@ class Results:
     """21 scores of the leaderboard, from best to worst."""
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Further conditions to state, by run group."""
+    leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    """(edition, competition) -> known issues by which the edition gives answers away."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
     """Number of competitions by split, so that the page can mark splits that were run in part."""
 

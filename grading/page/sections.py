@@ -31,6 +31,7 @@ RATE_NAMES = {
 _SIZES = ("memory_bytes", "disk_bytes")
 # Further columns of the table of runs, shown if they were recorded.
 _RUN_FACTS = {
+    "edition_version": "Version of the edition",
     "network": "Network",
     "obfuscated": "Obfuscated descriptions",
     "image": "Image",
@@ -103,6 +104,13 @@ def gaps(view: View, found: Aggregate) -> list[str]:
     rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
     return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]
+
+
+def open_leaks(view: View, leaks: Mapping[tuple[str, str], Sequence[str]]) -> list[tuple[str, str, str]]:
+    """(edition, competition, names of known issues) where the edition that was run gives answers away."""
+    editions = sorted({series.edition for series in view.series})
+    pairs = [(edition, competition.id) for edition in editions for competition in view.competitions]
+    return [(edition, name, ", ".join(leaks[edition, name])) for edition, name in pairs if leaks.get((edition, name))]
 
 
 def totals(view: View) -> dict[tuple[int, Any], int]:

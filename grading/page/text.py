@@ -13,7 +13,7 @@ from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view
 from grading.page.cleaning import clean
 from grading.page.render import TITLE
-from grading.page.sections import RATE_NAMES, gaps, rates
+from grading.page.sections import RATE_NAMES, gaps, open_leaks, rates
 from grading.page.timeline import time_table
 from grading.page.view import Result
 from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
@@ -126,6 +126,11 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         ],
     )
     lines += ["", "; ".join(f"{KIND_GLYPHS[kind]} {word}" for kind, word in KIND_WORDS.items()) + "."]
+
+    leaks = open_leaks(view, results.leaks)
+    if leaks:
+        lines += ["", "## Leaks left open", "", "Known issues by which the edition gives answers away.", ""]
+        lines += _table(["Edition", "Competition", "Known issues"], [list(map(_escape, row)) for row in leaks])
 
     failures = [result for result in view.results if result.failure]
     if failures:

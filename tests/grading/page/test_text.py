@@ -7,7 +7,7 @@ import pytest
 
 from grading.page import medal_table
 from grading.page.format import duration, mean_sem, number
-from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, markdown
+from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, markdown, page
 
 
 def test_the_markdown_summary_has_rates_matrix_and_failures() -> None:
@@ -67,3 +67,12 @@ def test_durations_have_two_units(seconds: float | None, text: str) -> None:
 
 def test_mean_without_standard_error() -> None:
     assert mean_sem(0.5, math.nan) == "50.0"
+
+
+def test_leaks_that_the_edition_leaves_open_are_named() -> None:
+    leaks = {("v1", "cactus"): ["labels"], ("v2", "cactus"): ["unseen"], ("v1", "diabetes"): []}
+    assert "| v1 | cactus | labels |" in markdown(GRADES, leaks=leaks)
+    for text in (markdown(GRADES, leaks=leaks), page(leaks=leaks)):
+        assert "Leaks left open" in text
+        assert "unseen" not in text
+    assert "Leaks left open" not in markdown(GRADES) + page()
