@@ -15,7 +15,8 @@ PREDICTED = ["FVC", "Confidence"]
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, ID, *PREDICTED)
     require_known_and_numeric(submission, answers)
-    visits = answers.dropna(subset="FVC").sort_values("Weeks")
+    visited = answers["visited"] if "visited" in answers else answers["FVC"].notna()
+    visits = answers[visited].sort_values("Weeks")
     if edition == "v2":
         align(submission, answers, ID)
         numbers(submission, PREDICTED)

@@ -23,6 +23,9 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         raise DownloadError("train.csv has a patient with two visits in one week; download it again")
     answers[ID] = answers["Patient"] + "_" + answers["Weeks"].astype(str)
     answers["Confidence"] = 100
+    if edition == "v2":  # a submission has a number in every week, and so have the answers
+        answers["visited"] = answers["FVC"].notna()
+        answers["FVC"] = answers["FVC"].fillna(2000)
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", first_visits[table.columns])
