@@ -32,9 +32,8 @@ class Preparable(Protocol):
         """The competition's facts, for the checksums of prepared files."""
         ...
 
-    @property
-    def description(self) -> str:
-        """The text of description.md."""
+    def describe(self, edition: Edition) -> str:
+        """The description for agents in this edition."""
         ...
 
     def declare(self, raw: Download, edition: Edition, params: Mapping[str, Any] | None) -> Preparation:
