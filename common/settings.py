@@ -194,7 +194,7 @@ class Settings(BaseSettings):
     )
 
     ledger_key: SecretStr = Field(
-        default=SecretStr(""), description="Key that signs the evidence of runs (HMAC); keep it away from the store."
+        default=SecretStr(""), description="Key that signs the evidence: a secret, or an Ed25519 private key (PEM)."
     )
     integrity_model: str | None = Field(
         default=None, description="Language model that examines runs for rule violations. None: rules only."

@@ -19,6 +19,7 @@ from storage.runs.folders import finished_folders
 from storage.store import Store
 from tasks.agent_run import attempts_of
 from tasks.wiring import scratch
+from tasks.wiring.manifest import note_plan
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import open_store
@@ -53,6 +54,7 @@ def evaluate(
     """
     outlast_server()
     scratch.collect_finished(open_store(request.store))
+    note_plan(request, competition_ids)
     failed: dict[str, Outcome] = {}
     with attempts_in(pool, request, priority) as attempts:
         for name in competition_ids:

@@ -2,12 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from common import machine
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_COMPARED = {
+    "backend": "backend",
+    "network": "network",
+    "time_limit_seconds": "time limit",
+    "cpus": "processors",
+    "memory_bytes": "memory",
+    "gpus": "GPUs",
+    "hardware": "hardware",
+    "obfuscated": "obfuscated descriptions",
+}
+"""Columns of tables/runs that decide what an agent could do."""
+_PUBLISHED = (("time_limit_seconds", 24 * 3600.0, "24 h"), ("cpus", 36, "36 vCPU"), ("memory_bytes", 440e9, "440 GB"))
+_PUBLISHED_SEEDS = 3
+
+
+def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) -> list[str]:
+    """Where a series deviates from the published conditions: 24 h, 36 vCPU, 440 GB, one A10, three seeds, edition v1.
+
+    What was not recorded is a deviation, too. Feedback on the test set is none: agents learn only whether a submission
+    is valid.
+    """
+    found = []
+    for column, published, words in _PUBLISHED:
+        values = sorted(float(value) for value in runs[column].dropna().unique()) if column in runs else []
+        if not values:
+            found.append(f"{_COMPARED[column]}: not recorded (published: {words})")
+        elif any(abs(value - published) > 0.03 * published for value in values):  # 440 GB may be binary or decimal
+            shown = ", ".join(_shown(column, value) for value in values)
+            found.append(f"{_COMPARED[column]}: {shown} (published: {words})")
+    gpus = sorted(int(value) for value in runs["gpus"].dropna().unique()) if "gpus" in runs else []
+    boards = " ".join(str(each) for each in runs["hardware"].dropna().unique()) if "hardware" in runs else ""
+    if gpus != [1] or "A10" not in boards:
+        number = ", ".join(map(str, gpus)) or "not recorded"
+        found.append(f"GPUs: {number}{'' if 'A10' in boards else ', kind not recorded'} (published: one A10)")
+    if seeds != _PUBLISHED_SEEDS:
+        found.append(f"seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
+    if edition != "v1":
+        found.append(f"edition: {edition} (published: v1)")
+    if "obfuscated" in runs and runs["obfuscated"].eq(True).any():
+        found.append("descriptions: obfuscated")
+    if incomplete != "fail":
+        found.append("padding: incomplete seeds are left out, not counted as failures")
+    return found
+
+
+def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
+    """The conditions in which groups of runs differ, in words. Groups without runs, as imported ones, are unknown."""
+    found = []
+    for column, words in _COMPARED.items():
+        seen = {
+            frozenset(str(value) for value in runs[column].dropna().unique()) if column in runs else frozenset()
+            for runs in groups
+        }
+        if len(seen) > 1:
+            found.append(words)
+    return found
+
+
+def _shown(column: str, value: float) -> str:
+    if column == "time_limit_seconds":
+        return f"{value / 3600:g} h"
+    return f"{value / 1e9:.0f} GB" if column == "memory_bytes" else f"{value:g}"
 
 
 def report_conditions(runs: pd.DataFrame, grades: pd.DataFrame, run_group: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,19 +26,21 @@ SCORE_DECIMALS = 5
 class _Published(BaseModel):
     """A model whose JSON has exactly the published names in the published order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     def to_json(self) -> str:
-        """Indented JSON that ends with a newline. NaN and infinities become null, so it is always valid."""
+        """Indented JSON that ends with a newline. JSON has no NaN and no infinities: they are the texts "NaN",
+        "Infinity" and "-Infinity". Null would turn them into no score, although -Infinity can be a gold medal.
+        """
         return self.model_dump_json(indent=2) + "\n"
 
 
 class CompetitionReport(_Published):
     """The report of one graded submission, as written by `mlebench grade`.
 
-    `score` is rounded to 5 decimals, and medals are based on the rounded score. It is null without a score and for the
-    score NaN, which JSON does not have; `valid_submission` distinguishes the two. `leaderboard` is the source of the
-    thresholds. It is not a published field, so JSON only contains it if they are not those of competition.yaml.
+    `score` is rounded to 5 decimals, and medals are based on the rounded score. It is null without a score.
+    `leaderboard` is the source of the thresholds. It is not a published field, so JSON only contains it if they are not
+    those of competition.yaml.
     """
 
     competition_id: str
@@ -66,12 +67,6 @@ class CompetitionReport(_Published):
         if info.mode == "json" and self.leaderboard == STORED:
             del content["leaderboard"]
         return content
-
-    @field_serializer(
-        "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold", when_used="json"
-    )
-    def _finite(self, value: float | None) -> float | None:
-        return value if value is not None and math.isfinite(value) else None
 
     @field_serializer("created_at", when_used="json")
     def _iso(self, value: datetime) -> str:
@@ -132,7 +127,8 @@ def competition_report(
     """
     if score is not None and not submission_exists:
         raise ValueError(f"{competition_id}: a submission that does not exist cannot have a score")
-    score = None if score is None else round(score, SCORE_DECIMALS)
+    # As a Python float, because numpy rounds ties differently: 2.675 to 2.68 instead of 2.67.
+    score = None if score is None else round(float(score), SCORE_DECIMALS)
     medal = medal_for(score, thresholds)
     return CompetitionReport(
         competition_id=competition_id,

@@ -30,7 +30,7 @@ from storage.statistics_schemas import STATISTICS, Statistics
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the tables, and of the records they are created from. Files without a version have version 0."""
 METADATA_KEY = b"mlebench.schema_version"
 """Key of the schema version in the metadata of a Parquet file."""
@@ -102,7 +102,7 @@ _RUNS = TableSchema(
         Column("git_commit", "string", "Its git commit, or how it was installed."),
         Column("ledger_head", "string", "Hash of the last entry of the run's evidence, `ledger.jsonl`."),
         Column("ledger_entries", "int64", "Number of entries of the evidence."),
-        Column("ledger_signature", "string", "HMAC of `ledger_head` by MLEBENCH_LEDGER_KEY; null without a key."),
+        Column("ledger_signature", "string", "Signature of `ledger_head` by MLEBENCH_LEDGER_KEY; null without a key."),
         Column("submission_from", "string", "URL of the run whose files a regraded copy uses; null for a run itself."),
         Column("dataset_key", "string", "Content key of the dataset that the agent worked on.", since=2),
         Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=2),
@@ -150,6 +150,9 @@ _SNAPSHOTS = TableSchema(
         Column("at_seconds", "float64", "Time since the start of the run.", "s"),
         Column("score", "float64", "Score, rounded to 5 decimals; null if there is none or it is NaN.", "metric"),
         *flags({"valid_submission": "The version has a score.", **MEDALS}),
+        Column("edition", "string", "Edition whose grader and answers were used; null: that of the run.", since=3),
+        Column("outcome", "string", "As in `grades`.", since=3),
+        Column("leaderboard", "string", "Where the thresholds come from, as in `grades`.", since=3),
     ),
 )
 

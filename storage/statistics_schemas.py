@@ -96,6 +96,8 @@ STATISTICS: dict[Statistics, TableSchema] = {
             _BY,
             Column("incomplete", "string", "How incomplete seeds were treated: `exclude` or `fail`."),
             Column("interval", "string", "`t` (Student's over seeds) or `bootstrap` (over competitions)."),
+            Column("both_low", "float64", "Lower end over seeds and competitions; any medal.", "fraction", since=3),
+            Column("both_high", "float64", "Upper end of that interval; any medal only.", "fraction", since=3),
             Column("counted", "string", "Which competitions count: the name of a split, or `what was run`."),
         ),
     ),

@@ -34,6 +34,7 @@ from tasks.wiring.caching import while_stored
 from tasks.wiring.caps import caps_of, limits_of
 from tasks.wiring.host import TRY, placed
 from tasks.wiring.making import Making, given_up, keep, run_folder
+from tasks.wiring.manifest import note_in_manifest
 from tasks.wiring.meters import meter
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.retries import retried
@@ -324,4 +325,6 @@ def _start(making: Making) -> tuple[RunHandle, int]:
         tries.drop_last()
         raise
     making.services.reset_limits()
+    request, cell = making.attempt.request, f"{making.attempt.competition_id}/{making.attempt.seed}"
+    note_in_manifest(open_store(request.store), request.run_group, "started", run=cell, run_key=making.attempt.key)
     return handle, number

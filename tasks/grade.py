@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prefect import task
 from prefect.logging import get_run_logger
@@ -15,6 +15,7 @@ from prefect.logging import get_run_logger
 from common import progress
 from common.causes import explain
 from common.errors import UserError
+from common.settings import get_settings
 from competitions import registry
 from competitions.editions import VERSIONS, Edition
 from grading.medals import STORED, Leaderboard, Thresholds
@@ -23,6 +24,7 @@ from storage.dataset import Dataset
 from storage.datasets.answers import answers_to
 from storage.datasets.prepared import local_copy
 from storage.keys import content_key
+from storage.runs.evidence.records import sign_record, snapshots_hash
 from storage.runs.folders import RunFolder, StoredRun, folders
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
@@ -200,10 +202,16 @@ def grade_submission(
         complexity=competition.facts.complexity,
         category=competition.facts.category,
     )
+    more: dict[str, Any] = {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
     record = GradeRecord(
-        **graded.to_row(), detail=result.detail, key=key, dataset_key=dataset.key, edition_version=VERSIONS[edition]
+        **graded.to_row(),
+        detail=result.detail,
+        key=key,
+        dataset_key=dataset.key,
+        edition_version=VERSIONS[edition],
+        **more,
     )
-    return record, snapshots
+    return sign_record(record, get_settings().ledger_key.get_secret_value()), snapshots
 
 
 def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
@@ -214,7 +222,8 @@ def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingP
         with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as scratch:
             local = Path(scratch) / "submission.csv"
             place.top.fs.get_file(place.top.path(place.relative(url)), str(local))
-            report = grader.grade(local, url).report
-        grades = {name: getattr(report, name) for name in SnapshotRecord.model_fields if hasattr(report, name)}
+            grade = grader.grade(local, url)
+        grades = {n: getattr(grade.report, n) for n in SnapshotRecord.model_fields if hasattr(grade.report, n)}
+        grades |= {"edition": grader.edition, "outcome": grade.outcome}
         records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
     return records

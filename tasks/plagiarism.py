@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from common.settings import get_settings
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
 from sandbox.definitions import load_agent
+from storage.notebooks import plain_code
 from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of, stored_runs
 from storage.runs.records import ExaminationRecord
@@ -60,9 +62,14 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
         for agent in sorted({run.record.agent for run in runs}):
             foreign = _documents(store, (each for each in others if each.record.agent != agent))
             own = template(agent, agent_dirs)
-            corpora = {"kernel": Corpus(kernels, own), "run": Corpus(foreign, own)}
+            corpora = {"kernel": Corpus(kernels, own, whole=True), "run": Corpus(foreign, own)}
+            # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
+            shipped = [replace(each, name=f"agent folder: {each.name}") for each in own]
+            plain = {"kernel": Corpus(kernels, whole=True)}
             for run in (each for each in runs if each.record.agent == agent):
-                rows += _rows(store, run, corpora, urls)
+                documents = [tokenize(name, text) for name, text in code_of(store, run).items() if _python(name)]
+                rows += _rows(run, documents, corpora, urls)
+                rows += (row for row in _rows(run, shipped, plain, urls) if row["flagged"])
     rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
     write_table(store, "plagiarism", run_group, rows)
     flagged = len({row["run_id"] for row in rows if row["flagged"]})
@@ -92,13 +99,18 @@ def kernel_documents(store: Store, competition_id: str) -> tuple[list[Document],
 
 
 def template(agent: str, agent_dirs: Sequence[Path]) -> list[Document]:
-    """Python files of an agent's own folder: code that a run shares with them is not copied from elsewhere."""
+    """Python files and notebooks of an agent's own folder, which runs share with each other."""
     try:
         found = load_agent(agent, agent_dirs)
     except UserError:  # the agent no longer exists
         return []
-    paths = [found.folder / name for name in found.files() if str(name).endswith(".py")]
-    return [tokenize(path.name, path.read_text("utf-8", "replace")) for path in paths]
+    paths = [found.folder / name for name in found.files() if _python(str(name))]
+    return [tokenize(str(path.relative_to(found.folder)), _code(path)) for path in paths]
+
+
+def _code(path: Path) -> str:
+    text = path.read_text("utf-8", "replace")
+    return plain_code(text) if path.suffix == ".ipynb" else text
 
 
 def _documents(store: Store, runs: Iterable[StoredRun]) -> list[Document]:
@@ -114,18 +126,18 @@ def _python(name: str) -> bool:
     return name.endswith((".py", ".ipynb"))
 
 
-def _rows(store: Store, run: StoredRun, corpora: dict[str, Corpus], urls: dict[str, str]) -> list[dict[str, Any]]:
+def _rows(
+    run: StoredRun, documents: Iterable[Document], corpora: dict[str, Corpus], urls: dict[str, str]
+) -> list[dict[str, Any]]:
+    """The rows about files of a run, or of its agent's folder."""
     rows = []
-    for name, text in code_of(store, run).items():
-        if not _python(name):
-            continue
-        document = tokenize(name, text)
+    for document in documents:
         for kind, corpus in corpora.items():
             texts = {each.name: each.text for each in corpus.documents}
             for match in corpus.matches(document):
                 if match.flagged or max(match.similarity, match.of_first, match.of_second) >= LEAST_SHOWN:
-                    row = {**run.record.who, "file": name, "other_kind": kind, "other": match.second}
-                    rows.append({**row, "url": urls.get(match.second, ""), **_figures(match, text, texts)})
+                    row = {**run.record.who, "file": document.name, "other_kind": kind, "other": match.second}
+                    rows.append({**row, "url": urls.get(match.second, ""), **_figures(match, document.text, texts)})
     return rows
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,9 @@ from storage.tables import Table, read_table, write_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from grading.statistics.aggregate import Incomplete, Uncertainty
+    from grading.statistics.counting import Incomplete, Uncertainty
 
+_LONGEST_NAME = 160
 _SPLITS = ("low", "medium", "high", "dev", "demo")
 
 
@@ -33,6 +36,7 @@ def write_aggregates(
     """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
     from grading.statistics.aggregate import aggregate
     from grading.statistics.attempts import best_of, competition_table, pass_at
+    from grading.statistics.counting import Counting
     from grading.statistics.over_time import over_time
     from grading.statistics.usage import usage_by_run, usage_by_series
 
@@ -41,18 +45,18 @@ def write_aggregates(
         return
     import pandas as pd
 
-    counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
-    found = {by: aggregate(grades, runs, by=by, interval=interval, **counting) for by in _BY}
+    counting = Counting(**counted_competitions(grades, runs, split), incomplete=incomplete, interval=interval)
+    found = {by: aggregate(grades, runs, by=by, **vars(counting)) for by in _BY}
     tables: dict[Table, pd.DataFrame] = {
         name: pd.concat([getattr(each, part).assign(by=by) for by, each in found.items()], ignore_index=True)
         for name, part in _PARTS.items()
     }
     settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
     tables["aggregates/rates"] = tables["aggregates/rates"].assign(**settings)
-    tables["aggregates/pass_at_k"] = pass_at(grades)
-    tables["aggregates/best_of_k"] = best_of(grades)
-    tables["aggregates/competitions"] = competition_table(grades, _percentiles(_facts(grades, runs)))
-    tables["aggregates/over_time"] = over_time(grades, snapshots)
+    tables["aggregates/pass_at_k"] = pass_at(grades, runs, counting)
+    tables["aggregates/best_of_k"] = best_of(grades, counting=counting)
+    tables["aggregates/competitions"] = competition_table(grades, _percentiles(_facts(grades, runs)), counting)
+    tables["aggregates/over_time"] = over_time(grades, snapshots, runs, counting)
     tables["aggregates/usage_by_run"] = usage_by_run(usage)
     tables["aggregates/usage"] = usage_by_series(grades, usage) if len(usage) else usage
     for name, table in tables.items():
@@ -88,7 +92,7 @@ def write_report(
     from grading.page.integrity import TABLES
 
     grades, runs, snapshots, usage = _read(store, run_groups)
-    folder = store.url("reports", "+".join(run_groups))
+    folder = store.url("reports", report_name(run_groups))
     facts = _facts(grades, runs)
     counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
     title = f"MLE-bench: {' and '.join(run_groups)}"
@@ -109,8 +113,32 @@ def write_report(
     )
     store.write(f"{folder}/report.html", render_page(results, title).encode())
     store.write(f"{folder}/report.md", render_markdown(results, title).encode())
-    store.write(f"{folder}/summary.json", summarise(reports_of(grades)).to_json().encode())
+    _write_summaries(store, folder, grades)
     return f"{folder}/report.html"
+
+
+def report_name(run_groups: list[str]) -> str:
+    """The name of the folder of a report. File systems have room for 255 bytes, which many groups exceed together."""
+    name = "+".join(run_groups)
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{run_groups[0][: _LONGEST_NAME // 2]}+{len(run_groups) - 1}-others-{digest}"
+
+
+def _write_summaries(store: Store, folder: str, grades: pd.DataFrame) -> None:
+    """Write summary.json of one edition, v1 if there is one, and summary-<edition>.json of each other edition.
+
+    Scores of different editions are not comparable, so they are never added up.
+    """
+    from grading.statistics.series import latest_grades
+
+    newest = latest_grades(grades)
+    first, *others = sorted(set(newest["edition"]))
+    for edition in (first, *others):
+        name = "summary.json" if edition == first else f"summary-{edition}.json"
+        content = summarise(reports_of(newest[newest["edition"] == edition])).to_json()
+        store.write(f"{folder}/{name}", content.encode())
 
 
 def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
@@ -131,6 +159,9 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
     names = [name for name in CompetitionReport.model_fields if name in grades]
     records = grades[names].to_dict("records") if len(grades) else []
     reports = [{k: None if pd.isna(v) else v for k, v in record.items()} for record in records]
+    for each in reports:
+        if each["valid_submission"] and each["score"] is None:
+            each["score"] = math.nan  # tables have no NaN
     # Older tables have no column `leaderboard`; their grades used the stored one.
     return [
         CompetitionReport.model_validate({**each, "leaderboard": each.get("leaderboard") or STORED}) for each in reports

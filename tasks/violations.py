@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.detectors import RunTexts, detect
+from grading.integrity.findings import Finding
 from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
 from storage.keys import content_key
 from storage.runs.examinations import write_examination
@@ -43,6 +44,7 @@ class Examined:
     pieces: int = 0
     unreadable: int = 0
     invented: int = 0
+    failed: int = 0
     cost_usd: float = 0.0
 
     @property
@@ -60,34 +62,44 @@ def violations(run_group: str, store: str) -> int:
 def find_violations(store: Store, run_group: str, on_next: Callable[[str], None] = lambda _: None) -> Examined:
     """Examine every run of a group; writes tables/violations.
 
-    The model's answers about a run are stored below integrity/. The model is asked again only if the texts, the model
-    or the questions have changed. `on_next` is called with the name of each run before it is examined.
-    Raises `ModelError` if a request to the configured model fails.
+    The findings of the static detectors are written before a model is asked. The model's answers about a run are stored
+    below integrity/. It is asked again only if the texts, the model or the questions have changed, or if it did not
+    answer about a part. A part without an answer is a row of the rule `not-examined`. `on_next` is called with the name
+    of each run before it is examined.
+    Raises `ModelError` if no provider serves the configured model.
     """
     settings = get_settings()
     runs, model_name = runs_of(store, run_group), settings.integrity_model
-    rows: list[dict[str, Any]] = []
-    readings: list[Reading] = []
-    with contextlib.ExitStack() as stack:
-        model = stack.enter_context(language_model(model_name, gateway_policy(settings))) if model_name else None
-        for run in runs:
+    by_run: list[list[Finding]] = []
+    for run in runs:
+        if model_name is None:
             on_next(run.name)
-            code, logs = code_of(store, run), logs_of(store, run)
-            found = detect(_texts(store, run, code, logs))
-            if model is not None:
-                readings.append(_read(store, run, model, code, logs))
-                found += readings[-1].findings
-            rows += ({**run.record.who, **asdict(finding)} for finding in found)
-        cost = sum(call["cost_usd"] or 0.0 for call in model.calls()) if model else 0.0
+        by_run.append(detect(_texts(store, run, code_of(store, run), logs_of(store, run))))
+    found = _write(store, run_group, runs, by_run, "static detectors")
+    if model_name is None:
+        return found
+    readings: list[Reading] = []
+    with language_model(model_name, gateway_policy(settings)) as model:
+        for run, findings in zip(runs, by_run, strict=True):
+            on_next(run.name)
+            readings.append(_read(store, run, model, code_of(store, run), logs_of(store, run)))
+            findings += readings[-1].findings
+        cost = sum(call["cost_usd"] or 0.0 for call in model.calls())
+    found = _write(store, run_group, runs, by_run, f"static detectors and {model_name}")
+    sums = {n: sum(getattr(each, n) for each in readings) for n in ("pieces", "unreadable", "invented", "failed")}
+    return replace(found, model=model_name, cost_usd=cost, **sums)
+
+
+def _write(store: Store, run_group: str, runs: list[StoredRun], by_run: list[list[Finding]], by: str) -> Examined:
+    """Write the findings of all runs, and the record of their examination."""
+    rows = [{**run.record.who, **asdict(each)} for run, findings in zip(runs, by_run, strict=True) for each in findings]
     write_table(store, "violations", run_group, rows)
-    flagged = len({row["run_id"] for row in rows if row["severity"] == "violation"})
-    by = f"static detectors and {model_name}" if model_name else "static detectors"
+    found = Examined(rows, len(runs), None)
     examination = ExaminationRecord(
-        run_group=run_group, stage="violations", runs=len(runs), flagged=flagged, by=by, at=datetime.now(UTC)
+        run_group=run_group, stage="violations", runs=len(runs), flagged=found.flagged, by=by, at=datetime.now(UTC)
     )
     write_examination(store, examination)
-    sums = {name: sum(getattr(each, name) for each in readings) for name in ("pieces", "unreadable", "invented")}
-    return Examined(rows, len(runs), model_name, **sums, cost_usd=cost)
+    return found
 
 
 def _texts(store: Store, run: StoredRun, code: dict[str, str], logs: dict[str, str]) -> RunTexts:
@@ -122,12 +134,9 @@ def _read(store: Store, run: StoredRun, model: LanguageModel, code: dict[str, st
     key = content_key(model.name, QUESTIONS, PIECE, OVERLAP, texts)
     url = store.url("integrity", *run.name.split("/"), "reading.json")
     known = store.read_json(url)
-    if known and known.get("key") == key:
-        from grading.integrity.findings import Finding
-
-        return Reading(
-            **{**known["reading"], "findings": tuple(Finding(**each) for each in known["reading"]["findings"])}
-        )
-    reading = read_run(texts, model.ask, model.name)
+    if known and known.get("key") == key and not known["reading"].get("failed"):
+        findings = tuple(Finding(**each) for each in known["reading"]["findings"])
+        return Reading(**{**known["reading"], "findings": findings})
+    reading = read_run(texts, model.ask, model.name, model.ask_all)
     store.write_json(url, {"key": key, "model": model.name, "reading": asdict(reading)})
     return reading

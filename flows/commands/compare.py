@@ -30,11 +30,13 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     """Compare run group B with A: changes by competition, and mean paired differences.
 
     Seeds of a competition are averaged, then competitions are paired. The 95 % confidence intervals are Student's t on
-    the paired differences, and a bootstrap over competitions. GROUP@EDITION selects the grades of one edition. The
-    comparison is also written to tables/comparisons.
+    the paired differences, and a bootstrap over competitions; p is corrected for the number of tests (Holm). Conditions
+    in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
+    written to tables/comparisons.
     """
+    from grading.conditions import unlike
     from grading.statistics.compare import compare
-    from storage.tables import write_frame
+    from storage.tables import read_table, write_frame
 
     place = storage.open()
     found = compare(_grades(place, a), _grades(place, b))
@@ -42,6 +44,11 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
         raise UserError(f"{a} and {b} have no competition in common")
     write_frame(place, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
     _show(found, a, b, everything)
+    runs = [read_table(place, "runs", [name.partition("@")[0]]) for name in (a, b)]
+    if not all(len(each) for each in runs):
+        click.echo("mlebench: the conditions of imported grades are unknown", err=True)
+    elif different := unlike(runs):
+        click.echo(f"mlebench: the conditions differ in {', '.join(different)}", err=True)
 
 
 def _grades(store: Store, name: str) -> pd.DataFrame:
@@ -91,9 +98,12 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
             _points(row["difference"], sign=True) + _error(100 * row["sem"], 1),
             f"{_points(row['ci_low'])}..{_points(row['ci_high'])}",
             f"{_points(row['bootstrap_low'])}..{_points(row['bootstrap_high'])}",
-            "n/a" if math.isnan(row["p_value"]) else f"{row['p_value']:.3f}",
+            "n/a" if math.isnan(row["p_corrected"]) else f"{row['p_corrected']:.3f}",
         )
     console.print(averages)
+    medals = found.differences[found.differences["rate"] == "any_medal"]["smallest"].dropna()
+    if len(medals):
+        console.print(f"smallest difference in medals that would be found: {_points(medals.min())} points")
     for name, only in ((a, found.only_a), (b, found.only_b)):
         if only:
             console.print(Text(f"only in {name}, left out: {', '.join(only)}"))

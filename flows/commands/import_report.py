@@ -31,18 +31,27 @@ if TYPE_CHECKING:
     show_default=True,
     help="Edition that they were graded with.",
 )
+@click.option(
+    "--seeds",
+    type=click.Choice(["file", "compact"]),
+    default="file",
+    show_default=True,
+    help="file: a file is a seed, and what it lacks is a gap. compact: the n-th report of a competition is seed n.",
+)
 @takes(storage=StoreOptions)
 def command(
     files: tuple[Path, ...],
     run_group: str,
     agent: str | None,
     edition: str,
+    seeds: str,
     storage: StoreOptions,
 ) -> None:
     """Import published grading reports FILES as run group NAME, to compare them with other run groups.
 
     Each file becomes a seed: 0, 1, ... in the given order. A competition that occurs several times in a file becomes
-    several seeds.
+    several seeds. With --seeds compact, the reports of a competition are numbered in the order of the files, so that a
+    file that lacks a competition leaves no gap.
     """
     quiet_prefect()
     from grading.report import GradedSubmission
@@ -61,7 +70,7 @@ def command(
         for report in found:
             name = report.competition_id
             # A file that leaves a competition out must not shift the seeds of the files that follow.
-            seed = max(number, next_seed[name])
+            seed = next_seed[name] if seeds == "compact" else max(number, next_seed[name])
             next_seed[name] = seed + 1
             complexity, category = _facts(name)
             graded = GradedSubmission(
@@ -80,8 +89,8 @@ def command(
             RunFolder(place, run_group, name, seed).write_grade(record)
     write_tables(place, run_group)
     write_report(place, [run_group])
-    seeds = max(next_seed.values(), default=0)
-    click.echo(f"{run_group}: {sum(len(found) for _, found in reports)} reports as {seeds} seeds")
+    count = max(next_seed.values(), default=0)
+    click.echo(f"{run_group}: {sum(len(found) for _, found in reports)} reports as {count} seeds")
 
 
 def _read(path: Path) -> list[CompetitionReport]:

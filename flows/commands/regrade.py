@@ -81,7 +81,11 @@ def _regrade(
     run: StoredRun, group: str, edition: Edition | None, leaderboard: Leaderboard
 ) -> tuple[GradeRecord | None, GradeRecord]:
     """Grade one run again; returns the grade before, if there was one, and after."""
+    from common.settings import get_settings
+    from storage.runs.evidence.manifest import head_of_run
+    from storage.runs.evidence.records import sign_record
     from tasks.grade import grade_submission
+    from tasks.wiring.manifest import note_in_manifest
 
     record = run.record
     chosen = edition or record.edition
@@ -95,7 +99,11 @@ def _regrade(
     graded, snapshots = grade_submission(run.folder.store, record, run.source, chosen, leaderboard)
     if target != run.folder:
         # In a copy, edition and dataset are those of its grade, so that it can be graded again.
-        target.write_run(record.replace(edition=chosen, dataset_key=graded.dataset_key))
-    target.write_snapshots(snapshots)
+        key = get_settings().ledger_key.get_secret_value()
+        copy = sign_record(record.replace(edition=chosen, dataset_key=graded.dataset_key, signature=None), key)
+        head = head_of_run(copy.to_json())
+        note_in_manifest(run.folder.store, group, "copied", run=f"{record.competition_id}/{record.seed}", head=head)
+        target.write_run(copy)
+    target.write_snapshots(snapshots, other)
     target.write_grade(graded, other)
     return before, graded

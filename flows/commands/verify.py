@@ -2,37 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
 
+if TYPE_CHECKING:
+    from storage.runs.evidence.chain import Problem
+    from storage.store import Store
+
 
 @click.command("verify")
 @click.argument("run_group")
+@click.option(
+    "--public-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the Ed25519 public key (PEM) that belongs to the operator's MLEBENCH_LEDGER_KEY.",
+)
+@click.option("--regrade", is_flag=True, help="Also grade the submissions again, and compare. Nothing is written.")
 @takes(storage=StoreOptions)
-def command(run_group: str, storage: StoreOptions) -> int:
+def command(run_group: str, public_key: Path | None, regrade: bool, storage: StoreOptions) -> int:
     """Verify the evidence of every run of RUN_GROUP against the files in the store.
 
-    The hash chain of each run (ledger.jsonl) is recomputed, and every file that it covers is read again. Signatures are
-    checked as well if MLEBENCH_LEDGER_KEY is set. Files and folders of the group that belong to no run are reported.
-    Exit code 1 if anything differs.
+    The hash chain of each run (ledger.jsonl) is recomputed, and every file that it covers is read again. Runs are
+    compared with the manifest of the group, which shows runs that were removed, repeated or brought from elsewhere.
+    Signatures are checked as well if MLEBENCH_LEDGER_KEY is set or --public-key is given. Files and folders of the
+    group that belong to no run are reported. Exit code 1 if anything differs.
     """
     from common.settings import get_settings
-    from storage.runs.evidence.seal import find_strangers, verify_group
+    from storage.runs.evidence.manifest import compare_manifest, heads_of
+    from storage.runs.evidence.seal import find_strangers, verify_group, verify_manifest
 
     place = storage.open()
-    key = get_settings().ledger_key.get_secret_value()
+    key = _read(public_key) if public_key else get_settings().ledger_key.get_secret_value()
     results = verify_group(place, run_group, key)
     strangers = find_strangers(place, run_group)
     if not results and not strangers:
         raise UserError(f"no runs of group {run_group!r} in {place.root}")
+    if regrade:
+        for name, problems in _grades_that_differ(place, run_group):
+            results.setdefault(name, []).extend(problems)
     for name, problems in sorted([*results.items(), *((path, [problem]) for path, problem in strangers.items())]):
         click.echo(f"{'FAILED' if problems else 'ok':7} {run_group}/{name}")
         for problem in problems:
             click.echo(f"        {problem}")
+    _, manifest = verify_manifest(place, run_group, key)
+    if manifest.entries:
+        for note in compare_manifest(manifest, heads_of(place, run_group))[1]:
+            click.echo(f"note    {run_group}/{note}")
+        click.echo(f"manifest: {len(manifest.entries)} entries, the last one has the hash {manifest.head}")
     failed = sum(bool(problems) for problems in results.values())
+    runs = results.keys() - {"manifest"}
     checked = "signatures checked" if key else "no key, signatures not checked"
     others = f", {len(strangers)} not part of the group" if strangers else ""
-    click.echo(f"{len(results) - failed} of {len(results)} runs verified{others} ({checked})")
+    good = sum(not results[name] for name in runs)
+    click.echo(f"{good} of {len(runs)} runs verified{others} ({checked})")
     return 1 if failed or strangers else 0
+
+
+def _read(public_key: Path) -> str:
+    try:
+        return public_key.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the public key {public_key} cannot be read: {error}") from error
+
+
+def _grades_that_differ(place: Store, run_group: str) -> Iterator[tuple[str, list[Problem]]]:
+    """Grade each graded run again, and yield what differs from its grade, by COMPETITION/SEED."""
+    from common.causes import explain
+    from grading.medals import STORED, Leaderboard
+    from storage.runs.evidence.chain import Problem
+    from storage.runs.folders import stored_runs
+    from tasks.grade import grade_submission
+
+    for run in stored_runs(place, run_group):
+        name = f"{run.record.competition_id}/{run.record.seed}"
+        for before in run.folder.read_grades():
+            board: Leaderboard = STORED if before.leaderboard in (None, STORED) else "refreshed"
+            try:
+                after, _ = grade_submission(place, run.record, run.source, before.edition, board)
+            except UserError as error:
+                yield name, [Problem("grade", f"cannot be compared: {explain(error)}")]
+                continue
+            # The thresholds of a fetched leaderboard may have changed since.
+            fields = _REGRADED if board == STORED else _REGRADED[:2]
+            pairs = [(field, getattr(before, field), getattr(after, field)) for field in fields]
+            yield (
+                name,
+                [
+                    Problem("grade", f"{field} is {old}, graded again it is {new}")
+                    for field, old, new in pairs
+                    if old != new and not (old != old and new != new)
+                ],
+            )
+
+
+_REGRADED = ("outcome", "score", "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median")

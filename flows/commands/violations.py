@@ -11,11 +11,12 @@ from flows.commands.refresh import refresh_report
 @click.command("violations")
 @click.argument("run_group")
 @takes(storage=StoreOptions)
-def command(run_group: str, storage: StoreOptions) -> None:
+def command(run_group: str, storage: StoreOptions) -> int:
     """Search the code and logs of RUN_GROUP for broken rules.
 
     Uses static detectors, and the language model of MLEBENCH_INTEGRITY_MODEL if it is set. The findings are for a
-    person to judge; each quotes the line that it is based on. All are written to tables/violations.
+    person to judge; each quotes the line that it is based on. All are written to tables/violations. Exit code 1 if the
+    model did not answer about a part; the same command asks again about the runs with such parts.
     """
     quiet_prefect()
     from grading.integrity.findings import RULES
@@ -41,3 +42,7 @@ def command(run_group: str, storage: StoreOptions) -> None:
         )
     click.echo(f"{found.runs} runs examined, {found.flagged} to look at, {notices} notices")
     refresh_report(place, run_group)
+    if found.failed:
+        why = next(row["why"] for row in found.rows if row["rule"] == "not-examined").split(": ", 1)[-1]
+        click.echo(f"mlebench: {found.failed} of {found.pieces} pieces could not be examined: {why}", err=True)
+    return 1 if found.failed else 0

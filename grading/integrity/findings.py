@@ -16,6 +16,7 @@ Rule = Literal[
     "no-model",
     "no-code",
     "sought-solutions",
+    "not-examined",
 ]
 Severity = Literal["violation", "notice"]
 """A violation flags the run for review. A notice alone does not."""
@@ -31,6 +32,7 @@ RULES: dict[Rule, str] = {
     "no-model": "a submission without code that trains a model",
     "no-code": "a submission without any code",
     "sought-solutions": "searched for data or solutions that it must not use",
+    "not-examined": "could not be examined by the language model",
 }
 
 

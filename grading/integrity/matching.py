@@ -1,10 +1,14 @@
-"""Similarity of two sources and their shared fragments. Fingerprints find matches, which are extended by tokens."""
+"""Similarity of two sources and their shared fragments. Fingerprints find matches, which are extended by tokens.
+
+Code that many sources share is common, and does not count. Forks of one source are one source in that count: else a
+notebook that many forked would be common itself, and a copy of it would not be found.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grading.integrity.tokens import Document
 from grading.integrity.winnowing import K, fingerprints, hashes
@@ -14,6 +18,7 @@ THRESHOLD = 0.6
 LEAST_TOKENS = 80
 """Minimum number of shared tokens of a flagged pair, about ten lines. Fewer can be equal by chance."""
 _COMMON_SHARE, _COMMON_LEAST = 0.5, 4
+_FORK = 0.6  # share of the smaller one's fingerprints that two sources have in common, if one is a fork of the other
 _MOST_PLACES = 8  # per fingerprint and source, so that a table of numbers does not take quadratic time
 
 
@@ -31,7 +36,8 @@ class Match:
     """Two sources and the code that they share.
 
     `similarity` is the share, from 0 to 1, of both sources' tokens in shared fragments; `of_first` and `of_second` are
-    the shares of each source. A small notebook copied into much other code shows in `of_second` only.
+    the shares of each source. A small notebook copied into much other code shows in `of_second` only. `whole` is the
+    similarity if nothing is ignored; 0 if that was not compared.
     """
 
     first: str
@@ -41,46 +47,81 @@ class Match:
     of_second: float
     tokens: int
     fragments: tuple[Fragment, ...]
+    whole: float = 0.0
 
     @property
     def flagged(self) -> bool:
         """Whether a person should review the pair."""
-        return max(self.similarity, self.of_first, self.of_second) >= THRESHOLD and self.tokens >= LEAST_TOKENS
+        shares = (self.similarity, self.of_first, self.of_second, self.whole)
+        return max(shares) >= THRESHOLD and self.tokens >= LEAST_TOKENS
 
 
 class Corpus:
     """Sources to compare with. Code that many of them share is common, and does not count as a match."""
 
-    def __init__(self, documents: Iterable[Document], ignored: Iterable[Document] = ()) -> None:
+    def __init__(self, documents: Iterable[Document], ignored: Iterable[Document] = (), *, whole: bool = False) -> None:
         """Index the documents.
 
         Args:
             documents: the possible sources of copied code.
             ignored: code that every run starts with, such as an agent's own template.
+            whole: compare also without ignoring anything, so that a copy is found although its code is common, or
+                although the agent ships it in its template.
         """
         self.documents = [each for each in documents if len(each.tokens) >= K]
+        self._whole = whole
         self._prints = [fingerprints(each.tokens) for each in self.documents]
-        self._ignored = {value for each in ignored for value in hashes(each.tokens)} | self._common()
         self._index: dict[int, list[int]] = {}
         for place, prints in enumerate(self._prints):
             for value in prints:
                 self._index.setdefault(value, []).append(place)
+        self._ignored = {value for each in ignored for value in hashes(each.tokens)} | self._common()
 
     def _common(self) -> set[int]:
-        counts = Counter(value for each in self.documents for value in set(hashes(each.tokens)))
-        least = max(_COMMON_LEAST, _COMMON_SHARE * len(self.documents))
-        return {value for value, count in counts.items() if count >= least}
+        families = self._families()
+        of: dict[int, set[int]] = {}
+        for place, each in enumerate(self.documents):
+            for value in set(hashes(each.tokens)):
+                of.setdefault(value, set()).add(families[place])
+        least = max(_COMMON_LEAST, _COMMON_SHARE * len(set(families)))
+        return {value for value, having in of.items() if len(having) >= least}
+
+    def _families(self) -> list[int]:
+        """For each document the place of the largest document that it is a fork of, or its own."""
+        families = list(range(len(self.documents)))
+        heads: set[int] = set()
+        for place in sorted(families, key=lambda each: -len(self._prints[each])):
+            shared = Counter(other for value in self._prints[place] for other in self._index[value] if other in heads)
+            nearest = max(shared, key=lambda other: shared[other], default=place)
+            if shared[nearest] >= _FORK * len(self._prints[place]) and nearest != place:
+                families[place] = nearest
+            else:
+                heads.add(place)
+        return families
 
     def matches(self, document: Document, skip: Sequence[str] = ()) -> Iterator[Match]:
         """The matches of `document` with every source except those named in `skip`."""
         prints = fingerprints(document.tokens)
-        places = {p for value in prints.keys() - self._ignored for p in self._index.get(value, ())}
-        for place in sorted(places):
+        counting = prints.keys() if self._whole else prints.keys() - self._ignored
+        for place in sorted({p for value in counting for p in self._index.get(value, ())}):
             other = self.documents[place]
             if other.name not in skip:
-                found = compare(document, other, prints, self._prints[place], self._ignored)
+                found = self._compare(document, other, prints, self._prints[place])
                 if found is not None:
                     yield found
+
+    def _compare(
+        self, first: Document, second: Document, prints: Mapping[int, list[int]], others: Mapping[int, list[int]]
+    ) -> Match | None:
+        found = compare(first, second, prints, others, self._ignored)
+        if not self._whole or not self._ignored:
+            return found
+        whole = compare(first, second, prints, others)
+        if whole is None or (whole.similarity < THRESHOLD and found is None):
+            return found
+        if found is None or (whole.similarity >= THRESHOLD and not found.flagged):
+            found = whole  # its fragments show what is copied
+        return replace(found, whole=whole.similarity)
 
 
 def compare(

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from grading.integrity.findings import Finding, Rule
 
 Ask = Callable[[str], str]
+Each = Callable[[Callable[[str], "str | Unanswered"], Iterable[str]], Iterable["str | Unanswered"]]
+"""Like `map`: applies a function to prompts, possibly several at a time, and yields the results in their order."""
+
+
+class Unanswered(Exception):
+    """A language model did not answer a prompt; the message says why."""
+
 
 QUESTIONS: dict[Rule, str] = {
     "hand-written": "Did the agent write predictions for test cases by hand or by looking at them itself, rather than "
@@ -55,6 +62,8 @@ class Reading:
     """Number of answers that were not the requested JSON."""
     invented: int
     """Number of claims that were dropped because their quote does not occur in the text."""
+    failed: int = 0
+    """Number of pieces that the model did not answer about. Each is a finding of the rule `not-examined`."""
 
 
 def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tuple[int, str]]:
@@ -76,36 +85,53 @@ def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tup
         start = line_start + 1 if line_start >= 0 else back
 
 
-def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
+def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -> Reading:
     """Ask a model about every piece of every text, and merge its answers.
+
+    A piece without an answer (`Unanswered`) is a finding, and does not stop the others.
 
     Args:
         texts: logs and code by path.
         ask: sends a prompt, returns the answer's text.
         model: recorded in the findings.
-
-    Raises:
-        Whatever `ask` raises.
+        each: how the prompts are sent, for example by several threads.
     """
+
+    def attempt(text: str) -> str | Unanswered:
+        try:
+            return ask(text)
+        except Unanswered as error:
+            return error
+
     merged: dict[tuple[Rule, str, str], Finding] = {}
-    pieces = unreadable = invented = 0
-    for name, text in texts.items():
-        parts = pieces_of(text) if text.strip() else []
-        for number, (line, part) in enumerate(parts, 1):
-            pieces += 1
-            answer = parse(ask(prompt(name, part, number, len(parts))))
-            if answer is None:
-                unreadable += 1
+    unreadable = invented = failed = 0
+    jobs = [
+        (name, line, part, prompt(name, part, number, len(parts)))
+        for name, text in texts.items()
+        if text.strip()
+        for parts in [pieces_of(text)]
+        for number, (line, part) in enumerate(parts, 1)
+    ]
+    for (name, line, part, _), answer in zip(jobs, each(attempt, [job[-1] for job in jobs]), strict=True):
+        if isinstance(answer, Unanswered):
+            failed += 1
+            last = line + part.rstrip("\n").count("\n")
+            why = f"lines {line} to {last}: {answer}"
+            merged["not-examined", name, str(line)] = Finding("not-examined", "notice", name, line, "", why, by=model)
+            continue
+        claims = parse(answer)
+        if claims is None:
+            unreadable += 1
+            continue
+        for rule, quote, why in claims:
+            offset = find_quote(quote, part)
+            if offset is None:
+                invented += 1
                 continue
-            for rule, quote, why in answer:
-                offset = find_quote(quote, part)
-                if offset is None:
-                    invented += 1
-                    continue
-                at = line + part.count("\n", 0, offset)
-                finding = Finding(rule, "violation", name, at, quote.strip(), why, by=model)
-                merged.setdefault((rule, name, _folded(quote)), finding)
-    return Reading(tuple(merged.values()), pieces, unreadable, invented)
+            at = line + part.count("\n", 0, offset)
+            finding = Finding(rule, "violation", name, at, quote.strip(), why, by=model)
+            merged.setdefault((rule, name, _folded(quote)), finding)
+    return Reading(tuple(merged.values()), len(jobs), unreadable, invented, failed)
 
 
 def prompt(name: str, text: str, number: int, count: int) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from grading.page.cleaning import clean
 from grading.page.format import DASH, number, percent
+from grading.page.results import Results
 from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
 from grading.statistics.attempts import best_of, pass_at
@@ -16,9 +17,9 @@ from grading.statistics.series import split_order
 from grading.statistics.usage import usage_by_run, usage_by_series
 
 
-def pass_table(view: View, grades: pd.DataFrame) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
+def pass_table(view: View, results: Results) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
     """pass@k of any medal: the values of k, and rows (series, split, one text per k); None without a second attempt."""
-    found = pass_at(grades) if len(grades) else pd.DataFrame()
+    found = pass_at(results.grades, results.runs, results.counting) if len(results.grades) else pd.DataFrame()
     if found.empty or found["k"].max() < 2:
         return None
     found = found[found["rate"] == "any_medal"]

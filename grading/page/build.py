@@ -11,7 +11,7 @@ import pandas as pd
 from grading.medals import Thresholds, human_percentile
 from grading.page.cleaning import clean
 from grading.page.view import CompetitionView, Result, Series, View
-from grading.statistics.aggregate import Facts
+from grading.statistics.counting import Facts
 from grading.statistics.series import SERIES, latest_grades, seed_order, split_order
 from grading.words import kind_of
 

@@ -23,6 +23,8 @@ def number(value: float | None) -> str:
         return DASH
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "∞" if value > 0 else "\N{MINUS SIGN}∞"
+    if abs(value) >= 1e15:
+        return f"{value:.3e}".replace("-", "\N{MINUS SIGN}")
     text = f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:.5f}".rstrip("0").rstrip(".")
     return text.replace("-", "\N{MINUS SIGN}") if text != "-0" else "0"
 
@@ -51,7 +53,7 @@ def duration(seconds: float | None) -> str:
     >>> duration(0.42), duration(48), duration(754), duration(86400), duration(None)
     ('0.4 s', '48 s', '12 min 34 s', '24 h', '–')
     """
-    if seconds is None or math.isnan(seconds):
+    if seconds is None or not math.isfinite(seconds):
         return DASH
     if seconds < 9.95:
         return f"{seconds:.1f}".removesuffix(".0") + " s"

@@ -15,6 +15,7 @@ from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
 from grading.page.integrity import integrity_section
+from grading.page.published import HEADER, published_rows
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.words import KIND_GLYPHS, KIND_WORDS
 
@@ -40,7 +41,8 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         facts=results.facts,
     )
     found = results.aggregate()
-    series_of_run = {(r.series.run_group, r.run_id): r.series for r in view.results}
+    own_snapshots = timeline.by_competition(results.snapshots)
+    series_of_run = {(r.series.run_group, r.run_id, r.series.edition): r.series for r in view.results}
     costs = attempts.cost_tables(view, results.grades, results.usage)
     script = _asset("page.js")
     page = _environment().get_template("page.html")
@@ -54,22 +56,29 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         statement=found.statement(),
         gaps=sections.gaps(view, found),
         headline=sections.headline(view, found, results.split_sizes),
+        apart=sections.apart(view, results, found),
+        others=sections.other_treatment(view, results, found),
+        incomplete=results.incomplete,
+        published=published_rows(view, results, found),
+        published_header=HEADER,
+        sensitive=sections.sensitive(view, results),
         rates=sections.rates(view, found),
         rate_names=sections.RATE_NAMES,
+        beaten=sections.percentiles(view, results),
         totals=sections.totals(view),
         plots=[
             (
                 c,
-                medal_strip(c, view.series),
-                score_strip(c, view.series),
-                timeline.score_timeline(c, results.snapshots, series_of_run),
+                medal_strip(c, view.series, not view.lean),
+                score_strip(c, view.series, not view.lean),
+                None if view.crowded else timeline.score_timeline(c, own_snapshots.get(c.id), series_of_run),
             )
             for c in view.competitions
             if c.thresholds
         ],
-        passes=attempts.pass_table(view, results.grades),
+        passes=attempts.pass_table(view, results),
         best=attempts.best_scores(view, results.grades),
-        times=timeline.time_table(view, results.grades, results.snapshots),
+        times=timeline.time_table(view, results),
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],
         interval=results.interval,

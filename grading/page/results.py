@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from grading.statistics.aggregate import Aggregate, By, Facts, Incomplete, Uncertainty, aggregate
+from grading.statistics.aggregate import Aggregate, aggregate
+from grading.statistics.counting import By, Counting, Facts, Incomplete, Uncertainty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,14 +48,42 @@ class Results:
     incomplete: Incomplete = "exclude"
     interval: Uncertainty = "t"
 
-    def aggregate(self, by: By = "complexity") -> Aggregate:
-        """The rates of these results; see `grading.statistics.aggregate.aggregate`."""
+    @property
+    def leaking(self) -> dict[str, set[str]]:
+        """Competitions with known leaks, by edition."""
+        found: dict[str, set[str]] = {}
+        for (edition, name), issues in self.leaks.items():
+            if issues:
+                found.setdefault(edition, set()).add(name)
+        return found
+
+    @property
+    def findings(self) -> set[tuple[str, str]]:
+        """(run group, run id) of the runs in which an examination found something that a person should look at."""
+        found: set[tuple[str, str]] = set()
+        for name, column, value in (("violations", "severity", "violation"), ("plagiarism", "flagged", True)):
+            table = self.examined.get(name)
+            if table is not None and len(table):
+                rows = table[table[column] == value]
+                found |= set(zip(rows["run_group"], rows["run_id"], strict=True))
+        return found
+
+    @property
+    def counting(self) -> Counting:
+        """How the runs are counted, in every figure."""
+        return Counting(self.expected, self.facts, self.incomplete, self.interval)
+
+    def aggregate(self, by: By = "complexity", incomplete: Incomplete | None = None) -> Aggregate:
+        """The rates of these results; see `grading.statistics.aggregate.aggregate`.
+
+        `incomplete` replaces the treatment of incomplete seeds.
+        """
         return aggregate(
             self.grades,
             self.runs,
             expected=self.expected,
             facts=self.facts,
-            incomplete=self.incomplete,
+            incomplete=incomplete or self.incomplete,
             by=by,
             interval=self.interval,
         )

@@ -12,10 +12,15 @@ import pandas as pd
 
 from grading.page import format as fmt
 from grading.page.cleaning import clean
+from grading.page.results import Results
 from grading.page.strip_plots import duration_strip
 from grading.page.view import Result, Series, View
 from grading.statistics.aggregate import Aggregate
-from grading.statistics.series import BENCHMARK_SPLITS, SERIES
+from grading.statistics.attempts import percentile_of
+from grading.statistics.counting import Cells, cells_of
+from grading.statistics.differences import differences, letters
+from grading.statistics.sensitivity import sensitivity
+from grading.statistics.series import BENCHMARK_SPLITS, SERIES, split_order
 from grading.words import KIND_WORDS
 
 # The columns of the paper's tables, in its order.
@@ -71,6 +76,68 @@ def headline(view: View, found: Aggregate, sizes: Mapping[str, int]) -> dict[str
     return {"splits": splits, "cells": cells, "models": models}
 
 
+def apart(view: View, results: Results, found: Aggregate) -> dict[str, Any] | None:
+    """Which series can be told apart, in the split that has the most series; None with one series.
+
+    Keys: `split`, `letters` by series index, and `pairs` (series a, series b, difference).
+    """
+    if len(view.series) < 2:
+        return None
+    by_split: dict[str, list[Cells]] = {}
+    for cells in cells_of(results.grades, results.runs, results.counting):
+        if cells.counted:
+            by_split.setdefault(cells.split, []).append(cells)
+    if not by_split:
+        return None
+    split = max(by_split, key=lambda name: (len(by_split[name]), name == "all", len(by_split[name][0].competitions)))
+    # From the best to the worst, so that the letter of the best group is the first one.
+    rates = found.rates[(found.rates["split"] == split) & (found.rates["rate"] == "any_medal")].to_dict("records")
+    means = {view.series_of(row).index: float(row["mean"]) for row in rates}
+    chosen = sorted(by_split[split], key=lambda cells: -means[view.series_of(cells.series).index])
+    if len(chosen) < 2:
+        return None
+    pairs = differences(chosen)
+    series = [view.series_of(cells.series) for cells in chosen]
+    named = {each.index: text for each, text in zip(series, letters(len(chosen), pairs), strict=True)}
+    return {"split": split, "letters": named, "pairs": [(series[each.a], series[each.b], each) for each in pairs]}
+
+
+VARIANTS = {
+    "excluded": "incomplete seeds left out",
+    "padded": "ungraded submissions counted as failures",
+    "no leaks": "without competitions with known leaks",
+    "no findings": "runs with findings counted as failures",
+}
+
+
+def sensitive(view: View, results: Results) -> tuple[list[str], list[tuple[Series, str, dict[str, Any]]]]:
+    """The splits, and rows (series, decision, rates by split) of the table of sensitivity."""
+    found = sensitivity(results.grades, results.runs, results.counting, results.leaking, results.findings)
+    splits = sorted(set(found["split"]), key=split_order)
+    if repeated_by_all(splits):
+        splits.remove("all")
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    for row in found.to_dict("records"):
+        rows.setdefault((view.series_of(row).index, str(row["variant"])), {})[str(row["split"])] = row
+    return splits, [(view.series[index], VARIANTS[variant], cells) for (index, variant), cells in rows.items()]
+
+
+def other_treatment(view: View, results: Results, found: Aggregate) -> list[tuple[Series, str, Any, Any]]:
+    """Any-medal rates that differ if incomplete seeds are treated the other way: (series, split, chosen, other)."""
+    if found.gaps.empty:
+        return []
+    other = results.aggregate(incomplete="fail" if results.incomplete == "exclude" else "exclude")
+    key = [*SERIES, "split", "rate"]
+    both = found.rates.merge(other.rates, on=key, suffixes=("", "_other"))
+    both = both[(both["rate"] == "any_medal") & (both["split"].isin(found.gaps["split"]))]
+    rows = []
+    for row in both.to_dict("records"):
+        second = {"mean": row["mean_other"], "sem": row["sem_other"]}
+        if not (row["mean"] == second["mean"] or (math.isnan(row["mean"]) and math.isnan(second["mean"]))):
+            rows.append((view.series_of(row), str(row["split"]), row, second))
+    return rows
+
+
 def repeated_by_all(splits: Sequence[str]) -> str | None:
     """The benchmark split that was run if it is the only one, in which case "all" would repeat its figures."""
     run = [split for split in splits if split in BENCHMARK_SPLITS]
@@ -96,6 +163,15 @@ def rates(view: View, found: Aggregate) -> list[tuple[Series, str, dict[str, Any
             continue
         rows.setdefault((view.series_of(row).index, row["split"]), {})[row["rate"]] = row
     return [(view.series[index], split, rates) for (index, split), rates in rows.items()]
+
+
+def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
+    """Mean human percentile by series index and split, where it is known."""
+    found = {
+        (view.series_of(cells.series).index, cells.split): percentile_of(cells, results.percentiles)
+        for cells in cells_of(results.grades, results.runs, results.counting)
+    }
+    return {key: value for key, value in found.items() if not math.isnan(value)}
 
 
 def gaps(view: View, found: Aggregate) -> list[str]:
@@ -130,7 +206,9 @@ def durations(view: View) -> dict[str, Any] | None:
     counts = Counter(r.series.index for r in timed)
     limits = sorted({r.time_limit for r in timed if r.time_limit})
     return {
-        "rows": [(c, duration_strip(c, view.series, longest)) for c in view.competitions],
+        "rows": []
+        if view.crowded
+        else [(c, duration_strip(c, view.series, longest, not view.lean)) for c in view.competitions],
         "ticks": [(at, fmt.duration(longest * at / 100)) for at in (0, 25, 50, 75, 100)],
         "totals": [(s, totals[s.index], totals[s.index] / counts[s.index]) for s in view.series if counts[s.index]],
         "limits": [fmt.duration(limit) for limit in limits],

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
-from grading.page.format import duration, number, result_title
+from grading.page.format import number, result_title
 from grading.page.scales import GUTTER, MEDAL_SCALE, medal_position, score_axis
 from grading.page.view import CompetitionView, Result, Series
 from grading.words import KIND_GLYPHS
@@ -15,8 +15,8 @@ from grading.words import KIND_GLYPHS
 _DOT = 1.7  # percent within which two marks overlap
 
 
-def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
-    """One competition on the common medal scale, with bands and a mark per score."""
+def medal_strip(competition: CompetitionView, series: Sequence[Series], titles: bool = True) -> Markup:
+    """One competition on the common medal scale, with bands and a mark per score; tooltips with `titles`."""
     if competition.thresholds is None:
         return Markup("")
     edges = [GUTTER, *MEDAL_SCALE.values(), 100.0]
@@ -27,11 +27,11 @@ def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
     for lane, one in enumerate(series):
         placed = [(medal_position(r.score or 0.0, competition.thresholds), r) for r in _scored(competition, one)]
         y = 3 + _lane(series) * (lane + 0.5)
-        parts += _marks(placed, y)
+        parts += _marks(placed, y, titles)
         unscored = [r for r in competition.results.values() if r.series == one and not r.scored]
         glyphs = Markup("").join(
-            Markup("<tspan>{}<title>{}</title></tspan>").format(
-                "NaN" if r.score is not None else KIND_GLYPHS[r.kind], result_title(r)
+            Markup("<tspan>{}{}</tspan>").format(
+                "NaN" if r.score is not None else KIND_GLYPHS[r.kind], _title(result_title(r), titles)
             )
             for r in unscored
         )
@@ -40,8 +40,11 @@ def medal_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
     return _svg(parts, height, _summary(competition))
 
 
-def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Markup:
-    """One competition on its own linear axis: thresholds, the leaderboard's teams as a rug, and a mark per score."""
+def score_strip(competition: CompetitionView, series: Sequence[Series], titles: bool = True) -> Markup:
+    """One competition on its own linear axis: thresholds, the leaderboard's teams as a rug, and a mark per score.
+
+    Marks have tooltips with `titles`.
+    """
     thresholds = competition.thresholds
     if thresholds is None:
         return Markup("")
@@ -76,12 +79,17 @@ def score_strip(competition: CompetitionView, series: Sequence[Series]) -> Marku
             )
     for lane, one in enumerate(series):
         placed = [(axis.at(r.score or 0.0), r) for r in _scored(competition, one)]
-        parts += _marks(placed, top + 3 + _lane(series) * (lane + 0.5))
+        parts += _marks(placed, top + 3 + _lane(series) * (lane + 0.5), titles)
     return _svg(parts, bottom + 6, _summary(competition))
 
 
-def duration_strip(competition: CompetitionView, series: Sequence[Series], longest: float) -> Markup:
-    """The durations of a competition's runs on an axis from 0 to `longest` seconds, and the time limit if it fits."""
+def duration_strip(
+    competition: CompetitionView, series: Sequence[Series], longest: float, titles: bool = True
+) -> Markup:
+    """The durations of a competition's runs on an axis from 0 to `longest` seconds, and the time limit if it fits.
+
+    Marks have tooltips with `titles`.
+    """
     height = _lane(series) * len(series) + 6
     parts = [_band(0, 100, height, "below")]
     parts += [
@@ -92,10 +100,12 @@ def duration_strip(competition: CompetitionView, series: Sequence[Series], longe
     for lane, one in enumerate(series):
         results = [r for r in competition.results.values() if r.series == one and r.duration is not None]
         parts += _marks(
-            [(100 * (r.duration or 0.0) / longest, r) for r in results], 3 + _lane(series) * (lane + 0.5), timing=True
+            [(100 * (r.duration or 0.0) / longest, r) for r in results],
+            3 + _lane(series) * (lane + 0.5),
+            titles,
+            timing=True,
         )
-    spans = [f"{r.series.label} seed {r.seed} {duration(r.duration)}" for r in competition.results.values()]
-    return _svg(parts, height, f"{competition.id}: " + ", ".join(spans))
+    return _svg(parts, height, f"Durations in {competition.id}: {len(competition.results)} runs")
 
 
 def _lane(series: Sequence[Series]) -> int:
@@ -120,7 +130,11 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
     return moved
 
 
-def _marks(placed: Sequence[tuple[float, Result]], y: float, timing: bool = False) -> list[Markup]:
+def _title(text: str, shown: bool) -> Markup:
+    return Markup("<title>{}</title>").format(text) if shown else Markup("")
+
+
+def _marks(placed: Sequence[tuple[float, Result]], y: float, titles: bool = True, timing: bool = False) -> list[Markup]:
     """Marks at their positions. Overlapping marks are spread vertically."""
     clusters: list[list[tuple[float, Result]]] = []
     for place, result in sorted(placed, key=lambda one: (one[0], str(one[1].seed))):
@@ -142,9 +156,9 @@ def _marks(placed: Sequence[tuple[float, Result]], y: float, timing: bool = Fals
                 else f"m{result.series.shape}"
             )
             hollow = " hollow" if timing and result.status not in (None, "completed") else ""
-            title = result_title(result, timing)
+            title = Markup(">{}</use>").format(_title(result_title(result, timing), titles)) if titles else Markup("/>")
             parts.append(
-                Markup('<use href="#{}" class="s{}{}" x="{:.2f}%" y="{:.1f}"><title>{}</title></use>').format(
+                Markup('<use href="#{}" class="s{}{}" x="{:.2f}%" y="{:.1f}"{}').format(
                     shape, result.series.shape, hollow, place, y + step * (i - (len(cluster) - 1) / 2), title
                 )
             )
@@ -164,7 +178,7 @@ def _tick(at: float, top: float, bottom: float, name: str) -> Markup:
 
 
 def _summary(competition: CompetitionView) -> str:
-    return f"{competition.id}: " + "; ".join(result_title(r) for r in competition.results.values())
+    return f"Scores in {competition.id}: {len(competition.results)} runs"
 
 
 def _svg(parts: Sequence[Markup], height: float, label: str) -> Markup:

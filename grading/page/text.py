@@ -12,6 +12,7 @@ from grading.page import format as fmt
 from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view
 from grading.page.cleaning import clean
+from grading.page.published import HEADER, PublishedRows, published_rows
 from grading.page.render import TITLE
 from grading.page.sections import RATE_NAMES, gaps, open_leaks, rates
 from grading.page.timeline import time_table
@@ -89,18 +90,19 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
             for series, split, values in rates(view, found)
         ],
     )
+    lines += ["", "## Published row", "", *_published(published_rows(view, results, found))]
     lines += ["", found.statement(), *(f"- {_escape(gap)}" for gap in gaps(view, found))]
     models = [_escape(c.id) for c in view.competitions if not c.human]
     if models:
         lines += ["", f"Compared with trained models instead of human teams: {', '.join(models)}."]
 
-    passes = pass_table(view, grades)
+    passes = pass_table(view, results)
     if passes:
         ks, several = passes
         lines += ["", "## Several attempts", "", "pass@k of any medal, in %; 95 % bootstrap over competitions.", ""]
         rows = [[_escape(s.label), _escape(split), *map(_escape, cells)] for s, split, cells in several]
         lines += _table(["Agent", "Split", *(f"k = {k}" for k in ks)], rows)
-    times = time_table(view, grades, results.snapshots)
+    times = time_table(view, results)
     if times:
         lines += ["", "## Any medal over time", ""]
         rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
@@ -141,6 +143,17 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
             where = _escape(f"{r.competition_id}, {r.series.label}, seed {r.seed}")
             lines.append(f"- {where}: {what}" + (f": {_escape(r.cause)}" if r.cause else ""))
     return "\n".join(lines) + "\n"
+
+
+def _published(found: PublishedRows) -> list[str]:
+    """The published rows, escaped, with the deviations from the published conditions."""
+    lines = _table(HEADER, [[_escape(cell) for cell in cells] for _, cells in found.rows])
+    if found.unlike:
+        lines += ["", f"Not a ranking: the conditions differ in {', '.join(found.unlike)}."]
+    lines.append("")
+    return lines + [
+        f"- {_escape(s.label)}: {_escape('; '.join(away) or 'as published')}" for s, away in found.deviations
+    ]
 
 
 def _glyph(result: Result | None) -> str:

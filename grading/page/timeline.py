@@ -14,6 +14,7 @@ from markupsafe import Markup
 from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import duration, mean_sem, number
+from grading.page.results import Results
 from grading.page.scales import score_axis
 from grading.page.sections import repeated_by_all
 from grading.page.view import CompetitionView, Series, View
@@ -32,11 +33,12 @@ class TimeTable:
     top: int  # percent at the upper edge of the chart
 
 
-def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None) -> TimeTable | None:
+def time_table(view: View, results: Results) -> TimeTable | None:
     """Medal rates over time; None without snapshots."""
+    grades, snapshots = results.grades, results.snapshots
     if snapshots is None or snapshots.empty or grades.empty:
         return None
-    found = over_time(grades, snapshots)
+    found = over_time(grades, snapshots, results.runs, results.counting)
     found = found[found["rate"] == "any_medal"]
     if repeated_by_all(list(found["split"].unique())):
         found = found[found["split"] != "all"]
@@ -79,19 +81,28 @@ def time_table(view: View, grades: pd.DataFrame, snapshots: pd.DataFrame | None)
     return TimeTable([duration(t) for t in times], rows, _rates_chart(drawn, label), clean(shown), round(100 * top))
 
 
+def by_competition(snapshots: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
+    """The snapshots of each competition."""
+    if snapshots is None or snapshots.empty:
+        return {}
+    return {str(name): part for name, part in snapshots.groupby(snapshots["competition_id"].map(clean))}
+
+
 def score_timeline(
-    competition: CompetitionView, snapshots: pd.DataFrame | None, runs: Mapping[tuple[str, str], Series]
+    competition: CompetitionView, snapshots: pd.DataFrame | None, runs: Mapping[tuple[str, str, str], Series]
 ) -> Markup | None:
     """Chart of scores over time on the bands of the medals, with better scores at the top; None without snapshots.
 
+    `snapshots` are those of the competition.
     The time axis ends at the last snapshot of any run. The caption states this time.
     """
     thresholds = competition.thresholds
     if snapshots is None or snapshots.empty or thresholds is None:
         return None
-    own = snapshots[snapshots["competition_id"].map(clean) == competition.id]
-    known = [(clean(group), clean(run)) in runs for group, run in zip(own["run_group"], own["run_id"], strict=True)]
-    own = own[pd.Series(known, index=own.index, dtype=bool) & own["score"].notna()].sort_values("at_seconds")
+    own = snapshots
+    series = [_series_of(row, runs) for row in own.to_dict("records")]
+    own = own.assign(series=[-1 if each is None else each.index for each in series])
+    own = own[(own["series"] >= 0) & own["score"].notna()].sort_values("at_seconds")
     if own.empty:
         return None
     axis = score_axis(thresholds, [float(score) for score in own["score"] if math.isfinite(score)])
@@ -104,17 +115,26 @@ def score_timeline(
         for name, low, high in zip(("below", "above", "bronze", "silver", "gold"), edges[:-1], edges[1:], strict=True)
         if high > low
     ]
-    for (group, run_id), history in own.groupby(["run_group", "run_id"], sort=True):
+    by_index = {each.index: each for each in runs.values()}
+    for _, history in own.groupby(["run_group", "run_id", "series"], sort=True):
         points = [
             (WIDTH * at / end, min(max(axis.at(score) / 100, 0.0), 1.0))
             for at, score in zip(history["at_seconds"], history["score"], strict=True)
         ]
         points.append((WIDTH, points[-1][1]))
-        parts.append(_line(runs[clean(group), clean(run_id)], points, steps=True))
-    last = own.groupby(["run_group", "run_id"])["score"].last()
+        parts.append(_line(by_index[int(history["series"].iloc[0])], points, steps=True))
+    last = own.groupby(["run_group", "run_id", "series"])["score"].last()
     label = f"{competition.id}: scores over time, last {', '.join(number(float(score)) for score in last)}"
     caption = Markup('<p class="small soft timed">Score over the first {}, better is higher:</p>').format(duration(end))
     return caption + chart(parts, label, "timeline")
+
+
+def _series_of(row: Mapping[Any, Any], runs: Mapping[tuple[str, str, str], Series]) -> Series | None:
+    """The series of a snapshot. Without an edition, as in older tables, it belongs to any series of its run."""
+    run, edition = (clean(row["run_group"]), clean(row["run_id"])), row.get("edition")
+    if edition is not None and not pd.isna(edition):
+        return runs.get((*run, clean(edition)))
+    return next((series for key, series in runs.items() if key[:2] == run), None)
 
 
 def _rates_chart(lines: Sequence[tuple[Series, Sequence[tuple[float, float]]]], label: str) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from grading.medals import Thresholds
@@ -12,8 +13,10 @@ from grading.page.cleaning import clean
 from grading.statistics.series import SERIES
 from grading.words import Kind, ending
 
-SHAPES = 4  # number of distinct marks and colours, which further series reuse
+SHAPES = 12  # number of distinct marks and colours, which further series reuse
 _LONGEST_CAUSE = 240
+_MANY_RESULTS = 1000  # from which on marks have no tooltips
+_MANY_SERIES = 6  # above which the page has no charts of single runs
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,16 @@ class View:
     competitions: tuple[CompetitionView, ...]
 
     @property
+    def lean(self) -> bool:
+        """Whether marks have no tooltips, because they would make most of a page that has to load quickly."""
+        return len(self.results) > _MANY_RESULTS
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are too many series for charts in which every run has a line or a lane."""
+        return len(self.series) > _MANY_SERIES
+
+    @cached_property
     def results(self) -> list[Result]:
         """All results by competition, series and seed."""
         return [
@@ -113,8 +126,11 @@ class View:
 
     def series_of(self, row: Mapping[Any, Any]) -> Series:
         """The series of a row of a table. The row's texts do not have to be cleaned."""
-        key = tuple(clean(row[column]) for column in SERIES)
-        return next(s for s in self.series if (s.run_group, s.agent, s.edition) == key)
+        return self._by_key[tuple(clean(row[column]) for column in SERIES)]
+
+    @cached_property
+    def _by_key(self) -> dict[tuple[str, ...], Series]:
+        return {(s.run_group, s.agent, s.edition): s for s in self.series}
 
     @property
     def columns(self) -> list[tuple[Series, Any]]:

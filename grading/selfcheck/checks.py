@@ -133,12 +133,13 @@ def secrecy(subject: Subject) -> list[str]:
 
 
 def hostile(subject: Subject) -> list[str]:
-    """Every hostile submission gets a score or a one-line rejection that reveals nothing about the answers."""
+    """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
     sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
     if len(sample) > _LARGEST_SAMPLE:
         raise Skipped(f"the sample submission has {len(sample) >> 20} MB; try it on a smaller download")
     secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(sample.decode()))
     problems = []
+    before = _scores(subject)
     with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
         path = Path(folder) / "submission.csv"
         for name, content in chain([("missing", b"")], hostile_submissions(sample, gold)):
@@ -151,7 +152,21 @@ def hostile(subject: Subject) -> list[str]:
                 problems += [f"{name}: {problem}" for problem in _message(str(error), secrets, content)]
             except Exception as error:  # this check looks for such bugs
                 problems.append(f"{name}: raises {type(error).__name__}: {' '.join(str(error).split())[:120]}")
+    for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True):
+        if old != new:
+            problems.append(f"the {role} scored {old} before the hostile submissions, and {new} after them")
     return problems
+
+
+def _scores(subject: Subject) -> dict[str, str]:
+    """The scores of gold and sample submission with the answers in memory, as texts that can be compared."""
+    found = {}
+    for role in ("gold_submission", "sample_submission"):
+        try:
+            found[role.replace("_", " ")] = repr(subject.score(subject.file(role)))
+        except Exception as error:  # other checks report it
+            found[role.replace("_", " ")] = f"no score ({type(error).__name__})"
+    return found
 
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {

@@ -5,32 +5,19 @@ The rate of a seed is the share of the split's competitions with that outcome.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
-from grading.statistics.seeds import bootstrap_interval, mean, standard_error, t_interval
-from grading.statistics.series import (
-    BENCHMARK_SPLITS,
-    RATES,
-    SERIES,
-    SPLITS,
-    by_series,
-    latest_grades,
-    seed_order,
-    split_order,
-)
+from grading.statistics.counting import By, Cells, Counting, Facts, Incomplete, Uncertainty, cells_of
+from grading.statistics.seeds import Interval, bootstrap_interval, mean, standard_error, t_interval, two_way_interval
+from grading.statistics.series import RATES, SERIES, split_order
 
-Incomplete = Literal["exclude", "fail"]
-By = Literal["complexity", "category"]
-Uncertainty = Literal["t", "bootstrap"]
-Facts = Mapping[str, Mapping[str, str]]  # competition -> its complexity and category
-
-_RATE_COLUMNS = [*SERIES, "split", "rate", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
+_RATE_COLUMNS = [*SERIES, "split", "rate", "mean", "sem", "ci_low", "ci_high", "both_low", "both_high"]
+_RATE_COLUMNS += ["seeds", "competitions"]
 _SEED_COLUMNS = [*SERIES, "split", "seed", "rate", "value", "counted"]
 _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment"]
 
@@ -104,51 +91,25 @@ def aggregate(
     Raises:
         ValueError: `grades` lacks columns, which are named.
     """
-    if incomplete not in ("exclude", "fail"):
-        raise ValueError(f"incomplete must be 'exclude' or 'fail', got {incomplete!r}")
-    if interval not in ("t", "bootstrap"):
-        raise ValueError(f"interval must be 't' or 'bootstrap', got {interval!r}")
-    table = latest_grades(grades)
-    # A competition without a grade in one series may be graded in another.
-    known: dict[Any, Any] = {**(facts or {}), **{row["competition_id"]: row for row in table.to_dict("records")}}
+    counting = Counting(expected, facts or {}, incomplete, interval)
     rates: list[dict[str, Any]] = []
     by_seed: list[dict[str, Any]] = []
     gaps: list[dict[str, Any]] = []
-    for series, group in by_series(table):
-        ran = _runs_of(series, runs)
-        seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=seed_order)
-        for split, competitions in _splits(group, ran, expected, known, by).items():
-            label = {**series, "split": split}
-            cells, unknown = _cells(group, competitions, seeds)
-            gaps += [{**label, **gap, "treatment": _TREATMENTS[incomplete]} for gap in unknown]
-            open_seeds = {gap["seed"] for gap in unknown}
-            counted = [seed for seed in seeds if incomplete == "fail" or seed not in open_seeds]
-            for rate in RATES:
-                per_seed = {seed: mean([cells[c, seed][rate] for c in competitions]) for seed in counted}
-                by_seed += [
-                    {
-                        **label,
-                        "seed": seed,
-                        "rate": rate,
-                        "value": per_seed.get(seed, math.nan),
-                        "counted": seed in per_seed,
-                    }
-                    for seed in seeds
-                ]
-                values = list(per_seed.values())
-                if interval == "bootstrap":
-                    ends = bootstrap_interval([mean([cells[c, s][rate] for s in counted]) for c in competitions])
-                else:
-                    ends = t_interval(values)
-                summary = {
-                    "mean": mean(values),
-                    "sem": standard_error(values),
-                    "ci_low": ends.low,
-                    "ci_high": ends.high,
+    for cells in cells_of(grades, runs, counting, by):
+        gaps += [{**cells.label, **gap, "treatment": _TREATMENTS[incomplete]} for gap in cells.gaps]
+        for rate in RATES:
+            per_seed = {seed: mean([cells.value(c, seed, rate) for c in cells.competitions]) for seed in cells.counted}
+            by_seed += [
+                {
+                    **cells.label,
+                    "seed": seed,
+                    "rate": rate,
+                    "value": per_seed.get(seed, math.nan),
+                    "counted": seed in per_seed,
                 }
-                rates.append(
-                    {**label, "rate": rate, **summary, "seeds": len(values), "competitions": len(competitions)}
-                )
+                for seed in cells.seeds
+            ]
+            rates.append({**cells.label, "rate": rate, **_summary(cells, rate, list(per_seed.values()), interval)})
     return Aggregate(
         rates=pd.DataFrame(rates, columns=_RATE_COLUMNS),
         by_seed=pd.DataFrame(by_seed, columns=_SEED_COLUMNS),
@@ -161,55 +122,18 @@ def aggregate(
 _TREATMENTS: dict[Incomplete, str] = {"exclude": "seed excluded", "fail": "counted as failure"}
 
 
-def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The runs of a series: those of its edition, or all of the group if it has none, as in a regraded group."""
-    if runs is None or runs.empty:
-        return None
-    own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
-    same = own[own["edition"] == series["edition"]]
-    return own if same.empty else same
-
-
-def _splits(
-    group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, facts: Facts, by: By
-) -> dict[str, list[str]]:
-    """The competitions of each non-empty split, with splits in published order."""
-    if expected is not None:
-        unknown = {c: facts.get(c, {}).get(by, "unknown") for c in expected}
-        where = dict(expected) if by == "complexity" else {**unknown, **_stated(group, by, expected)}
-    else:
-        where = _stated(group, by)
-        # A run without a row in `grades` still counts as a competition of the group.
-        names = () if ran is None else ran["competition_id"]
-        where |= {c: facts.get(c, {}).get(by, "unknown") for c in names if c not in where}
-    found = {split: sorted(c for c, s in where.items() if s == split) for split in sorted(set(where.values()))}
-    if by == "category":
-        return {**found, "all": sorted(where)} if where else {}
-    everything = sorted(itertools.chain.from_iterable(found.get(split, []) for split in BENCHMARK_SPLITS))
-    found = {**found, **({"all": everything} if everything else {})}
-    known = {split: found[split] for split in SPLITS if split in found}
-    return {**known, **found}
-
-
-def _stated(group: pd.DataFrame, by: By, of: Container[str] | None = None) -> dict[str, str]:
-    """The split of each competition according to its grades."""
-    pairs = zip(group["competition_id"], group[by], strict=True)
-    return {competition: split for competition, split in pairs if of is None or competition in of}
-
-
-def _cells(
-    group: pd.DataFrame, competitions: list[str], seeds: list[Any]
-) -> tuple[dict[tuple[str, Any], dict[str, float]], list[dict[str, Any]]]:
-    """The rates of each (competition, seed), 0 if ungraded, and a list of ungraded cells with the reasons."""
-    rows = {(row["competition_id"], row["seed"]): row for row in group.to_dict("records")}
-    cells: dict[tuple[str, Any], dict[str, float]] = {}
-    unknown: list[dict[str, Any]] = []
-    for competition, seed in itertools.product(competitions, seeds):
-        row = rows.get((competition, seed))
-        if row is None or row["outcome"] == "failed":
-            reason = "missing" if row is None else "failed"
-            unknown.append({"seed": seed, "competition_id": competition, "reason": reason})
-            cells[competition, seed] = dict.fromkeys(RATES, 0.0)
-        else:
-            cells[competition, seed] = {rate: float(bool(row[rate])) for rate in RATES}
-    return cells, unknown
+def _summary(cells: Cells, rate: str, per_seed: list[float], interval: Uncertainty) -> dict[str, Any]:
+    table = cells.table(rate)
+    ends = bootstrap_interval([mean(row) for row in table]) if interval == "bootstrap" else t_interval(per_seed)
+    # Of the headline only: it costs more than all other figures together.
+    both = two_way_interval(table) if rate == "any_medal" else Interval(math.nan, math.nan)
+    return {
+        "mean": mean(per_seed),
+        "sem": standard_error(per_seed),
+        "ci_low": ends.low,
+        "ci_high": ends.high,
+        "both_low": both.low,
+        "both_high": both.high,
+        "seeds": len(per_seed),
+        "competitions": len(cells.competitions),
+    }

@@ -9,43 +9,52 @@ from typing import Any
 import pandas as pd
 
 from grading.medals import human_percentile
+from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
 from grading.statistics.seeds import bootstrap_interval, expected_best, mean, pass_at_k, standard_error
-from grading.statistics.series import RATES, SERIES, by_series, by_split, latest_grades
+from grading.statistics.series import RATES, SERIES, by_series, latest_grades
 
 _PASS_COLUMNS = [*SERIES, "split", "rate", "k", "mean", "ci_low", "ci_high", "competitions"]
 _COMPETITION_COLUMNS = [*SERIES, "competition_id", "complexity", "category", "attempts", "valid", "medals"]
 _COMPETITION_COLUMNS += ["mean_score", "score_sem", "best_score", "human_percentile"]
 
 
-def pass_at(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
+def pass_at(
+    grades: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    counting: Counting = EVERYTHING,
+    ks: Sequence[int] | None = None,
+) -> pd.DataFrame:
     """pass@k: the probability that at least one of k attempts at a competition succeeds, by series, split, rate and k.
 
-    `mean` is the mean over competitions of the unbiased estimate (`grading.statistics.seeds.pass_at_k`), for the rates
-    of the table; `ci_low` and `ci_high` are a 95 % bootstrap over competitions. Competitions with fewer than k graded
-    attempts are left out; `competitions` is the number of those included. A failed grading is not an attempt.
-    `ks` defaults to 1, 2, 4 ... and the largest number of attempts.
+    Competitions and seeds are those of the rates in `grading.statistics.aggregate`, so that every k describes the same
+    competitions and the same attempts, and pass@1 is the rate. `mean` is the mean over competitions of the unbiased
+    estimate (`grading.statistics.seeds.pass_at_k`); `ci_low` and `ci_high` are a 95 % bootstrap over competitions. `ks`
+    defaults to 1, 2, 4 ... and the number of counted seeds; larger values are left out.
     """
     rows: list[dict[str, Any]] = []
-    for series, group in _attempts(grades):
-        counts = group.groupby("competition_id").size()
-        wanted = ks or _powers(int(counts.max()) if len(counts) else 0)
-        for split, part in by_split(group):
-            for rate in RATES:
-                tally = part.groupby("competition_id")[rate].agg(["size", "sum"]).astype(int)
-                for k in wanted:
-                    values = [pass_at_k(n, c, k) for n, c in zip(tally["size"], tally["sum"], strict=True) if n >= k]
-                    if values:
-                        interval = bootstrap_interval(values)
-                        found = {"split": split, "rate": rate, "k": k, "mean": mean(values), "ci_low": interval.low}
-                        rows.append({**series, **found, "ci_high": interval.high, "competitions": len(values)})
+    for cells in cells_of(grades, runs, counting):
+        attempts = len(cells.counted)
+        wanted = [k for k in ks or _powers(attempts) if k <= attempts]
+        for rate in RATES:
+            successes = [int(sum(row)) for row in cells.table(rate)]
+            for k in wanted:
+                values = [pass_at_k(attempts, count, k) for count in successes]
+                interval = bootstrap_interval(values)
+                found = {"rate": rate, "k": k, "mean": mean(values), "ci_low": interval.low, "ci_high": interval.high}
+                rows.append({**cells.label, **found, "competitions": len(values)})
     return pd.DataFrame(rows, columns=_PASS_COLUMNS)
 
 
-def best_of(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """Expected best score of k attempts (`grading.statistics.seeds.expected_best`) by series, competition and k."""
+def best_of(grades: pd.DataFrame, ks: Sequence[int] | None = None, counting: Counting = EVERYTHING) -> pd.DataFrame:
+    """Expected best score of k attempts (`grading.statistics.seeds.expected_best`) by series, competition and k.
+
+    Of `counting`, only the competitions that are expected matter.
+    """
     rows: list[dict[str, Any]] = []
     for series, group in _attempts(grades):
         for competition_id, part in group.groupby("competition_id"):
+            if counting.expected is not None and competition_id not in counting.expected:
+                continue
             scores = _scores(part)
             for k in ks or _powers(len(part)):
                 best = expected_best(scores, len(part), k, bool(part["is_lower_better"].iloc[0]))
@@ -53,17 +62,21 @@ def best_of(grades: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFra
     return pd.DataFrame(rows, columns=[*SERIES, "competition_id", "k", "attempts", "score"])
 
 
-def competition_table(grades: pd.DataFrame, percentiles: Mapping[str, Sequence[float]] | None = None) -> pd.DataFrame:
+def competition_table(
+    grades: pd.DataFrame, percentiles: Mapping[str, Sequence[float]] | None = None, counting: Counting = EVERYTHING
+) -> pd.DataFrame:
     """One row per series and competition: attempts, medals, scores over seeds, and the human percentile.
 
-    `human_percentile` is the mean over valid attempts of the share of teams beaten, 0-100, NaN where unknown.
+    `human_percentile` is the mean over attempts of the share of teams beaten, 0-100. An attempt without a score beats
+    nobody and counts 0. NaN where the leaderboard is unknown. Scores are of the valid attempts only, because no score
+    stands for a failure. Of `counting`, only the competitions that are expected matter.
     """
     rows: list[dict[str, Any]] = []
     for series, group in _attempts(grades):
         for competition_id, part in group.groupby("competition_id"):
-            scores = _scores(part)
-            points = (percentiles or {}).get(str(competition_id))
-            shares = [human_percentile(score, points) for score in scores]
+            if counting.expected is not None and competition_id not in counting.expected:
+                continue
+            scores, points = _scores(part), (percentiles or {}).get(str(competition_id))
             pick = min if bool(part["is_lower_better"].iloc[0]) else max
             numbers = [score for score in scores if not math.isnan(score)]
             rows.append(
@@ -78,10 +91,34 @@ def competition_table(grades: pd.DataFrame, percentiles: Mapping[str, Sequence[f
                     "mean_score": mean(scores),
                     "score_sem": standard_error(scores),
                     "best_score": pick(numbers) if numbers else math.nan,
-                    "human_percentile": mean([share for share in shares if not math.isnan(share)]),
+                    "human_percentile": mean_percentile(scores, len(part), points),
                 }
             )
     return pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
+
+
+def percentile_of(cells: Cells, percentiles: Mapping[str, Sequence[float]]) -> float:
+    """Mean share of teams beaten in a split, 0-100: over seeds, then over competitions with a known leaderboard.
+
+    A run without a score counts 0. NaN without such a competition or without a counted seed.
+    """
+    shares = []
+    for name in cells.competitions:
+        rows = [row for seed in cells.counted if (row := cells.rows.get((name, seed))) is not None]
+        scores = [float(row["score"]) for row in rows if row["valid_submission"] and not pd.isna(row["score"])]
+        shares.append(mean_percentile(scores, len(cells.counted), percentiles.get(name)))
+    return mean([share for share in shares if not math.isnan(share)])
+
+
+def mean_percentile(scores: Sequence[float], attempts: int, percentiles: Sequence[float] | None) -> float:
+    """Mean share of teams beaten over `attempts`, of which `scores` have a score; the others, and NaN, count 0.
+
+    NaN without attempts, and where the leaderboard is unknown or gives no direction.
+    """
+    if percentiles is None or len(percentiles) < 2 or percentiles[0] == percentiles[-1] or not attempts:
+        return math.nan
+    shares = [human_percentile(score, percentiles) for score in scores if not math.isnan(score)]
+    return math.fsum(shares) / attempts
 
 
 def _attempts(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:

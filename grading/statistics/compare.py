@@ -8,16 +8,27 @@ from typing import Any
 
 import pandas as pd
 
-from grading.statistics.seeds import bootstrap_interval, mean, paired_p_value, standard_error, t_interval
+from grading.statistics.seeds import (
+    bootstrap_interval,
+    holm,
+    mean,
+    paired_p_value,
+    smallest_difference,
+    standard_error,
+    t_interval,
+)
 from grading.statistics.series import RATES, by_split, latest_grades, split_order
 
 _COMPETITION_COLUMNS = ["competition_id", "complexity", "change", "score_a", "score_b", "score_difference", "score_sem"]
 _COMPETITION_COLUMNS += ["seeds_a", "seeds_b", *(f"{rate}_{side}" for rate in RATES for side in "ab")]
 _DIFFERENCE_COLUMNS = ["split", "rate", "mean_a", "mean_b", "difference", "sem", "ci_low", "ci_high"]
-_DIFFERENCE_COLUMNS += ["bootstrap_low", "bootstrap_high", "p_value", "competitions"]
+_DIFFERENCE_COLUMNS += ["bootstrap_low", "bootstrap_high", "p_value", "p_corrected", "smallest", "competitions"]
 
 # Rates for which more is better. Bronze and silver are excluded, because fewer of them can mean more gold.
 _ASCENDING = ("any_medal", "gold_medal", "above_median", "valid_submission", "submission_exists")
+
+TESTED = ("any_medal", "gold_medal", "above_median", "valid_submission")
+"""The rates whose differences are tested, and for whose number the p-values are corrected."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +38,9 @@ class Comparison:
     competitions: one row per competition that both have: mean scores over seeds, their difference (B - A) with its
         standard error (Welch: variances add), rates of each, and `change`: "better", "worse", "mixed" or "same".
     differences: one row per split and rate: means over competitions, the mean paired difference B - A with its standard
-        error, 95 % t-interval, 95 % bootstrap interval over competitions, and the p-value of the paired t-test.
+        error, 95 % t-interval, 95 % bootstrap interval over competitions, the p-value of the paired t-test, also
+        corrected for all rows that are tested (Holm), and the smallest true difference that the test would find in 80 %
+        of repetitions.
     only_a, only_b: competitions that only one side has. They are left out of both tables.
     """
 
@@ -49,6 +62,15 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     competitions = pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
     splits = sorted(by_split(competitions), key=lambda each: split_order(each[0]))
     differences = [_difference(split, rate, part) for split, part in splits for rate in RATES]
+    # "all" repeats the only split that there is, and is then no test of its own.
+    alone = len({split for split, _ in splits} - {"all"}) == 1
+    tested = [row for row in differences if row["rate"] in TESTED and not (alone and row["split"] == "all")]
+    for row, p in zip(tested, holm([row["p_value"] for row in tested]), strict=True):
+        row["p_corrected"] = p
+    for row in differences if alone else ():
+        if row["split"] == "all":
+            same = (each for each in tested if each["rate"] == row["rate"])
+            row["p_corrected"] = next((each["p_corrected"] for each in same), math.nan)
     return Comparison(
         competitions,
         pd.DataFrame(differences, columns=_DIFFERENCE_COLUMNS),
@@ -95,5 +117,7 @@ def _difference(split: str, rate: str, part: pd.DataFrame) -> dict[str, Any]:
         "bootstrap_low": bootstrap.low,
         "bootstrap_high": bootstrap.high,
         "p_value": paired_p_value(differences),
+        "p_corrected": math.nan,
+        "smallest": smallest_difference(standard_error(differences), len(differences) - 1),
         "competitions": len(differences),
     }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from grading.statistics.counting import EVERYTHING, Counting, cells_of
 from grading.statistics.seeds import mean, standard_error, t_interval
-from grading.statistics.series import SERIES, by_series, by_split, latest_grades
+from grading.statistics.series import SERIES
 
 OVER_TIME_RATES = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
 _COLUMNS = [*SERIES, "split", "rate", "at_seconds", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
@@ -33,53 +35,107 @@ def moments(longest: float) -> list[float]:
     return [unit * 2**n for n in range(end.bit_length()) if 2**n < end] + [unit * end]
 
 
-def over_time(grades: pd.DataFrame, snapshots: pd.DataFrame, at: Sequence[float] | None = None) -> pd.DataFrame:
+def over_time(
+    grades: pd.DataFrame,
+    snapshots: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    counting: Counting = EVERYTHING,
+    at: Sequence[float] | None = None,
+) -> pd.DataFrame:
     """Rates over time: one row per series, split, rate and moment; mean, sem and 95 % t-interval over seeds.
 
-    `snapshots` has one row per graded snapshot: run_group, run_id, competition_id, seed, at_seconds since the start of
-    the run, and any of the rates. At each moment a run counts with its newest snapshot so far, and before the first one
-    as having no submission. Runs, seeds and splits are those of `grades`. If a run has no snapshots, its seed is left
-    out of the split.
+    Competitions and seeds are those of the rates in `grading.statistics.aggregate`. At each moment a run counts with
+    its newest snapshot so far, and with its grade once it has ended. It counts 0 before its first snapshot, and all
+    along if it has no submission. At the last moment all runs have ended, so that the curve ends at the rate.
+
+    Args:
+        grades: the graded submissions.
+        snapshots: one row per graded snapshot: run_group, run_id, edition, at_seconds since the start of the run, and
+            any of the rates. Without an edition, as in older tables, it is that of the run. Series without snapshots
+            are left out.
+        runs: the table of runs, with the durations. A run whose duration is unknown ends at the last moment.
+        counting: which seeds and competitions count.
+        at: moments in seconds; by default `moments` until the end of the longest run.
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
-    taken = snapshots.sort_values("at_seconds", kind="stable")
-    times = list(at) if at is not None else moments(float(taken["at_seconds"].max()))
-    rates = [rate for rate in OVER_TIME_RATES if rate in taken and taken[rate].notna().any()]
-    histories: dict[Any, pd.DataFrame] = dict(iter(taken.groupby(["run_group", "run_id"])))
+    histories = _histories(snapshots, runs)
+    ends = _ends(runs)
+    longest = max([float(snapshots["at_seconds"].max()), *ends.values()])
+    times = list(at) if at is not None else moments(longest)
+    rates = [rate for rate in OVER_TIME_RATES if rate in snapshots and snapshots[rate].notna().any()]
     rows: list[dict[str, Any]] = []
-    for series, group in by_series(latest_grades(grades)):
-        for split, part in by_split(group):
-            known = [(row["run_group"], row["run_id"]) in histories for row in part.to_dict("records")]
-            unknown = set(part.loc[[not each for each in known], "seed"])
-            counted = part[~part["seed"].isin(unknown)]
-            if counted.empty:
-                continue
-            for moment in times:
-                for rate in rates:
-                    per_seed = [
-                        mean([_state(histories[r["run_group"], r["run_id"]], rate, moment) for r in runs])
-                        for runs in (own.to_dict("records") for _, own in counted.groupby("seed"))
-                    ]
-                    interval = t_interval(per_seed)
-                    rows.append(
-                        {
-                            **series,
-                            "split": split,
-                            "rate": rate,
-                            "at_seconds": moment,
-                            "mean": mean(per_seed),
-                            "sem": standard_error(per_seed),
-                            "ci_low": interval.low,
-                            "ci_high": interval.high,
-                            "seeds": len(per_seed),
-                            "competitions": counted["competition_id"].nunique(),
-                        }
-                    )
+    for cells in cells_of(grades, runs, counting):
+        states = {key: _State(row, _history(histories, row), _end(row, ends)) for key, row in cells.rows.items()}
+        if not any(state.history for state in states.values()) or not cells.counted:
+            continue
+        for moment in times:
+            for rate in rates:
+                now = {key: state.value(rate, moment, moment == times[-1]) for key, state in states.items()}
+                table = [[now.get((c, s), 0.0) for c in cells.competitions] for s in cells.counted]
+                rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(table)})
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _state(history: pd.DataFrame, rate: str, moment: float) -> float:
-    """1 if the newest snapshot of a run at `moment` has the outcome `rate`, else 0, also before the first snapshot."""
-    before = history[history["at_seconds"] <= moment]
-    return 0.0 if before.empty or pd.isna(before[rate].iloc[-1]) else float(bool(before[rate].iloc[-1]))
+def _summary(table: list[list[float]]) -> dict[str, Any]:
+    """Statistics of rows, one per seed."""
+    per_seed = [mean(row) for row in table]
+    interval = t_interval(per_seed)
+    ends = {"ci_low": interval.low, "ci_high": interval.high}
+    centre = {"mean": mean(per_seed), "sem": standard_error(per_seed)}
+    return {**centre, **ends, "seeds": len(table), "competitions": len(table[0])}
+
+
+@dataclass(frozen=True)
+class _State:
+    """A graded run over time: its snapshots, in the order of time, and its grade, which counts from its end."""
+
+    grade: Mapping[str, Any]
+    history: list[dict[Any, Any]]
+    end: float | None
+    """Seconds; None if unknown."""
+
+    def value(self, rate: str, moment: float, last: bool) -> float:
+        """1 if the run's submission at `moment` has the outcome `rate`, else 0, also without a submission.
+
+        `last` says that it is the last moment, when runs whose end is unknown have ended, too.
+        """
+        if self.grade["outcome"] == "missing":
+            return 0.0
+        newest = self.history[-1]["at_seconds"] if self.history else 0.0
+        if last if self.end is None else moment >= max(self.end, newest):
+            return float(bool(self.grade[rate]))
+        before = [each for each in self.history if each["at_seconds"] <= moment]
+        return 0.0 if not before or pd.isna(before[-1][rate]) else float(bool(before[-1][rate]))
+
+
+def _histories(snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> dict[Any, list[dict[Any, Any]]]:
+    """The snapshots of each run in an edition, in the order of time."""
+    own = {} if runs is None or runs.empty else {(r["run_group"], r["run_id"]): r["edition"] for r in _records(runs)}
+    found: dict[Any, list[dict[Any, Any]]] = {}
+    for row in _records(snapshots.sort_values("at_seconds", kind="stable")):
+        run = (row["run_group"], row["run_id"])
+        edition = row.get("edition")
+        found.setdefault((*run, own.get(run) if edition is None or pd.isna(edition) else edition), []).append(row)
+    return found
+
+
+def _history(histories: Mapping[Any, list[dict[Any, Any]]], row: Mapping[str, Any]) -> list[dict[Any, Any]]:
+    run = (row["run_group"], row["run_id"])
+    return histories.get((*run, row["edition"])) or histories.get((*run, None)) or []
+
+
+def _end(row: Mapping[str, Any], ends: Mapping[tuple[str, str], float]) -> float | None:
+    return ends.get((row["run_group"], row["run_id"]))
+
+
+def _ends(runs: pd.DataFrame | None) -> dict[tuple[str, str], float]:
+    """Seconds from the start to the end of each run whose duration is known."""
+    if runs is None or runs.empty or "duration_seconds" not in runs:
+        return {}
+    known = ((row["run_group"], row["run_id"], float(row["duration_seconds"])) for row in _records(runs))
+    return {(group, run): seconds for group, run, seconds in known if math.isfinite(seconds)}
+
+
+def _records(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    return table.to_dict("records")

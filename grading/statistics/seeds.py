@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+_LARGE = 256  # binary exponent up to which squares and sums cannot overflow
 
 
 @dataclass(frozen=True)
@@ -16,20 +20,40 @@ class Interval:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean; NaN without values."""
-    return math.fsum(values) / len(values) if values else math.nan
+    """Arithmetic mean, rounded once, so that the order of the values does not matter.
+
+    NaN without values, if a value is NaN, or if there are infinities of both signs.
+    """
+    if not values:
+        return math.nan
+    if not all(math.isfinite(value) for value in values):
+        return sum(values)  # an infinity, or NaN
+    if min(values) == max(values):
+        return values[0]
+    # Sums of huge finite numbers would overflow although their mean is finite. A power of two changes no digit.
+    scale = _exponent(values)
+    return math.ldexp(math.fsum(math.ldexp(value, -scale) for value in values) / len(values), scale)
 
 
 def standard_error(values: Sequence[float]) -> float:
     """Standard error of the mean: sample standard deviation (n - 1 in its denominator) over sqrt(n).
 
-    NaN for fewer than two values.
+    NaN for fewer than two values, and if a value is not finite.
     """
     n = len(values)
-    if n < 2:
+    if n < 2 or not all(math.isfinite(value) for value in values):
         return math.nan
-    centre = mean(values)
-    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (n - 1) / n)
+    if min(values) == max(values):
+        return 0.0
+    scale = _exponent(values)
+    scaled = [math.ldexp(value, -scale) for value in values]
+    centre = mean(scaled)
+    return math.ldexp(math.sqrt(math.fsum((value - centre) ** 2 for value in scaled) / (n - 1) / n), scale)
+
+
+def _exponent(values: Sequence[float]) -> int:
+    """The power of two by which finite values are divided so that their squares are finite; 0 unless they are huge."""
+    return max(0, math.frexp(max(map(abs, values)))[1] - _LARGE)
 
 
 def t_interval(values: Sequence[float], level: float = 0.95) -> Interval:
@@ -75,23 +99,90 @@ def expected_best(scores: Sequence[float], attempts: int, k: int, lower_is_bette
         return math.nan
     ranked = sorted(scores, reverse=not lower_is_better)
     weights = [math.comb(attempts - place, k - 1) for place in range(1, len(ranked) + 1)]
-    return math.fsum(weight * score for weight, score in zip(weights, ranked, strict=True)) / sum(weights)
+    total = sum(weights)
+    # The weights are whole numbers of any size; their quotients lie between 0 and 1.
+    parts = [weight / total * score for weight, score in zip(weights, ranked, strict=True) if weight]
+    return sum(parts) if not all(map(math.isfinite, parts)) else mean(parts) * len(parts)
 
 
 def bootstrap_interval(values: Sequence[float], level: float = 0.95, draws: int = 10_000, seed: int = 0) -> Interval:
     """Percentile bootstrap interval of the mean, resampling `values` (one per competition) with replacement.
 
-    Both ends are NaN for fewer than two values. Efron and Tibshirani 1993, chapter 13.
+    The order of the values does not matter. Both ends are NaN for fewer than two values, and if a value is not finite.
+    Efron and Tibshirani 1993, chapter 13.
     """
-    if len(values) < 2:
+    if len(values) < 2 or not all(math.isfinite(value) for value in values):
         return Interval(math.nan, math.nan)
     import numpy as np
 
-    sample = np.asarray(values, dtype=float)
-    generator = np.random.default_rng(seed)
-    means = sample[generator.integers(0, len(sample), (draws, len(sample)))].mean(axis=1)
+    sample = np.sort(np.asarray(values, dtype=float))
+    if sample[0] == sample[-1]:
+        return Interval(float(sample[0]), float(sample[0]))
+    means = _weights(len(sample), draws, seed) @ sample
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def two_way_interval(
+    cells: Sequence[Sequence[float]], level: float = 0.95, draws: int = 10_000, seed: int = 0
+) -> Interval:
+    """Percentile bootstrap interval of the mean of a table, resampling its rows and its columns independently.
+
+    `cells` has a row per competition and a column per seed. The interval describes another set of seeds on another
+    choice of competitions. It is the "pigeonhole bootstrap" of Owen 2007 (The pigeonhole bootstrap, Annals of Applied
+    Statistics 1(2)), which is conservative: it never understates the variance of the mean. With one seed it is the
+    bootstrap over competitions. The order of rows and columns does not matter. Both ends are NaN for fewer than two
+    cells, and if a value is not finite.
+    """
+    import numpy as np
+
+    table = np.asarray(cells, dtype=float)
+    if table.ndim != 2 or table.size < 2 or not np.isfinite(table).all():
+        return Interval(math.nan, math.nan)
+    table = table[:, np.lexsort(np.sort(table, axis=0))]  # first by what is in a column, whatever the order of rows
+    table = table[np.lexsort(table.T[::-1])]
+    if table.min() == table.max():
+        return Interval(float(table[0, 0]), float(table[0, 0]))
+    by_row, by_column = _weights(len(table), draws, seed), _weights(table.shape[1], draws, seed + 1)
+    means = ((by_row @ table) * by_column).sum(axis=1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+@lru_cache(maxsize=16)  # a report needs the same few sizes thousands of times
+def _weights(size: int, draws: int, seed: int) -> Any:
+    """The share of each of `size` values in each of `draws` resamples; shape (draws, size)."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    return generator.multinomial(size, np.full(size, 1 / size), draws) / size
+
+
+def smallest_difference(error: float, degrees: int, level: float = 0.95, power: float = 0.8) -> float:
+    """The smallest true difference that a two-sided paired t-test would find in `power` of all repetitions.
+
+    (t(1 - alpha/2) + t(power)) x standard error of the paired difference, with `degrees` of freedom; Bloom 1995
+    (Minimum detectable effects, Evaluation Review 19(5)). NaN without a standard error or degrees of freedom.
+    """
+    if math.isnan(error) or degrees < 1:
+        return math.nan
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + level) / 2) + stdtrit(degrees, power)) * error
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for testing several hypotheses at once, by Holm 1979, in the given order.
+
+    The i-th smallest of m is multiplied by m - i + 1 and never falls below the ones before it, and never exceeds 1. NaN
+    stays NaN and does not count as a hypothesis.
+    """
+    known = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    adjusted, least = [math.nan] * len(p_values), 0.0
+    for rank, (p, place) in enumerate(known):
+        least = max(least, min(1.0, p * (len(known) - rank)))
+        adjusted[place] = least
+    return adjusted
 
 
 def paired_p_value(differences: Sequence[float]) -> float:

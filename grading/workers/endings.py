@@ -1,7 +1,8 @@
 """All outcomes and messages of grading: the meaning of every way in which a scoring or a worker can end.
 
-A submission that cannot be read within the limits is invalid. An error while a readable submission is scored is a
-failure of grading, which never counts against the agent.
+A submission that cannot be read or scored within the limits is invalid: it counts as the agent's failure, because an
+agent could otherwise void a bad seed with a submission that is too expensive to score. An error of the grader is a
+failure of grading, which does not count against the agent.
 """
 
 from __future__ import annotations
@@ -16,20 +17,18 @@ from grading.report import Outcome
 from grading.workers.limits import Bounds
 
 Phase = Literal["reading", "grading"]
+TOO_EXPENSIVE = "too expensive to score"
+"""Beginning of the message about a submission that cannot be scored within the limits."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one submission. `message` says why there is no score; `detail` is the traceback of a grader's bug.
-
-    `recycle` requests a new worker for the next submission.
-    """
+    """The result of one submission. `message` says why there is no score; `detail` is a traceback of the grader."""
 
     outcome: Outcome
     score: float | None = None
     message: str | None = None
     detail: str | None = None
-    recycle: bool = False
 
 
 def missing(path: Path | None) -> Verdict:
@@ -40,7 +39,7 @@ def missing(path: Path | None) -> Verdict:
 def too_large(bounds: Bounds) -> Verdict:
     """The verdict on a file that cannot be read within a worker's memory limit."""
     message = f"the file cannot be read as a table within {_size(bounds.memory_bytes)} of memory"
-    return Verdict("invalid", message=message, recycle=True)
+    return Verdict("invalid", message=message)
 
 
 def too_slow(bounds: Bounds) -> Verdict:
@@ -48,16 +47,20 @@ def too_slow(bounds: Bounds) -> Verdict:
     return Verdict("invalid", message=f"the file cannot be read as a table within {bounds.read_seconds:g} seconds")
 
 
-def out_of_memory(bounds: Bounds, detail: str) -> Verdict:
+def out_of_memory(bounds: Bounds) -> Verdict:
     """The verdict if scoring ran out of memory."""
-    message = f"grading failed: it needs more than {_size(bounds.memory_bytes)} of memory"
-    return Verdict("failed", message=message, detail=detail, recycle=True)
+    return Verdict("invalid", message=f"{TOO_EXPENSIVE}: it needs more than {_size(bounds.memory_bytes)} of memory")
+
+
+def out_of_time(bounds: Bounds) -> Verdict:
+    """The verdict if scoring took too long."""
+    return Verdict("invalid", message=f"{TOO_EXPENSIVE}: it takes more than {bounds.grade_seconds:g} seconds")
 
 
 def grader_error(error: BaseException, detail: str | None = None) -> Verdict:
     """The verdict if the grader, or reading the answers, raised `error`."""
     message = " ".join(f"grading failed: {type(error).__name__}: {error}".split())[:500]
-    return Verdict("failed", message=message, detail=detail, recycle=True)
+    return Verdict("failed", message=message, detail=detail)
 
 
 def unreadable(error: OSError) -> Verdict:
@@ -69,9 +72,11 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
     """The verdict if the worker ended with the wait status `status`; `overdue` if it was killed after its deadline."""
     if phase == "reading":
         return too_slow(bounds) if overdue else too_large(bounds)
-    if overdue:
-        return Verdict("failed", message=f"grading failed: it took more than {bounds.grade_seconds:g} seconds")
     code = os.waitstatus_to_exitcode(status)
+    if overdue or code == -signal.SIGXCPU:
+        return out_of_time(bounds)
+    if code == -signal.SIGKILL:  # not by us: the kernel ran out of memory, and workers are the first that it kills
+        return out_of_memory(bounds)
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
 

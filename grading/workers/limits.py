@@ -6,7 +6,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from competitions.scoring.errors import InvalidSubmission
 
@@ -24,6 +24,11 @@ _MEMORY_TIMES = 40
 _COLUMN_TIMES = 20
 _COLUMN_MARGIN = 20_000
 _HEADER_BYTES = 64 << 20
+# What one cell may cost: the longest line of sample and gold submission is the measure. Edit distances and masks take
+# time that grows faster than the length of a cell.
+_CELL_TIMES = 50
+_CELL_MARGIN = 1 << 20
+_LINES_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Bounds:
 
     size_bytes: int
     columns: int
+    cell_characters: int
     memory_bytes: int
     read_seconds: float
     grade_seconds: float
@@ -60,9 +66,11 @@ def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -
     known = [path for path in named if path.is_file()]
     largest = max((path.stat().st_size for path in known), default=0)
     columns = max((_columns(path) for path in known), default=0)
+    longest = max((_longest_line(path) for path in known), default=0)
     return Bounds(
         size_bytes=limits.size_bytes or _MARGIN + _TIMES * largest,
         columns=_COLUMN_MARGIN + _COLUMN_TIMES * columns,
+        cell_characters=_CELL_MARGIN + _CELL_TIMES * longest,
         memory_bytes=limits.memory_bytes or 4 * GIB + _MEMORY_TIMES * largest,
         read_seconds=limits.read_seconds,
         grade_seconds=limits.grade_seconds,
@@ -99,6 +107,26 @@ def check_columns(path: Path, limit: int) -> None:
     columns = _columns(path)
     if columns > limit:
         raise InvalidSubmission(f"the table has {columns:,} columns; a submission here has at most {limit:,}")
+
+
+def check_cells(table: Any, limit: int) -> None:
+    """Raise `InvalidSubmission` if a cell of the data frame `table` is a far too long text. Ignores other tables."""
+    import pandas as pd
+
+    for name, column in table.items() if isinstance(table, pd.DataFrame) else ():
+        if column.dtype == object:
+            longest = max((len(cell) for cell in column if isinstance(cell, str)), default=0)
+            if longest > limit:
+                raise InvalidSubmission(
+                    f"too expensive to score: a cell of column {str(name)[:80]!r} has {longest:,} characters; a cell "
+                    f"here has at most {limit:,}"
+                )
+
+
+def _longest_line(path: Path) -> int:
+    """Bytes of the longest line in the first 64 MB of a file."""
+    with path.open("rb") as file:
+        return max(map(len, file.read(_LINES_BYTES).split(b"\n")))
 
 
 def _columns(path: Path) -> int:

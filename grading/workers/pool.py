@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,7 +29,22 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 _RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
 _TAIL = 4000
+# Where programs and libraries are, the language and time zone of texts, and the directory for temporary files.
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def grading_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the process with the answers, made from that of this process.
+
+    Submissions are hostile input, so nothing of the operator goes there: no key of a store, a provider or the evidence.
+    """
+    known = own.get("PYTHONPATH")
+    return {
+        **{name: own[name] for name in _PASSED_ON if name in own},
+        **dict.fromkeys(_THREADS, "1"),  # forking is not safe with threads
+        "PYTHONPATH": f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT),
+    }
 
 
 @dataclass
@@ -45,9 +60,9 @@ class _Entry:
 class GradingPool:
     """Grades submissions of one competition in worker processes. Close it, or use it in a `with` statement.
 
-    The answers are parsed once, in a process that forks up to `workers` workers with the answers in memory. A worker
-    grades many submissions and is replaced after one that exceeds its limits. Several threads can use one grader; their
-    calls are serialised.
+    The answers are parsed once, in a process that forks a worker for each submission, up to `workers` at a time. No
+    submission can therefore change the answers for another one. Several threads can use one grader; their calls are
+    serialised.
     """
 
     def __init__(
@@ -202,16 +217,13 @@ class GradingPool:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}  # forking is not safe with threads
-            known = environment.get("PYTHONPATH")
-            environment["PYTHONPATH"] = f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT)
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "grading.workers.server"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env=environment,
+                env=grading_environment(os.environ),
                 start_new_session=True,  # Ctrl-C in a terminal is handled by the parent process
             )
             spec = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.workers.endings import Phase, Verdict, grader_error, out_of_memory, too_large
-from grading.workers.limits import Bounds, check_columns, check_file
+from grading.workers.limits import Bounds, check_cells, check_columns, check_file
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
@@ -30,8 +30,7 @@ def score_submission(
     """Read and score `submission`. Never raises because of its content.
 
     `scoring` is called after the submission has been read. `lift_memory_limit` is called after the limit was exceeded,
-    so that there is memory to report it. Running out of memory while reading makes the submission invalid; while
-    scoring it is a failure of grading.
+    so that there is memory to report it.
     """
     phase: Phase = "reading"
     try:
@@ -39,6 +38,7 @@ def score_submission(
         check_columns(submission, bounds.columns)
         # Reading and scoring are separate steps, because the phase decides the outcome of an exceeded limit.
         table = competition.read_submission(submission)
+        check_cells(table, bounds.cell_characters)
         phase = "grading"
         scoring()
         return Verdict("valid", competition.score_table(table, answers, edition))
@@ -46,6 +46,6 @@ def score_submission(
         return too_large(bounds) if _OUT_OF_MEMORY in str(error) else Verdict("invalid", message=str(error))
     except MemoryError:
         lift_memory_limit()
-        return too_large(bounds) if phase == "reading" else out_of_memory(bounds, traceback.format_exc())
+        return too_large(bounds) if phase == "reading" else out_of_memory(bounds)
     except Exception as error:  # a bug in grading is reported as such, and never counted as the agent's failure
         return grader_error(error, traceback.format_exc())

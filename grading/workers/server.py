@@ -1,4 +1,4 @@
-"""The process that keeps a competition's answers in memory, forks workers, and enforces deadlines.
+"""The process that keeps a competition's answers in memory, forks a worker per submission, and enforces deadlines.
 
 It is started by `grading.workers.pool` and communicates by JSON lines on standard input and output. It has no threads,
 so that forking is safe, and never reads a submission itself.
@@ -52,7 +52,7 @@ class _Worker:
 
 
 class Server:
-    """Distributes submissions over up to `workers` processes that share the answers' memory."""
+    """Grades up to `workers` submissions at a time, each in a process that shares the answers' memory."""
 
     def __init__(self, spec: dict[str, Any], requests: int, replies: int) -> None:
         self.competition = Competition.load(Path(spec["folder"]))
@@ -92,10 +92,9 @@ class Server:
                 worker.overdue, worker.deadline = True, float("inf")
                 os.kill(worker.pid, signal.SIGKILL)  # this closes its channel, where it is reaped
         while self.waiting:
-            idle = next((w for w in self.workers if w.job is None), None)
-            if idle is None and len(self.workers) >= self.most:
+            if len(self.workers) >= self.most:
                 break
-            self._assign(idle or self._fork(), self.waiting.popleft())
+            self._assign(self._fork(), self.waiting.popleft())
         return True
 
     def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
@@ -115,9 +114,8 @@ class Server:
                 worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
             else:
                 self._answer(worker, message["verdict"])
-                if message["verdict"]["recycle"]:
-                    self._reap(worker)
-                    return
+                self._reap(worker)
+                return
         if not chunk:
             status = self._reap(worker)
             if worker.job is not None:

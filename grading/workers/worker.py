@@ -1,4 +1,7 @@
-"""The worker process: forked with the answers in memory, limited by the kernel, and replaced if it might be damaged."""
+"""The worker process: forked with the answers in memory, limited by the kernel, and gone after one submission.
+
+A grader may change the answers that it is given. In a process of its own, that changes no other score.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def serve(channel: socket.socket, competition: Competition, answers: Any, edition: Edition, bounds: Bounds) -> NoReturn:
-    """Grade the submissions named on `channel`, one JSON line each, until it closes. Ends the process."""
+    """Grade the submission that one JSON line on `channel` names. Ends the process."""
     code = 1
     try:
         _prefer_for_oom_killer()
@@ -35,15 +38,11 @@ def serve(channel: socket.socket, competition: Competition, answers: Any, editio
         def scoring() -> None:
             send({"phase": "grading"})
 
-        for line in file:
-            _limit(bounds)
-            verdict = score_submission(
-                competition, answers, Path(json.loads(line)["path"]), edition, bounds, scoring, _lift_memory_limit
-            )
-            _lift_memory_limit()
-            send({"verdict": dataclasses.asdict(verdict)})
-            if verdict.recycle:
-                break
+        path = Path(json.loads(file.readline())["path"])
+        _limit(bounds)
+        verdict = score_submission(competition, answers, path, edition, bounds, scoring, _lift_memory_limit)
+        _lift_memory_limit()
+        send({"verdict": dataclasses.asdict(verdict)})
         code = 0
     except (BrokenPipeError, ConnectionResetError):
         code = 0  # the server has ended

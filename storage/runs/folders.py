@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from common.errors import UserError
 from common.jsonlines import parse
@@ -38,6 +37,16 @@ GRADES = sorted(map(grade_file, (None, *EDITIONS)))
 def is_seed(name: str) -> bool:
     """Whether a run's folder may have that name: a seed as it is written, so neither 00 nor other scripts' digits."""
     return name.isdecimal() and str(int(name)) == name
+
+
+def is_grade(path: str) -> bool:
+    """Whether a file of a run's folder is made by grading, in any edition."""
+    return "/" not in path and path.startswith(("grade", "snapshots")) and path.endswith(".json")
+
+
+def snapshots_file(edition: str | None = None) -> str:
+    """Name of the file with the snapshots graded in the run's own edition, or in another one."""
+    return SNAPSHOTS if edition is None else SNAPSHOTS.replace(".json", f"-{edition}.json")
 
 
 @dataclass(frozen=True)
@@ -123,17 +132,21 @@ class RunFolder:
         """Write a grade in the run's own edition, or in another one."""
         self.store.write_json(self.grade_url(edition), record.to_json())
 
-    def read_snapshots(self) -> list[SnapshotRecord]:
-        """The graded snapshots of the submission, sorted by time."""
-        url = f"{self.url}/{SNAPSHOTS}"
-        rows: list[Any] = self.store.read_json(url) or []
-        return [SnapshotRecord.from_json(row, self.store.relative(url)) for row in rows]
+    def read_snapshots(self, may_have: Callable[[str], bool] = lambda _: True) -> list[SnapshotRecord]:
+        """The graded snapshots of the submission in all editions, sorted by time within each.
 
-    def write_snapshots(self, records: Iterable[SnapshotRecord]) -> None:
-        """Write the graded snapshots. Writes no file if there are none."""
+        `may_have`: whether to look for the file with that name.
+        """
+        names = (snapshots_file(edition) for edition in (None, *EDITIONS))
+        urls = [f"{self.url}/{name}" for name in names if may_have(name)]
+        rows = [(url, row) for url in urls for row in self.store.read_json(url) or []]
+        return [SnapshotRecord.from_json(row, self.store.relative(url)) for url, row in rows]
+
+    def write_snapshots(self, records: Iterable[SnapshotRecord], edition: str | None = None) -> None:
+        """Write the snapshots graded in the run's own edition, or in another one. Writes no file if there are none."""
         rows = [record.to_json() for record in records]
         if rows:
-            self.store.write_json(f"{self.url}/{SNAPSHOTS}", rows)
+            self.store.write_json(f"{self.url}/{snapshots_file(edition)}", rows)
 
     def snapshot_files(self) -> list[tuple[float, str]]:
         """Seconds since the start of the run and URL of each snapshot of the submission, sorted by time."""
@@ -284,7 +297,7 @@ def _records(candidate: _Candidate) -> Records:
     folder = candidate.folder
     run = folder.read_run() if candidate.may_have(RUN) else None
     grades = folder.read_grades(candidate.may_have)
-    snapshots = folder.read_snapshots() if candidate.may_have(SNAPSHOTS) else []
+    snapshots = folder.read_snapshots(candidate.may_have)
     has_requests = run is not None and (bool(run.files) or candidate.may_have(REQUESTS))
     return Records(folder, run, grades, snapshots, list(folder.read_usage(run)) if has_requests else [])
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from storage.exclusive import create
 from storage.lease import Lease, LeaseLost
+from storage.runs.evidence.manifest import append
 from storage.runs.evidence.seal import seal
-from storage.runs.folders import RUN, SNAPSHOTS, TRY, RunFolder
+from storage.runs.folders import RUN, TRY, RunFolder, is_grade
 from storage.runs.records import RunRecord
 from storage.store import Store
 
@@ -45,13 +46,16 @@ def publish(folder: RunFolder, record: RunRecord, files: Mapping[str, Path], hel
     store.put_many(folder.files_url, files)
     sealed = seal(folder, record, files, key)
     held.require_held()
+    # Before the record: a run that is recorded and not in the store is made again, one that is not recorded never is.
+    run = f"{folder.competition_id}/{folder.seed}"
+    append(store, folder.run_group, key, "recorded", run=run, head=sealed.ledger_head, status=sealed.status)
     if not replaced:
         _write_first(folder, sealed)
     else:
         # Grades of the old run must never be next to the record of the new one. They can be made again.
-        _remove(store, folder, [each for each in before if _is_grade(each)])
+        _remove(store, folder, [each for each in before if is_grade(each)])
         folder.write_run(sealed)
-    _remove(store, folder, [each for each in before if each != RUN and not _is_grade(each)])
+    _remove(store, folder, [each for each in before if each != RUN and not is_grade(each)])
 
 
 def _write_first(folder: RunFolder, record: RunRecord) -> None:
@@ -62,10 +66,6 @@ def _write_first(folder: RunFolder, record: RunRecord) -> None:
     if not create(store.top.fs, path, store.json_bytes(record.to_json()), store.top.local):
         raise LeaseLost(f"run {folder.name}: another process has stored it; run the same command again to see it")
     store.top.sync()
-
-
-def _is_grade(path: str) -> bool:
-    return path == SNAPSHOTS or (path.startswith("grade") and path.endswith(".json") and "/" not in path)
 
 
 def _unused(generation: int, paths: list[str]) -> str:

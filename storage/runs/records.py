@@ -113,6 +113,8 @@ class RunRecord(Record):
     dataset_key: str | None = None
     """Content key of the dataset that the agent worked on. Records before version 2 do not have it."""
     edition_version: str | None = None
+    signature: str | None = None
+    """Of a regraded copy: signature of its record. The evidence of the original run does not cover it."""
 
     @property
     def name(self) -> str:
@@ -163,10 +165,13 @@ class GradeRecord(Record):
     dataset_key: str | None = None
     """Content key of the dataset with the answers."""
     edition_version: str | None = None
+    snapshots_hash: str | None = None
+    """Hash of the graded snapshots, which lie in a file of their own."""
+    signature: str | None = None
 
 
 class SnapshotRecord(Record):
-    """A graded snapshot of a submission. `snapshots.json` is a list of them."""
+    """A graded snapshot of a submission. `snapshots.json` is a list of them, as `grade.json` with its editions."""
 
     table: ClassVar[Table] = "snapshots"
 
@@ -183,6 +188,10 @@ class SnapshotRecord(Record):
     silver_medal: bool
     bronze_medal: bool
     above_median: bool
+    edition: Edition | None = None
+    """None in records before version 3, which are of the run's own edition."""
+    outcome: str | None = None
+    leaderboard: str | None = None
 
 
 class UsageRecord(Record):

@@ -111,6 +111,42 @@ class TestRegrade:
         assert "digits (v1) is not prepared" in captured.err
         assert grades_of(group)["outcome"].tolist() == ["valid", "valid", "missing"]
 
+    def test_as_another_group_changes_no_byte_of_the_first(self, group: Store, dataset: Path) -> None:
+        url = group.run(GROUP, "diabetes", 0)
+        group.put(f"{url}/snapshots/10.5.csv", dataset / registry.get("diabetes").facts.files.sample_submission)
+        assert mlebench("regrade", GROUP, store=group) == 0
+        before = files_of(group, GROUP)
+        assert f"runs/{GROUP}/diabetes/0/snapshots.json" in before
+        for number, options in enumerate([[], ["--edition", "v2"]]):
+            assert mlebench("regrade", GROUP, "--as", f"again-{number}", *options, store=group) == 0
+            assert files_of(group, GROUP) == before
+
+    def test_versions_graded_in_another_edition_stand_beside_the_first(self, group: Store, dataset: Path) -> None:
+        url = group.run(GROUP, "diabetes", 0)
+        group.put(f"{url}/snapshots/10.5.csv", dataset / registry.get("diabetes").facts.files.sample_submission)
+        assert mlebench("regrade", GROUP, store=group) == 0
+        before = group.read(f"{url}/snapshots.json")
+        assert mlebench("regrade", GROUP, "--edition", "v2", store=group) == 0
+        assert group.read(f"{url}/snapshots.json") == before
+        table = read_table(group, "snapshots", [GROUP])
+        assert sorted(table["edition"]) == ["v1", "v2"]
+        assert set(table["outcome"]) == {"valid"}
+        assert set(table["leaderboard"]) == {"stored"}
+
+    def test_summaries_never_add_editions_up(self, group: Store) -> None:
+        assert mlebench("regrade", GROUP, "--edition", "v2", store=group) == 0
+        for name in ("summary.json", "summary-v2.json"):
+            content = group.local("reports", GROUP, name).read_text()
+            assert GradingReport.model_validate_json(content).total_runs == 3
+
+
+def files_of(store: Store, group: str) -> dict[str, bytes]:
+    """Everything that the store has of a run group."""
+    root = store.local()
+    tops = [f"runs/{group}", f"reports/{group}", *(str(p.relative_to(root)) for p in root.glob(f"tables/**/*={group}"))]
+    found = [path for top in tops for path in (root / top).rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
 
 class TestMakeSubmission:
     def test_what_it_writes_is_what_grade_reads(self, group: Store, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from common.settings import get_settings
 from flows.cli import main
 from storage.tables import read_table
 from tests.grading.integrity.copies import everything, read
@@ -91,3 +92,20 @@ def test_an_unknown_group_is_one_line(store: Store, capfd: pytest.CaptureFixture
     code, _, err = run(store, "nobody", capfd=capfd)
     assert (code, err.count("\n")) == (1, 1)
     assert "no finished runs of group 'nobody'" in err
+
+
+def test_a_notebook_that_the_agent_ships_in_its_own_folder_is_found(
+    kernels: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "agents" / "shipper"
+    folder.mkdir(parents=True)
+    (folder / "agent.yaml").write_text("name: shipper\ndescription: brings its solution along\ntrusted: true\n")
+    (folder / "start.sh").write_text("#!/bin/bash\n")
+    (folder / "solution.py").write_text(read("kernel_gbm"))
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", str(folder.parent))
+    get_settings.cache_clear()
+    add_run(kernels, "g", "shipper", {"solution.py": read("kernel_gbm"), "own.py": read("own_code")})
+    out = run(kernels, "g", capfd=capfd)[1]
+    assert "solution.py ~ kernel someone/kernel_gbm" in out
+    assert "agent folder: solution.py ~ kernel someone/kernel_gbm" in out
+    assert "own.py" not in out

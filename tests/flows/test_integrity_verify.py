@@ -142,6 +142,7 @@ def test_what_was_planted_beside_a_run_is_told(run: Path, verify: Callable[..., 
         ["FAILED", "g/diabetes/x"],
         ["FAILED", "g/diabetis"],
         ["FAILED", "g/notes.txt"],
+        ["manifest:", "4"],
         ["1", "of"],
     ]
     assert text.count("is not part of the group") == 3
@@ -175,9 +176,122 @@ def test_an_unknown_group_is_one_line(run: Path, verify: Callable[..., tuple[int
 def test_a_run_in_an_object_store_verifies(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     root = tmp_path / "store"
     remote = Store(f"memory://{tmp_path.name}")
-    for path in (path for folder in ("runs", "tables") for path in (root / folder).rglob("*") if path.is_file()):
+    for path in (
+        path for folder in ("runs", "tables", "manifests") for path in (root / folder).rglob("*") if path.is_file()
+    ):
         remote.put(remote.url(*path.relative_to(root).parts), path)
     assert main(["verify", "g", "--store", remote.root]) == 0
     remote.write(remote.url("runs", "g", "diabetes", 0, "code", "main.py"), b"x = 2\n")
     assert main(["verify", "g", "--store", remote.root]) == 1
     assert "code/main.py: was changed" in capfd.readouterr().out
+
+
+def _signed(monkeypatch: pytest.MonkeyPatch, key: str = "the operator's") -> None:
+    monkeypatch.setenv("MLEBENCH_LEDGER_KEY", key)
+    get_settings.cache_clear()
+
+
+class TestRecordsThatWereMoved:
+    """What is done to whole runs, each of which is intact."""
+
+    def test_the_folder_of_another_seed(self, run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+        shutil.copytree(run, run.parent / "1")
+        code, text = verify()
+        assert code == 1
+        assert "run.json: is of seed 0, but lies in the folder of 1" in text
+        assert "grade.json: is of seed 0, but lies in the folder of 1" in text
+
+    def test_a_run_of_another_group(self, run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+        shutil.copytree(run, run.parents[2] / "other" / "diabetes" / "0")
+        code, text = verify("other")
+        assert code == 1
+        assert "run.json: is of run_group 'g', but lies in the folder of 'other'" in text
+
+    def test_a_bad_run_that_was_removed(self, run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+        shutil.rmtree(run)
+        shutil.rmtree(run.parents[3] / "tables")
+        code, text = verify()
+        assert code == 1
+        assert "run: is in the manifest, but not in the store: it was removed" in text
+
+    def test_a_manifest_that_was_removed_or_cut(self, run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+        manifest = run.parents[3] / "manifests" / "g"
+        kinds = [json.loads(path.read_text())["kind"] for path in sorted(manifest.iterdir())]
+        assert kinds == ["present", "planned", "started", "recorded"]
+        (manifest / "000001.json").unlink()
+        code, text = verify()
+        assert code == 1
+        assert "manifest entry 2: does not follow the one before" in text
+        (manifest / "000003.json").unlink()
+        assert "manifest: does not have this run" in verify()[1]
+        shutil.rmtree(manifest)
+        assert "manifest: is missing" in verify()[1]
+
+    def test_a_forged_grade(
+        self, run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        _signed(monkeypatch)
+        assert verify()[0] == 0
+        grade = json.loads((run / "grade.json").read_text())
+        (run / "grade.json").write_bytes(Store.json_bytes({**grade, "gold_medal": True, "any_medal": True}))
+        code, text = verify()
+        assert code == 1
+        assert "grade.json: was changed, or was not signed with this key" in text
+        (run / "grade.json").write_bytes(Store.json_bytes({k: v for k, v in grade.items() if k != "signature"}))
+        assert "grade.json: is not signed" in verify()[1]
+
+    def test_forged_versions_of_a_submission(self, run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+        rows = json.loads((run / "snapshots.json").read_text())
+        (run / "snapshots.json").write_bytes(Store.json_bytes([{**row, "any_medal": True} for row in rows]))
+        assert "snapshots.json: differs from what grade.json says" in verify()[1]
+
+    def test_a_planted_copy(
+        self, run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        _signed(monkeypatch)
+        store = Store(str(run.parents[3]))
+        assert main(["regrade", "g", "--as", "again", "--store", store.root]) == 0
+        assert verify("again")[0] == 0
+        record = store.read_json(store.run("again", "diabetes", 0) + "/run.json")
+        url = store.run("again", "diabetes", 1)
+        planted = {**record, "seed": 1, "run_id": "again-diabetes-1"}
+        store.write_json(f"{url}/run.json", planted)
+        code, text = verify("again")
+        assert code == 1
+        assert "run.json: was changed, or was not signed with this key" in text
+        assert "manifest: does not have this run" in text
+
+    def test_grading_again_finds_what_no_key_protects(self, run: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        store = str(run.parents[3])
+        assert main(["verify", "g", "--regrade", "--store", store]) == 0
+        before = (run / "grade.json").read_bytes()
+        grade = json.loads(before)
+        (run / "grade.json").write_bytes(Store.json_bytes({**grade, "score": 1.0}))
+        capfd.readouterr()
+        assert main(["verify", "g", "--regrade", "--store", store]) == 1
+        assert f"grade: score is 1.0, graded again it is {grade['score']}" in capfd.readouterr().out
+
+
+def test_anybody_can_check_what_only_the_operator_can_sign(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    keys = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    private = keys[0].private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    for key, name in zip(keys, ("own.pub", "other.pub"), strict=True):
+        pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / name).write_bytes(pem)
+    store = str(tmp_path / "store")
+    _signed(monkeypatch, private)
+    assert main(["regrade", "g", "--store", store]) == 0
+    grade = json.loads((run / "grade.json").read_text())
+    assert grade["signature"].startswith("ed25519:")
+    for name, says in (("own.pub", False), ("other.pub", True)):
+        capfd.readouterr()
+        main(["verify", "g", "--public-key", str(tmp_path / name), "--store", store])
+        assert ("grade.json: was changed, or was not signed with this key" in capfd.readouterr().out) == says
+    _signed(monkeypatch, (tmp_path / "own.pub").read_text())
+    assert main(["regrade", "g", "--store", store]) == 1
+    assert "a public key cannot sign the evidence" in capfd.readouterr().err

@@ -4,8 +4,9 @@ import json
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -111,18 +112,25 @@ def test_medals_are_decided_on_the_score_that_is_shown() -> None:
     assert (gold.gold_medal, gold.silver_medal) == (True, False)
 
 
-def test_a_score_of_nan_is_a_valid_submission_without_medal_and_null_in_json() -> None:
+def test_a_score_of_nan_is_a_valid_submission_without_medal_and_a_text_in_json() -> None:
     undefined = report(math.nan)
     assert math.isnan(undefined.score or 0)
     assert undefined.valid_submission
     assert not any([undefined.any_medal, undefined.above_median])
-    assert strict_json(undefined.to_json())["score"] is None
-    assert strict_json(summarise([undefined]).to_json())["competition_reports"][0]["score"] is None
+    assert strict_json(undefined.to_json())["score"] == "NaN"
+    assert strict_json(summarise([undefined]).to_json())["competition_reports"][0]["score"] == "NaN"
 
 
 @pytest.mark.parametrize("score", [math.inf, -math.inf])
 def test_an_infinite_score_still_makes_valid_json(score: float) -> None:
-    assert strict_json(report(score).to_json())["score"] is None
+    text = report(score).to_json()
+    assert strict_json(text)["score"] == ("Infinity" if score > 0 else "-Infinity")
+    assert CompetitionReport.model_validate_json(text).score == score, "and it is read again as what it was"
+
+
+@pytest.mark.parametrize("score", [0.123455, 0.285715, 1.000005, 0.500005])
+def test_ties_are_rounded_the_same_way_whatever_the_type_of_the_number(score: float) -> None:
+    assert report(cast("Any", np.float64(score))).score == report(score).score
 
 
 @pytest.mark.parametrize("exists", [True, False])

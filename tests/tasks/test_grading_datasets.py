@@ -19,6 +19,7 @@ from storage.dataset import Dataset
 from storage.datasets.current import make_current
 from storage.datasets.recipe import Recipe
 from storage.runs.folders import RunFolder
+from storage.schemas import SCHEMA_VERSION
 from storage.upkeep import gc
 from tasks.agent_run import attempts_of, finished_run, run_agent
 from tasks.grade import Ungradable, finished_grade, grade_request, grade_requests, grade_run
@@ -73,7 +74,7 @@ class TestTheDataset:
         record, grade = folder.read_run(), folder.read_grade()
         assert record is not None
         assert grade is not None
-        assert (record.dataset_key, record.schema_version, grade.dataset_key) == ("one", 2, "one")
+        assert (record.dataset_key, record.schema_version, grade.dataset_key) == ("one", SCHEMA_VERSION, "one")
 
     def test_a_run_is_graded_with_its_own_after_another_one_is_current(self, own: Path, store: Store) -> None:
         folder = run(store)

@@ -3,13 +3,12 @@
 The evidence of a run is the file `ledger.jsonl` in its folder, with JSON lines in canonical form. Every entry has its
 number (`seq`), the hash of the previous entry (`prev`), and its own hash (`hash`), which is the SHA-256 of the
 canonical JSON of all its other fields. The hash of the last entry, the head, identifies the whole file. It is signed
-with the operator's key (HMAC).
+with the operator's key, see `signing`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -66,16 +65,6 @@ def to_bytes(entries: Iterable[Mapping[str, Any]]) -> bytes:
 def head_of(entries: list[dict[str, Any]]) -> str:
     """The hash that identifies all entries."""
     return str(entries[-1]["hash"]) if entries else GENESIS
-
-
-def sign(head: str, key: str) -> str:
-    """HMAC-SHA-256 of a head, as hexadecimal digits."""
-    return hmac.new(key.encode(), head.encode(), hashlib.sha256).hexdigest()
-
-
-def signed(head: str, signature: str, key: str) -> bool:
-    """Whether the signature of a head was made with the key."""
-    return hmac.compare_digest(sign(head, key), signature)
 
 
 def check_chain(content: bytes, head: str | None, count: int | None) -> tuple[list[dict[str, Any]], list[Problem]]:

@@ -11,29 +11,33 @@ from typing import Any
 
 from common.jsonlines import parse
 from competitions import registry
-from storage.runs.evidence.chain import Problem, chain, check_chain, head_of, sign, signed, to_bytes
+from storage.runs.evidence.chain import Problem, chain, check_chain, head_of, to_bytes
 from storage.runs.evidence.content import compare, evidence
+from storage.runs.evidence.manifest import Manifest, compare_manifest, heads_of, read_manifest
+from storage.runs.evidence.records import check_place, check_record, digest
+from storage.runs.evidence.signing import sign, signed
 from storage.runs.folders import (
     EVIDENCE,
     REQUESTS,
     RUN,
-    SNAPSHOTS,
     TRY,
     VALIDATIONS,
     RunFolder,
     finished_folders,
     graded_folders,
+    is_grade,
     is_seed,
 )
 from storage.runs.records import RecordError, RunRecord
-from storage.store import Store
+from storage.store import InvalidJson, Store
 from storage.tables import read_table
 
 _JOURNALS = {"validation": VALIDATIONS, "gateway": REQUESTS}
-_MADE_LATER = (RUN, EVIDENCE, SNAPSHOTS)
-"""Files in a run's folder that the evidence does not cover: grading rewrites them, or they contain the seal."""
+_MADE_LATER = (RUN, EVIDENCE)
+"""Files that the evidence of a run does not cover, because they contain the seal. Grades are made later, too."""
 _CHUNK = 1024**2
-_COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version"}
+_WITH_MANIFEST = 3  # schema version of records since which run groups have a manifest
+_COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version", "dataset_key", "signature"}
 """Fields in which a regraded copy may differ from its original run."""
 
 
@@ -65,10 +69,12 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
     """
     record, problems = _record(folder)
     store, url = folder.store, replace(folder, files=str(record.get("files") or "")).files_url
+    problems += _verify_grades(folder, key)
     if record.get("submission_from"):
-        return problems + _verify_copy(store, record, key)
+        return problems + check_record(record, RUN, folder, key) + _verify_copy(store, record, key)
     if not record:
         return problems
+    problems += check_place(record, RUN, folder)
     if not store.exists(f"{url}/{EVIDENCE}"):
         missing = "is missing" if record.get("ledger_head") else "is missing: the run was recorded by an older version?"
         return [*problems, Problem("ledger", missing)]
@@ -82,7 +88,7 @@ def verify_run(folder: RunFolder, key: str | None, listed_head: str | None = Non
         path: _digest(store, each)
         for path, each in sorted(found.items())
         if path not in _MADE_LATER
-        and not (path.startswith("grade") and path.endswith(".json"))
+        and not is_grade(path)
         and not path.startswith(TRY)  # of another process, which lost its lease or is at work
     }
     journals = {kind: list(parse(store.read(found[name]))) if name in found else [] for kind, name in _JOURNALS.items()}
@@ -105,8 +111,26 @@ def verify_group(store: Store, run_group: str, key: str | None) -> dict[str, lis
         graded = {f"{each.competition_id}/{each.seed}": each for each in graded_folders(store, run_group)}
         folders = {**graded, **folders}
     results = {name: verify_run(folder, key, listed.get(name)) for name, folder in folders.items()}
+    manifest, _ = verify_manifest(store, run_group, key)
+    for name, problems in manifest.items():
+        results[name] = results.get(name, []) + problems
     gone = {name: [Problem("run", "is in tables/runs, but not in the store")] for name in listed if name not in folders}
-    return results | gone
+    return results | {name: results.get(name, []) + problems for name, problems in gone.items()}
+
+
+def verify_manifest(store: Store, run_group: str, key: str | None) -> tuple[dict[str, list[Problem]], Manifest]:
+    """Compare a group with its manifest. Returns the problems of runs, and of the manifest under that name.
+
+    Groups whose runs were all recorded by versions without manifests have none, which is no problem.
+    """
+    manifest = read_manifest(store, run_group, key)
+    heads = heads_of(store, run_group)
+    if not manifest.entries and not manifest.problems:
+        versions = [_record(folder)[0].get("schema_version", 0) for folder in finished_folders(store, run_group)]
+        recent = max(versions, default=0) >= _WITH_MANIFEST
+        return ({"manifest": [Problem("manifest", "is missing")]} if recent else {}), manifest
+    problems, _ = compare_manifest(manifest, heads)
+    return ({"manifest": manifest.problems} if manifest.problems else {}) | problems, manifest
 
 
 def find_strangers(store: Store, run_group: str) -> dict[str, Problem]:
@@ -156,6 +180,26 @@ def _record(folder: RunFolder) -> tuple[dict[str, Any], list[Problem]]:
     return record, [] if as_written else [Problem(RUN, "was changed: it is not formatted as it was written")]
 
 
+def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
+    """Verify the grades of a run in all editions, and their snapshots."""
+    store, problems = folder.store, []
+    for url in store.glob(f"{store.relative(folder.url)}/grade*.json"):
+        name = url.rsplit("/", 1)[1]
+        try:
+            content = store.read_json(url)
+            rows = store.read_json(url.replace("/grade", "/snapshots")) or []
+        except InvalidJson as error:
+            problems.append(Problem(name, f"was changed: {error}"))
+            continue
+        if not isinstance(content, dict):
+            problems.append(Problem(name, "was changed: it is not a JSON object"))
+            continue
+        problems += check_record(content, name, folder, key)
+        if "snapshots_hash" in content and content["snapshots_hash"] != digest(rows):
+            problems.append(Problem(name.replace("grade", "snapshots"), f"differs from what {name} says"))
+    return problems
+
+
 def _verify_copy(store: Store, record: dict[str, Any], key: str | None) -> list[Problem]:
     """Verify a regraded copy: it must not differ from the original run, whose evidence is verified."""
     source = str(record["submission_from"])
@@ -164,7 +208,7 @@ def _verify_copy(store: Store, record: dict[str, Any], key: str | None) -> list[
         return [Problem(RUN, f"is a copy of {source}, which is not a run in this store")]
     original, problems = _record(folder)
     if original and not original.get("submission_from"):
-        problems = verify_run(folder, key)
+        problems = [each for each in verify_run(folder, key) if not is_grade(each.where)]  # the copy has its own grade
         problems += _differences(record, original)
     elif original:
         problems.append(Problem(RUN, "is a copy itself"))

@@ -76,17 +76,41 @@ def test_fragments_name_the_lines_of_both_sides(corpus: Corpus) -> None:
     assert fragment.first[1] - fragment.first[0] == fragment.second[1] - fragment.second[0] == 5
 
 
+def own(number: int, lines: int = 40) -> str:
+    """Code that shares nothing with another number's."""
+    return "".join(f"value_{n} = step_{number}_{n}(data, depth={n}).with_{number}_{n}()\n" for n in range(lines))
+
+
 def test_what_half_of_the_kernels_share_counts_for_nothing() -> None:
-    shared = read("kernel_text")
-    documents = [tokenize(f"fork {i}", shared + f"\nown_{i} = {'f(' * i}1{')' * i}\n" * 3) for i in range(4)]
+    shared = "\n".join(read("kernel_text").split("\n")[:30])
+    documents = [tokenize(f"kernel {i}", shared + own(i, 150)) for i in range(4)]
     assert not any(match.flagged for match in Corpus(documents).matches(tokenize("mine", shared)))
-    assert any(match.flagged for match in Corpus(documents[:3]).matches(tokenize("mine", shared)))
+    assert any(match.of_first > 0.9 for match in Corpus(documents[:3]).matches(tokenize("mine", shared)))
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_copy_of_a_kernel_that_most_others_are_forks_of_is_found(disguise: str) -> None:
+    """Five of nine kernels are one notebook and its forks."""
+    notebook = read("kernel_text")
+    forks = [tokenize(f"fork {i}", notebook + own(i, 3 * i)) for i in range(5)]
+    others = [tokenize(f"kernel {i}", own(i)) for i in range(10, 14)]
+    corpus = Corpus([*forks, *others])
+    assert any(match.flagged for match in corpus.matches(tokenize("mine", DISGUISES[disguise](notebook))))
 
 
 def test_a_template_that_everybody_was_given_counts_for_nothing() -> None:
-    kernel = tokenize("kernel", read("kernel_gbm"))
+    kernel = tokenize("other run", read("kernel_gbm"))
     corpus = Corpus([kernel], ignored=[tokenize("template", read("kernel_gbm"))])
     assert list(corpus.matches(tokenize("mine", read("kernel_gbm")))) == []
+
+
+def test_a_copy_is_found_although_it_is_shipped_in_the_template() -> None:
+    kernel = tokenize("kernel", read("kernel_gbm"))
+    corpus = Corpus([kernel], ignored=[tokenize("template", read("kernel_gbm"))], whole=True)
+    (match,) = corpus.matches(tokenize("mine", read("kernel_gbm")))
+    assert match.flagged
+    assert match.whole == 1
+    assert match.fragments
 
 
 @pytest.mark.parametrize(

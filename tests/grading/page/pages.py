@@ -186,6 +186,7 @@ SNAPSHOTS = snapshots(
     ("cactus", 1, 3, 0.95),
     ("cactus", 2, 2, 0.75),
     ("diabetes", 1, 1, 0.9),
+    ("diabetes", 1, 3, 0.15),
     ("diabetes", 2, 1, 1.0),
 )
 USAGE = calls(("cactus", 1, 1.25), ("cactus", 1, 0.75), ("diabetes", 1, 4.0))

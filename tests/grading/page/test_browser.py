@@ -90,11 +90,19 @@ def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> Non
         scores = [float(text) for text in browser.run(column) if text != "–"]
         assert scores == sorted(scores, reverse=order < 0)
         assert browser.run(column)[-1] == "–"  # what has no score comes last either way
+    heads = browser.run("[...document.querySelectorAll('table.headline thead button')].map((each) => each.textContent)")
+    assert heads[0] == "Agent"
+    for _ in range(2):
+        browser.run("document.querySelectorAll('table.headline thead button')[1].click()")
+    first = browser.run("document.querySelector('table.headline thead [aria-sort]').getAttribute('aria-sort')")
+    assert first == "descending"
     browser.run("var box = document.querySelector('[data-filter=all]'); box.value = 'SILVER name-16'; undefined")
     browser.run("box.dispatchEvent(new Event('input'))")
     shown = (
         "[...document.querySelectorAll('#all tbody tr')].filter((row) => row.offsetHeight).map((row) => row.innerText)"
     )
+    # What is out of sight is not laid out, and has no inner text.
+    browser.run("document.getElementById('submissions').scrollIntoView({behavior: 'instant'})")
     rows = browser.run(shown)
     assert rows
     assert all("silver" in row and "name-16" in row for row in rows)

@@ -1,8 +1,10 @@
 """The page tells all that the tables hold."""
 
+import itertools
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,15 +15,18 @@ from grading.page.build import build_view
 from grading.page.format import number
 from tests.grading.page.pages import (
     GRADES,
+    HIGHER,
     MOMENT,
     RUNS,
     SNAPSHOTS,
     THRESHOLDS,
     USAGE,
+    Document,
     graded,
     markdown,
     page,
     ran,
+    snapshots,
     words,
 )
 
@@ -110,7 +115,8 @@ def test_a_competition_of_which_no_run_was_graded_stands_in_its_split() -> None:
     runs = pd.concat([RUNS, pd.DataFrame([ran("whales", s) for s in (1, 2)])])
     facts = {"whales": {"complexity": "demo", "category": "Audio"}}
     text = words(page(runs=runs, facts=facts, incomplete="fail"))
-    assert "50.0 ± 16.73 comp. · 2 seeds 2 incomplete seeds (2 ungraded submissions)" in text
+    assert "50.0 ± 16.73 comp. · 2 seeds" in text
+    assert "2 incomplete seeds (2 ungraded submissions)" in text
     assert "whales demo ? ?" in text.split("Medal matrix")[-1]
 
 
@@ -131,14 +137,18 @@ def test_durations_are_stated() -> None:
 
 def test_human_percentiles_are_shown_where_known() -> None:
     points = [1 - step / 20 for step in range(21)]
-    assert "95 %" in words(page(percentiles={"cactus": points}))
+    text = words(page(percentiles={"cactus": points}))
+    assert "95 %" in text
+    assert "Mean percentile" in text
+    assert re.search(r"Any medal Mean percentile baseline Demo .* 85\.0 ", text), "of 95 and 75"
+    assert "Mean percentile" not in words(page())
 
 
 def test_medal_rates_over_time_are_drawn_and_told() -> None:
     html = page(snapshots=SNAPSHOTS)
     text = words(html).split("Any medal over time")[-1]
     assert "Agent Split 1 h 2 h 3 h" in text
-    assert "baseline Demo 0.0 ± 0.0 25.0 ± 25.0 50.0 ± 0.0" in text
+    assert "baseline Demo 0.0 ± 0.0 25.0 ± 25.0 75.0 ± 25.0" in text
     assert html.count('<polyline class="line l0"') == 1 + 4, "a line of rates, and one of scores a run"
     assert 'id="time"' not in page()
 
@@ -167,7 +177,7 @@ def test_several_attempts_are_told_as_pass_at_k() -> None:
 
 def test_the_summary_in_markdown_has_the_same() -> None:
     text = markdown(GRADES, RUNS, thresholds=THRESHOLDS, snapshots=SNAPSHOTS, usage=USAGE)
-    assert "| baseline | demo | 0.0 ± 0.0 | 25.0 ± 25.0 | 50.0 ± 0.0 |" in text
+    assert "| baseline | demo | 0.0 ± 0.0 | 25.0 ± 25.0 | 75.0 ± 25.0 |" in text
     assert "| baseline | 2 | 3,000,000 | 15,000 | $6.00 | $3.00 | $2.00 |" in text
     assert r"| baseline | demo | 75.0 \[50, 100\] | 100.0 \[100, 100\] |" in text
 
@@ -220,3 +230,74 @@ def test_tables_read_back_from_parquet_give_the_same_page(tmp_path: Path) -> Non
         pd.read_parquet(tmp_path / "grades.parquet"), pd.read_parquet(tmp_path / "runs.parquet"), generated_at=MOMENT
     )
     assert again == page(generated_at=MOMENT)
+
+
+def many(agents: int, competitions: int = 4, seeds: int = 3, **more: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Grades and runs of several agents; every third submission has a medal."""
+    grades, runs = [], []
+    for a, c, s in itertools.product(range(agents), range(competitions), range(seeds)):
+        who: dict[str, Any] = {"agent": f"agent-{a}", "group": f"group-{a}"}
+        score = 0.95 if (a + c + s) % 3 == 0 else 0.6
+        grades.append(graded(f"competition-{c}", s, score, **who, thresholds=HIGHER, complexity="low", **more))
+        runs.append(ran(f"competition-{c}", s, **who))
+    return pd.DataFrame(grades), pd.DataFrame(runs)
+
+
+def test_twelve_agents_have_twelve_colours_and_shapes() -> None:
+    html = page(*many(12), thresholds=dict.fromkeys((f"competition-{c}" for c in range(4)), HIGHER))
+    document = Document(html)
+    marks = {(attrs["href"], attrs["class"]) for tag, attrs in document.elements if tag == "use"}
+    assert {href for href, _ in marks} >= {f"#m{n}" for n in range(12)}
+    style = html.split("<style>")[1].split("</style>")[0]
+    colours = {re.search(rf"--s{n}: (#\w+)", style)[1] for n in range(12)}  # type: ignore[index]
+    assert len(colours) == 12
+    shapes = {line.split('d="')[-1] for line in html.splitlines() if re.match(r"<(path|circle|rect) id=\"m\d", line)}
+    assert len(shapes) == 12
+
+
+def test_a_page_of_twelve_agents_over_the_whole_benchmark_is_small() -> None:
+    names = [f"a-competition-with-a-name-{n}" for n in range(75)]
+    grades, runs = many(12, 75)
+    for table in (grades, runs):
+        table["competition_id"] = [names[int(each.split("-")[1])] for each in table["competition_id"]]
+    points = {name: [1 - n / 20 for n in range(21)] for name in names}
+    assert len(page(grades, runs, thresholds=dict.fromkeys(names, HIGHER), percentiles=points)) < 2_000_000
+
+
+def test_agents_that_cannot_be_told_apart_share_a_letter() -> None:
+    text = words(page(*many(2)))
+    assert "Agents that share a letter cannot be told apart" in text
+    assert re.search(r"agent-\d agent-\d \S+ ± \S+", text)
+    assert "cannot be told apart" not in words(page())
+
+
+def test_both_treatments_of_ungraded_submissions_are_shown_where_they_differ() -> None:
+    rows = [graded("cactus", s, 0.95) for s in (1, 2)] + [graded("diabetes", 1, 0.15)]
+    rows.append(graded("diabetes", 2, None, outcome="failed"))
+    text = words(page(pd.DataFrame(rows)))
+    assert "100.0 with incomplete seeds left out, 75.0 ± 25.0 with them counted as failures" in text
+    assert "It depends on what is ungraded" not in words(page())
+
+
+def test_the_published_row_is_ready_to_paste() -> None:
+    grades, runs = many(2)
+    runs.loc[runs["agent"] == "agent-1", "time_limit_seconds"] = 86400.0
+    html = page(grades, runs, leaks={("v1", "competition-0"): ["labels"]}, incomplete="fail")
+    text = words(html)
+    assert "1 of 4 competitions" in text
+    assert "Not a ranking. The agents were run under unlike conditions: time limit." in text
+    assert "time limit: 0.166667 h (published: 24 h)" in text
+    pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
+    assert pasted.startswith("| Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage |")
+    assert (
+        "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | 33.33 ± 8.33 | 24 | 2026-01-01 | 1 of 4 competitions |" in pasted
+    )
+
+
+@pytest.mark.parametrize("score", [1e200, -1e200, math.inf, -math.inf])
+def test_a_score_beyond_measure_costs_no_page(score: float) -> None:
+    rows = [graded("cactus", 1, score), graded("diabetes", 1, score), graded("cactus", 2, 0.6)]
+    times = snapshots(("cactus", 1, 1, score), ("cactus", 2, 1, 0.6))
+    html = page(pd.DataFrame(rows), None, snapshots=times)
+    assert len(html) < 200_000
+    assert markdown(pd.DataFrame(rows), snapshots=times)

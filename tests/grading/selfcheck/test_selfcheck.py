@@ -100,6 +100,13 @@ def test_a_grader_that_falls_over(folder: Path, edit: Edit, tmp_path: Path) -> N
     assert "cells: percent in one: raises ValueError" in failed(folder, tmp_path)["hostile"]
 
 
+def test_a_grader_that_changes_the_answers(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("grade.py", "    return rmse", '    answers.loc[submission["area"].values > 1e6, "area"] = 0\n    return rmse')
+    edit("grade.py", "submission, answers = align(", "submission, _ = align(")
+    found = failed(folder, tmp_path)["hostile"]
+    assert "before the hostile submissions" in found
+
+
 def test_a_message_that_tells_an_answer(folder: Path, edit: Edit, tmp_path: Path) -> None:
     edit("grade.py", "import pandas as pd\n", "import pandas as pd\n\nfrom grading import InvalidSubmission\n")
     reject = 'if submission["area"].isna().any():\n        raise InvalidSubmission(f"try {list(answers.area)}")'

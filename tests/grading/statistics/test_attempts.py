@@ -17,6 +17,7 @@ from grading.report import GradedSubmission, Outcome, competition_report
 from grading.statistics.aggregate import aggregate
 from grading.statistics.attempts import best_of, competition_table, pass_at
 from grading.statistics.compare import compare
+from grading.statistics.counting import Counting
 from grading.statistics.over_time import moments, over_time
 from grading.statistics.seeds import bootstrap_interval, expected_best, paired_p_value, pass_at_k
 from grading.statistics.usage import usage_by_run, usage_by_series
@@ -47,6 +48,15 @@ def grades_of(scores: Any = SCORES, group: str = "g", **more: Any) -> pd.DataFra
             }
             rows.append(GradedSubmission(report, outcome, None, **who, **facts).to_row())
     return pd.DataFrame(rows)
+
+
+def grade_row(name: str, seed: int, score: float | None) -> dict[str, Any]:
+    """A row of tables/grades; without a score there is no submission."""
+    report = competition_report(name, score, HIGHER, submission_path="s", submission_exists=score is not None)
+    who: dict[str, Any] = {"run_group": "g", "run_id": f"g-{name}-{seed}", "seed": seed, "agent": "agent"}
+    outcome: Outcome = "missing" if score is None else "valid"
+    facts: dict[str, Any] = {"edition": "v1", "complexity": "low", "category": "Tabular"}
+    return GradedSubmission(report, outcome, None, **who, **facts).to_row()
 
 
 def rate(table: pd.DataFrame, **where: Any) -> pd.Series:
@@ -130,10 +140,30 @@ class TestAttempts:
             assert row["mean"] == pytest.approx(np.mean([pass_at_k(3, c, k) for c in medals]))
             assert row["competitions"] == 4
 
-    def test_competitions_with_fewer_attempts_are_left_out_of_larger_k(self) -> None:
+    def test_every_k_describes_the_same_competitions_and_attempts(self) -> None:
         grades = grades_of({"a": (0.95, 0.1, 0.2), "b": (0.75,)})
-        assert rate(pass_at(grades), split="low", rate="any_medal", k=3)["competitions"] == 1
-        assert rate(pass_at(grades), split="low", rate="any_medal", k=1)["competitions"] == 2
+        complete = pass_at(grades)
+        assert set(complete["k"]) == {1}, "one seed is complete, and other k would describe competition a alone"
+        padded = pass_at(grades, counting=Counting(incomplete="fail"))
+        assert set(padded["k"]) == {1, 2, 3}
+        assert set(padded["competitions"]) == {2}
+        for treatment, table in (("exclude", complete), ("fail", padded)):
+            headline = rate(aggregate(grades, incomplete=cast("Any", treatment)).rates, split="low", rate="any_medal")
+            assert rate(table, split="low", rate="any_medal", k=1)["mean"] == pytest.approx(headline["mean"])
+
+    def test_an_attempt_without_a_score_beats_nobody(self) -> None:
+        points = {"b": [1 - n / 20 for n in range(21)]}
+        table = competition_table(grades_of({"b": (0.75, None, 0.5), "c": (None, None)}), {**points, "c": points["b"]})
+        assert rate(table, competition_id="b")["human_percentile"] == pytest.approx((75 + 0 + 50) / 3)
+        assert rate(table, competition_id="c")["human_percentile"] == 0
+
+    def test_the_options_of_the_report_reach_every_figure(self) -> None:
+        counting = Counting(expected={"b": "low"}, incomplete="fail")
+        grades = grades_of()
+        for table in (best_of(grades, counting=counting), competition_table(grades, counting=counting)):
+            assert set(table["competition_id"]) == {"b"}
+        assert set(pass_at(grades, counting=counting)["competitions"]) == {1}
+        assert set(over_time(TestOverTime.GRADES, TestOverTime.SNAPSHOTS, counting=counting)["competitions"]) == {1}
 
     def test_a_failed_grading_is_no_attempt(self) -> None:
         grades = grades_of()
@@ -178,9 +208,39 @@ class TestOverTime:
         assert found["mean"].tolist() == [np.mean(values) for values in seeds.values()]
         assert found["sem"].tolist() == pytest.approx([stats.sem(values) for values in seeds.values()])
 
-    def test_a_seed_without_any_snapshot_of_a_run_is_left_out(self) -> None:
-        table = over_time(self.GRADES, self.SNAPSHOTS[self.SNAPSHOTS["run_id"] != "g-b-1"])
-        assert set(table["seeds"]) == {1}
+    def test_a_run_without_a_submission_counts_nothing_all_along(self) -> None:
+        """Three seeds of three competitions; one run of each seed made no submission, all others earned a medal."""
+        rows = [grade_row(name, seed, None if name == "c" else 0.95) for name in "abc" for seed in range(3)]
+        grades = pd.DataFrame(rows)
+        snapshots = pd.DataFrame([snapshot(name, seed, 1, 0.95) for name in "ab" for seed in range(3)])
+        table = over_time(grades, snapshots)
+        found = table[(table["split"] == "all") & (table["rate"] == "any_medal")]
+        assert found["mean"].tolist()[-1] == pytest.approx(2 / 3)
+        assert set(found["seeds"]) == {3}
+
+    def test_a_run_without_snapshots_counts_from_its_end(self) -> None:
+        snapshots = self.SNAPSHOTS[self.SNAPSHOTS["run_id"] != "g-b-1"]
+        runs = pd.DataFrame(
+            [
+                {"run_group": "g", "run_id": f"g-{n}-{s}", "competition_id": n, "seed": s, "agent": "agent"}
+                | {"edition": "v1", "duration_seconds": 4 * 3600.0}
+                for n in "ab"
+                for s in (0, 1)
+            ]
+        )
+        table = over_time(self.GRADES, snapshots, runs, at=[3600.0 * hours for hours in (3, 4)])
+        found = table[(table["split"] == "all") & (table["rate"] == "any_medal")]
+        assert found["mean"].tolist() == [0.25, 0.5]
+
+    def test_the_curve_of_an_edition_has_its_own_snapshots(self) -> None:
+        second = self.GRADES.assign(edition="v2", any_medal=False)
+        snapshots = pd.concat(
+            [self.SNAPSHOTS.assign(edition="v1"), self.SNAPSHOTS.assign(edition="v2", any_medal=False)]
+        )
+        table = over_time(pd.concat([self.GRADES, second]), snapshots)
+        found = table[(table["split"] == "all") & (table["rate"] == "any_medal")]
+        assert found.loc[found["edition"] == "v2", "mean"].tolist() == [0.0] * 4
+        assert found.loc[found["edition"] == "v1", "mean"].tolist() == [0.25, 0.5, 0.5, 0.75]
 
     def test_without_snapshots_there_is_nothing(self) -> None:
         assert over_time(self.GRADES, pd.DataFrame()).empty

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.runs.evidence.chain import GENESIS, chain, check_chain, head_of, sign, signed, to_bytes
+from storage.runs.evidence.chain import GENESIS, chain, check_chain, head_of, to_bytes
+from storage.runs.evidence.signing import sign, signed
 
 RECORDS: list[dict[str, Any]] = [
     {"kind": "begin", "at": "2026-01-01T00:00:00+00:00", "agent": "dummy"},

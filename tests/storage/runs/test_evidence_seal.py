@@ -100,5 +100,6 @@ def test_a_grade_without_a_run_is_told(old_store: Store) -> None:
         name: [str(each) for each in problems]
         for name, problems in verify_group(old_store, "old-process", None).items()
     }
-    assert found == {"digits/0": [], "digits/9": ["run.json: is missing"]}
+    moved = "grade.json: is of seed 0, but lies in the folder of 9"
+    assert found == {"digits/0": [], "digits/9": ["run.json: is missing", moved]}
     assert verify_group(old_store, "old-import", None) == {}

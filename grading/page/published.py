@@ -1,0 +1,91 @@
+"""The published row of each series, ready to paste, with the conditions that a reader must know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from grading.conditions import deviations, unlike
+from grading.page.cleaning import clean
+from grading.page.format import DASH
+from grading.page.results import Results
+from grading.page.view import Series, View
+from grading.statistics.aggregate import Aggregate
+from grading.statistics.series import BENCHMARK_SPLITS
+
+HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Known leakage"]
+
+
+@dataclass(frozen=True)
+class PublishedRows:
+    """One row of cells per series, what deviates from the published conditions, and where series are unlike."""
+
+    rows: list[tuple[Series, list[str]]]
+    deviations: list[tuple[Series, list[str]]]
+    unlike: list[str]
+
+    def markdown(self) -> str:
+        """The rows as a table in Markdown. A footnote marks agents whose conditions are unlike the others'."""
+        mark = " [^1]" if self.unlike else ""
+        cells = [[f"{row[0]}{mark}", *row[1:]] for _, row in self.rows]
+        lines = ["| " + " | ".join(each) + " |" for each in (HEADER, ["---"] * len(HEADER), *cells)]
+        note = f"\n\n[^1]: Not ranked: the conditions differ in {', '.join(self.unlike)}." if self.unlike else ""
+        return "\n".join(lines) + note
+
+
+def published_rows(view: View, results: Results, found: Aggregate) -> PublishedRows:
+    """The rows of all series, in the order of the published table."""
+    rates: dict[tuple[int, str], Mapping[Any, Any]] = {}
+    for row in found.rates[found.rates["rate"] == "any_medal"].to_dict("records"):
+        rates[view.series_of(row).index, str(row["split"])] = row
+    rows, away = [], []
+    for series in view.series:
+        runs = _of(series, results.runs)
+        cells = [_rate(rates.get((series.index, split))) for split in (*BENCHMARK_SPLITS, "all")]
+        leaking = results.leaking.get(series.edition, ())
+        own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
+        leaks = f"{len(own & set(leaking))} of {len(own)} competitions" if own & set(leaking) else "none"
+        rows.append((series, [series.agent, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
+        away.append((series, deviations(runs, len(series.seeds), series.edition, results.incomplete)))
+    return PublishedRows(rows, away, unlike([_of(series, results.runs) for series in view.series]))
+
+
+def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:
+    if runs is None or runs.empty:
+        return pd.DataFrame()
+    return runs[(runs["run_group"] == series.run_group) & (runs["agent"] == series.agent)]
+
+
+def _rate(row: Mapping[Any, Any] | None) -> str:
+    """Mean ± SEM in percent with two decimals, as published."""
+    if row is None or math.isnan(row["mean"]):
+        return DASH
+    error = "n/a" if math.isnan(row["sem"]) else f"{100 * row['sem']:.2f}"
+    return f"{100 * row['mean']:.2f} ± {error}"
+
+
+def _models(series: Series, results: Results) -> str:
+    usage = results.usage
+    if usage is None or usage.empty:
+        return DASH
+    runs = _of(series, results.runs)
+    known = set(runs["run_id"]) if len(runs) else set()
+    own = usage[(usage["run_group"] == series.run_group) & usage["run_id"].isin(known)]
+    return ", ".join(sorted({clean(model) for model in own["model"].dropna()})) or DASH
+
+
+def _hours(runs: pd.DataFrame) -> str:
+    if "time_limit_seconds" not in runs:
+        return DASH
+    return ", ".join(f"{limit / 3600:g}" for limit in sorted(runs["time_limit_seconds"].dropna().unique())) or DASH
+
+
+def _date(runs: pd.DataFrame) -> str:
+    if "finished_at" not in runs:
+        return DASH
+    moments = pd.to_datetime(runs["finished_at"], utc=True, format="ISO8601").dropna()
+    return f"{moments.max():%Y-%m-%d}" if len(moments) else DASH

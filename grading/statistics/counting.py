@@ -1,0 +1,163 @@
+"""Which competitions and seeds count, and what is missing of them: once, for all statistics.
+
+A seed of a split is incomplete if a competition of the split has no grade for it, or a grade with the outcome "failed"
+(our grading failed, so the agent's result is unknown). `Counting.incomplete` decides what happens then. All figures of
+a split are computed from the same cells, so that they describe the same runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+
+from grading.statistics.series import BENCHMARK_SPLITS, SPLITS, by_series, latest_grades, seed_order
+
+Incomplete = Literal["exclude", "fail"]
+By = Literal["complexity", "category"]
+Uncertainty = Literal["t", "bootstrap"]
+Facts = Mapping[str, Mapping[str, str]]  # competition -> its complexity and category
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How runs are counted.
+
+    expected: competition -> split, for the competitions that count. Default: those that the series ran, according to
+        the tables of grades and runs.
+    facts: complexity and category of competitions that have no grade.
+    incomplete: "exclude" leaves an incomplete seed out of the split, "fail" counts ungraded submissions as failures.
+    interval: "t" is Student's t over seeds, which describes another set of seeds. "bootstrap" resamples competitions
+        with the counted seeds averaged, which describes another choice of competitions.
+    """
+
+    expected: Mapping[str, str] | None = None
+    facts: Facts = field(default_factory=dict)
+    incomplete: Incomplete = "exclude"
+    interval: Uncertainty = "t"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an unknown treatment or interval."""
+        if self.incomplete not in ("exclude", "fail"):
+            raise ValueError(f"incomplete must be 'exclude' or 'fail', got {self.incomplete!r}")
+        if self.interval not in ("t", "bootstrap"):
+            raise ValueError(f"interval must be 't' or 'bootstrap', got {self.interval!r}")
+
+
+EVERYTHING = Counting()
+"""Count what was run, without incomplete seeds."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The runs of a series in one split: `competitions` x `seeds`, of which the seeds in `counted` count.
+
+    `rows` are the graded cells by (competition, seed). `gaps` are the others, with the reason "missing" (no grade) or
+    "failed".
+    """
+
+    series: dict[str, str]
+    split: str
+    competitions: list[str]
+    seeds: list[Any]
+    counted: list[Any]
+    rows: Mapping[tuple[str, Any], Mapping[str, Any]]
+    gaps: list[dict[str, Any]]
+
+    @property
+    def label(self) -> dict[str, str]:
+        """The columns that identify the split of the series in a table."""
+        return {**self.series, "split": self.split}
+
+    def value(self, competition: str, seed: Any, rate: str) -> float:
+        """1 if the outcome `rate` holds for a run, else 0, also if the run is not graded."""
+        row = self.rows.get((competition, seed))
+        return float(bool(row[rate])) if row is not None else 0.0
+
+    def table(self, rate: str) -> list[list[float]]:
+        """The values that count: a row per competition, a column per counted seed."""
+        return [[self.value(c, seed, rate) for seed in self.counted] for c in self.competitions]
+
+
+def cells_of(
+    grades: pd.DataFrame, runs: pd.DataFrame | None = None, counting: Counting = EVERYTHING, by: By = "complexity"
+) -> Iterator[Cells]:
+    """Yield the cells of each series and non-empty split, with splits in published order.
+
+    Args:
+        grades: the graded submissions, columns as in `tables/grades`.
+        runs: the table of runs; it adds seeds and competitions for which nothing was graded.
+        counting: how they are counted.
+        by: what a split is. Split "all" is low, medium and high together; with "category" it is every competition.
+
+    Raises:
+        ValueError: `grades` lacks columns, which are named.
+    """
+    table = latest_grades(grades)
+    # A competition without a grade in one series may be graded in another.
+    known: dict[Any, Any] = {**counting.facts, **{row["competition_id"]: row for row in table.to_dict("records")}}
+    for series, group in by_series(table):
+        ran = _runs_of(series, runs)
+        seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=seed_order)
+        graded: dict[tuple[str, Any], Any] = {(r["competition_id"], r["seed"]): r for r in group.to_dict("records")}
+        for split, competitions in _splits(group, ran, counting.expected, known, by).items():
+            yield _cells({**series}, split, competitions, seeds, graded, counting.incomplete)
+
+
+def _cells(
+    series: dict[str, str],
+    split: str,
+    competitions: list[str],
+    seeds: list[Any],
+    graded: Mapping[tuple[str, Any], Mapping[str, Any]],
+    incomplete: Incomplete,
+) -> Cells:
+    rows, gaps = {}, []
+    for competition, seed in itertools.product(competitions, seeds):
+        row = graded.get((competition, seed))
+        if row is None or row["outcome"] == "failed":
+            gaps.append({"seed": seed, "competition_id": competition, "reason": "missing" if row is None else "failed"})
+        else:
+            rows[competition, seed] = row
+    open_seeds = {gap["seed"] for gap in gaps}
+    counted = [seed for seed in seeds if incomplete == "fail" or seed not in open_seeds]
+    return Cells(series, split, competitions, seeds, counted, rows, gaps)
+
+
+def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The runs of a series: those of its edition, or all of the group if it has none, as in a regraded group."""
+    if runs is None or runs.empty:
+        return None
+    own = runs[(runs["run_group"] == series["run_group"]) & (runs["agent"] == series["agent"])]
+    same = own[own["edition"] == series["edition"]]
+    return own if same.empty else same
+
+
+def _splits(
+    group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, facts: Facts, by: By
+) -> dict[str, list[str]]:
+    """The competitions of each non-empty split, with splits in published order."""
+    if expected is not None:
+        unknown = {c: facts.get(c, {}).get(by, "unknown") for c in expected}
+        where = dict(expected) if by == "complexity" else {**unknown, **_stated(group, by, expected)}
+    else:
+        where = _stated(group, by)
+        # A run without a row in `grades` still counts as a competition of the group.
+        names = () if ran is None else ran["competition_id"]
+        where |= {c: facts.get(c, {}).get(by, "unknown") for c in names if c not in where}
+    found = {split: sorted(c for c, s in where.items() if s == split) for split in sorted(set(where.values()))}
+    if by == "category":
+        return {**found, "all": sorted(where)} if where else {}
+    everything = sorted(itertools.chain.from_iterable(found.get(split, []) for split in BENCHMARK_SPLITS))
+    found = {**found, **({"all": everything} if everything else {})}
+    known = {split: found[split] for split in SPLITS if split in found}
+    return {**known, **found}
+
+
+def _stated(group: pd.DataFrame, by: By, of: Container[str] | None = None) -> dict[str, str]:
+    """The split of each competition according to its grades."""
+    pairs = zip(group["competition_id"], group[by], strict=True)
+    return {competition: split for competition, split in pairs if of is None or competition in of}

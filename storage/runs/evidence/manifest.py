@@ -1,0 +1,171 @@
+"""The manifest of a run group: what was planned, started and recorded, in a chain to which entries are only appended.
+
+The evidence of a run shows that its files were changed. Only the manifest shows that a whole run was removed, repeated
+or brought from elsewhere. Entries are files `manifests/<run_group>/<number>.json`. Each contains the hash of the file
+before it, and a signature if there is a key. A file is created only if it does not exist, so that several hosts can
+append to one manifest.
+
+Kinds of entries: `planned` (competitions and seeds), `present` (runs from before there was a manifest), `started` (a
+try: a new start of an agent), `recorded` (a run is stored), `copied` (a regraded copy of a run of another group).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from storage.exclusive import create
+from storage.runs.evidence.chain import GENESIS, Problem, canonical
+from storage.runs.evidence.records import digest
+from storage.runs.evidence.signing import sign, signed
+from storage.runs.folders import finished_folders
+from storage.store import InvalidJson, Store
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The entries of a manifest, its problems, and the hash of its last entry."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    head: str = GENESIS
+
+    def recorded(self) -> dict[str, list[str]]:
+        """The hashes of the runs that were recorded, in their order, by COMPETITION/SEED."""
+        found: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.get("kind") in ("recorded", "copied"):
+                found.setdefault(str(entry.get("run")), []).append(str(entry.get("head")))
+            elif entry.get("kind") == "present":
+                for run, head in dict(entry.get("runs") or {}).items():
+                    found.setdefault(str(run), []).append(str(head))
+        return found
+
+    def planned(self) -> set[str]:
+        """The runs that were planned, as COMPETITION/SEED."""
+        plans = [entry for entry in self.entries if entry.get("kind") == "planned"]
+        return {f"{name}/{seed}" for plan in plans for name in plan["competitions"] for seed in range(plan["seeds"])}
+
+    def started(self) -> Counter[str]:
+        """How many times an agent was started for each run."""
+        return Counter(str(entry.get("run")) for entry in self.entries if entry.get("kind") == "started")
+
+
+def append(store: Store, run_group: str, key: str | None, kind: str, **facts: Any) -> None:
+    """Append an entry. The first one is preceded by a list of the runs that the group has already.
+
+    A plan that the manifest has already is not repeated.
+    """
+    paths = _paths(store, run_group)
+    if not paths and kind != "present":
+        append(store, run_group, key, "present", runs=heads_of(store, run_group))
+        paths = _paths(store, run_group)
+    if kind == "planned" and any(
+        entry.get("kind") == kind and all(entry.get(name) == value for name, value in facts.items())
+        for entry in read_manifest(store, run_group, None).entries
+    ):
+        return
+    fs = store.top.fs
+    before = hashlib.sha256(fs.cat_file(paths[-1])).hexdigest() if paths else GENESIS
+    number = _number(paths[-1]) + 1 if paths else 0
+    while True:
+        entry = {"kind": kind, "at": datetime.now(UTC).isoformat(), **facts, "run_group": run_group}
+        entry |= {"seq": number, "prev": before, "id": uuid.uuid4().hex}
+        if key:
+            entry["signature"] = sign(_text(entry), key)
+        path = store.top.path(f"manifests/{run_group}/{number:06d}.json")
+        if create(fs, path, canonical(entry), store.top.local):
+            return
+        before = hashlib.sha256(fs.cat_file(path)).hexdigest()  # of another process
+        number += 1
+
+
+def read_manifest(store: Store, run_group: str, key: str | None) -> Manifest:
+    """Read and check a manifest. Without entries it is empty, without problems."""
+    entries, problems, before = [], [], GENESIS
+    for place, path in enumerate(_paths(store, run_group)):
+        content, where = store.top.fs.cat_file(path), f"manifest entry {_number(path)}"
+        try:
+            entry = json.loads(content)
+        except (ValueError, RecursionError):
+            entry = None
+        if not isinstance(entry, dict):
+            problems.append(Problem(where, "is not a JSON object"))
+        else:
+            entries.append(entry)
+            if entry.get("seq") != place or entry.get("prev") != before or entry.get("run_group") != run_group:
+                problems.append(Problem(where, "does not follow the one before: entries were removed or changed"))
+            if key and not signed(_text(entry), str(entry.get("signature")), key):
+                problems.append(Problem(where, "was not signed with this key"))
+        before = hashlib.sha256(content).hexdigest()
+    return Manifest(entries, problems, before)
+
+
+def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tuple[dict[str, list[Problem]], list[str]]:
+    """Compare a manifest with the runs of its group.
+
+    Args:
+        manifest: the manifest.
+        heads: hash of each run in the store, by COMPETITION/SEED.
+
+    Returns:
+        The problems of each run, and notes on runs that are planned or were started and have no record, and on runs
+        that were made more than once.
+    """
+    problems: dict[str, list[Problem]] = {}
+    recorded, started = manifest.recorded(), manifest.started()
+    for run, head in heads.items():
+        known = recorded.get(run, [])
+        if not known:
+            problems[run] = [Problem("manifest", "does not have this run: it was not made for this group")]
+        elif head != known[-1]:
+            earlier = "an earlier try" if head in known else "another run"
+            problems[run] = [Problem("manifest", f"names another hash: this is {earlier}, not what was recorded last")]
+    for run in recorded.keys() - heads.keys():
+        problems[run] = [Problem("run", "is in the manifest, but not in the store: it was removed")]
+    notes = [f"{run}: planned, and not recorded" for run in sorted(manifest.planned() - recorded.keys())]
+    for run in sorted({*started, *recorded}):
+        tries, records = started[run], len(recorded.get(run, []))
+        if max(tries, records) > 1:
+            notes.append(f"{run}: started {tries} times, recorded {records} times")
+    return problems, notes
+
+
+def heads_of(store: Store, run_group: str) -> dict[str, str | None]:
+    """The hash of each finished run in the store, by COMPETITION/SEED; None if its record cannot be read."""
+    found: dict[str, str | None] = {}
+    for folder in finished_folders(store, run_group):
+        try:
+            content = store.read_json(folder.run_url)
+        except InvalidJson:
+            content = None
+        found[f"{folder.competition_id}/{folder.seed}"] = head_of_run(content) if isinstance(content, dict) else None
+    return found
+
+
+def head_of_run(content: Mapping[str, Any]) -> str | None:
+    """The hash that stands for a run in a manifest: that of its evidence, or of the record of a copy."""
+    if content.get("submission_from"):
+        return digest({name: value for name, value in content.items() if name != "signature"})
+    return content.get("ledger_head")
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in entry.items() if name != "signature"}
+    return "manifest " + hashlib.sha256(canonical(content)).hexdigest()
+
+
+def _paths(store: Store, run_group: str) -> list[str]:
+    urls = store.glob(f"manifests/{run_group}/*.json")
+    return sorted((store.top.path(store.relative(url)) for url in urls), key=_number)
+
+
+def _number(path: str) -> int:
+    name = path.rsplit("/", 1)[-1].removesuffix(".json")
+    return int(name) if name.isdecimal() else -1

@@ -1,0 +1,96 @@
+"""Imported reports give the published figures: mean and standard error over seeds of the share of medals."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from competitions import registry
+from flows.cli import main
+from storage.tables import read_table
+from tests.stores import Store
+
+SEEDS = 3
+LOW = registry.list("low")
+
+
+def report(name: str, medal: bool) -> dict[str, Any]:
+    """One competition of a published grading report."""
+    board = registry.get(name).facts.leaderboard
+    limits = {f"{part}_threshold": getattr(board, part) for part in ("gold", "silver", "bronze", "median")}
+    flags = dict.fromkeys(("gold_medal", "silver_medal", "above_median"), False)
+    flags |= {"any_medal": medal, "bronze_medal": medal, "submission_exists": True, "valid_submission": True}
+    rest = {"is_lower_better": False, "created_at": "2026-01-01T00:00:00", "submission_path": f"runs/{name}_x/s.csv"}
+    return {"competition_id": name, "score": 0.5, **limits, **flags, **rest}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[list[Path], np.ndarray[Any, Any]]:
+    """Three published reports, and the medals in them: a row per competition, a column per seed."""
+    draw = random.Random(7)
+    medals = np.array([[draw.random() < 0.4 for _ in range(SEEDS)] for _ in LOW], dtype=float)
+    paths = []
+    for seed in range(SEEDS):
+        content = {"competition_reports": [report(name, bool(medals[n, seed])) for n, name in enumerate(LOW)]}
+        paths.append(tmp_path / f"{seed}.json")
+        paths[-1].write_text(json.dumps(content))
+    return paths, medals
+
+
+def drop(path: Path, name: str) -> None:
+    content = json.loads(path.read_text())
+    content["competition_reports"] = [r for r in content["competition_reports"] if r["competition_id"] != name]
+    path.write_text(json.dumps(content))
+
+
+def low(store: Store, group: str, *options: str) -> Any:
+    assert main(["report", group, "--split", "low", *options, "--store", store.root]) == 0
+    rates = read_table(store, "aggregates/rates", [group])
+    chosen = rates[(rates["by"] == "complexity") & (rates["split"] == "low") & (rates["rate"] == "any_medal")]
+    (row,) = chosen.to_dict("records")
+    return row
+
+
+def test_complete_seeds(store: Store, files: tuple[list[Path], Any]) -> None:
+    paths, medals = files
+    assert main(["import-report", *map(str, paths), "--group", "theirs", "--store", store.root]) == 0
+    row, shares = low(store, "theirs"), medals.mean(axis=0)
+    assert row["mean"] == pytest.approx(shares.mean())
+    assert row["sem"] == pytest.approx(stats.sem(shares))
+    assert row["sem"] < row["mean"] - row["both_low"], "other competitions would differ by more"
+
+
+def test_a_competition_that_a_report_lacks_is_padded_with_a_failure(
+    store: Store, files: tuple[list[Path], Any]
+) -> None:
+    paths, medals = files
+    drop(paths[0], LOW[0])
+    for seeds, group in (("file", "by-file"), ("compact", "compact")):
+        options = ["--group", group, "--seeds", seeds, "--store", store.root]
+        assert main(["import-report", *map(str, paths), *options]) == 0
+    padded = medals.copy()
+    padded[0, 0] = 0
+    shares = padded.mean(axis=0)
+    assert low(store, "by-file", "--incomplete", "fail")["mean"] == pytest.approx(shares.mean())
+    assert low(store, "by-file", "--incomplete", "fail")["sem"] == pytest.approx(stats.sem(shares))
+    assert low(store, "by-file")["seeds"] == 2
+    moved = medals.copy()
+    moved[0] = [medals[0, 1], medals[0, 2], 0]  # the n-th report of a competition is its seed n
+    shares = moved.mean(axis=0)
+    assert low(store, "compact", "--incomplete", "fail")["sem"] == pytest.approx(stats.sem(shares))
+
+
+def test_ten_groups_are_reported_together(store: Store, files: tuple[list[Path], Any]) -> None:
+    paths, _ = files
+    groups = [f"a-run-group-with-a-rather-long-name-of-the-kind-that-people-choose-{n}" for n in range(10)]
+    for group in groups:
+        assert main(["import-report", str(paths[0]), "--group", group, "--store", store.root]) == 0
+    assert main(["report", *groups, "--store", store.root]) == 0
+    (page,) = Path(str(store.local("reports"))).glob("*others*/report.html")
+    assert groups[9] in page.read_text()

@@ -1,0 +1,198 @@
+"""Properties that hold for whatever is graded: no input raises, and no figure contradicts another."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grading.medals import Thresholds, above_median, medal_for
+from grading.report import GradedSubmission, Outcome, competition_report
+from grading.statistics.aggregate import aggregate
+from grading.statistics.attempts import best_of, competition_table, pass_at
+from grading.statistics.compare import compare
+from grading.statistics.counting import Counting
+from grading.statistics.over_time import over_time
+from grading.statistics.seeds import (
+    bootstrap_interval,
+    expected_best,
+    holm,
+    mean,
+    paired_p_value,
+    standard_error,
+    t_interval,
+    two_way_interval,
+)
+
+HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=100, lower_is_better=False)
+POINTS = [1 - n / 20 for n in range(21)]
+SPLITS = {"a": "low", "b": "low", "c": "medium", "d": "high", "e": "dev"}
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+scores = st.one_of(
+    st.none(),
+    st.just("failed"),
+    st.just("missing"),
+    numbers,
+    st.sampled_from([0.95, 0.85, 0.75, 0.6, 0.5, 0.1, 1e200, -1e200, math.inf, -math.inf, math.nan]),
+)
+tables = st.dictionaries(st.tuples(st.sampled_from(sorted(SPLITS)), st.integers(0, 2)), scores, min_size=1, max_size=15)
+examples = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def grades_of(table: dict[tuple[str, int], Any], **more: Any) -> pd.DataFrame:
+    """Rows of tables/grades. A score of None is an invalid submission."""
+    rows = []
+    for (name, seed), score in table.items():
+        outcome: Outcome = "invalid" if score is None else cast("Outcome", score) if isinstance(score, str) else "valid"
+        value = score if outcome == "valid" else None
+        report = competition_report(name, value, HIGHER, submission_path="s", submission_exists=outcome != "missing")
+        who: dict[str, Any] = {"run_group": "g", "run_id": f"g-{name}-{seed}", "seed": seed, "agent": "agent"}
+        facts = {"edition": "v1", "complexity": SPLITS[name], "category": "Tabular", **more}
+        rows.append(GradedSubmission(report, outcome, None, **who, **facts).to_row())
+    return pd.DataFrame(rows)
+
+
+def snapshots_of(table: dict[tuple[str, int], Any]) -> pd.DataFrame:
+    """One snapshot for every submission, after an hour per seed."""
+    rows: list[dict[str, Any]] = []
+    for (name, seed), score in table.items():
+        if not isinstance(score, str):
+            flags = {"any_medal": medal_for(score, HIGHER) is not None, "above_median": above_median(score, HIGHER)}
+            who = {"run_group": "g", "run_id": f"g-{name}-{seed}", "competition_id": name, "edition": "v1"}
+            rows.append({**who, "seed": seed, "at_seconds": 3600.0 * (seed + 1), "score": score, **flags})
+    return pd.DataFrame(rows)
+
+
+def means(grades: pd.DataFrame, **counting: Any) -> dict[tuple[str, str], float]:
+    found = aggregate(grades, **counting).rates
+    return {(row["split"], row["rate"]): row["mean"] for row in found.to_dict("records")}
+
+
+@examples
+@given(st.lists(numbers, max_size=6), st.integers(1, 4), st.booleans())
+def test_no_number_raises(values: list[float], k: int, lower: bool) -> None:
+    for statistic in (mean, standard_error, t_interval, bootstrap_interval, paired_p_value):
+        statistic(values)
+    expected_best(values, len(values) + 2, k, lower)
+    two_way_interval([values, values])
+    finite = [value for value in values if math.isfinite(value)]
+    if finite:
+        assert min(finite) <= mean(finite) <= max(finite)
+    if len(finite) > 1:
+        assert standard_error(finite) >= 0
+
+
+@pytest.mark.parametrize("huge", [1e200, -1e200, 1.7e308, math.inf, -math.inf, math.nan])
+def test_one_diverged_score_costs_no_table(huge: float) -> None:
+    grades = grades_of({("a", 0): huge, ("a", 1): 0.95, ("b", 0): 0.6, ("b", 1): 0.75})
+    assert len(competition_table(grades, {"a": POINTS})) == 2
+    assert len(best_of(grades)) == 4
+    row = competition_table(grades).set_index("competition_id").loc["b"]
+    assert row["mean_score"] == pytest.approx(0.675), "the other competition is what it was"
+    compare(grades, grades_of({("a", 0): -huge, ("b", 0): 0.6}))
+
+
+@examples
+@given(tables, st.sampled_from(["exclude", "fail"]), st.sampled_from(["t", "bootstrap"]))
+def test_no_table_raises_and_shares_are_shares(table: Any, incomplete: Any, interval: Any) -> None:
+    grades, snapshots = grades_of(table), snapshots_of(table)
+    counting = Counting(incomplete=incomplete, interval=interval)
+    rates = aggregate(grades, incomplete=incomplete, interval=interval).rates["mean"].dropna()
+    assert rates.between(0, 1).all()
+    shares = competition_table(grades, dict.fromkeys(SPLITS, POINTS), counting)["human_percentile"].dropna()
+    assert shares.between(0, 100).all()
+    over_time(grades, snapshots, counting=counting)
+    best_of(grades, counting=counting)
+    compare(grades, grades)
+    for by in ("complexity", "category"):
+        aggregate(grades, by=by)
+
+
+@examples
+@given(tables, st.sampled_from(["exclude", "fail"]))
+def test_the_curve_ends_at_the_headline(table: Any, incomplete: Any) -> None:
+    grades, snapshots = grades_of(table), snapshots_of(table)
+    if snapshots.empty:
+        return
+    headline = means(grades, incomplete=incomplete)
+    curve = over_time(grades, snapshots, counting=Counting(incomplete=incomplete))
+    for key, part in curve.groupby(["split", "rate"]):
+        expected = headline[cast("tuple[str, str]", key)]
+        assert part.sort_values("at_seconds")["mean"].tolist()[-1] == pytest.approx(expected)
+
+
+@examples
+@given(tables, st.sampled_from(["exclude", "fail"]))
+def test_pass_at_1_is_the_headline_and_more_attempts_never_hurt(table: Any, incomplete: Any) -> None:
+    grades = grades_of(table)
+    headline = means(grades, incomplete=incomplete)
+    found = pass_at(grades, counting=Counting(incomplete=incomplete))
+    for key, part in found.groupby(["split", "rate"]):
+        values = part.sort_values("k")["mean"].tolist()
+        assert values[0] == pytest.approx(headline[cast("tuple[str, str]", key)])
+        assert values == sorted(values)
+        assert part["competitions"].nunique() == 1
+
+
+@examples
+@given(tables, st.data())
+def test_a_worse_run_never_raises_a_mean(table: Any, data: Any) -> None:
+    """A score falls, or its submission is invalid or missing, and the seed still counts."""
+    table = {key: 0.6 if score == "failed" else score for key, score in table.items()}
+    key = data.draw(st.sampled_from(sorted(table)))
+    before = table[key]
+    worse: list[Any] = [None, "missing", math.nan]
+    if isinstance(before, float) and not math.isnan(before):
+        worse += [score for score in (0.75, 0.5, 0.1, -math.inf) if score < before]
+    after = {**table, key: data.draw(st.sampled_from(worse))}
+    if before is None:
+        after[key] = "missing"
+    order = ("any_medal", "gold_medal", "above_median")
+    for incomplete in ("exclude", "fail"):
+        old, new = (means(grades_of(each), incomplete=incomplete) for each in (table, after))
+        for place, value in old.items():
+            assert place[1] not in order or math.isnan(value) or new[place] <= value + 1e-12
+    shares = [competition_table(grades_of(each), dict.fromkeys(SPLITS, POINTS)) for each in (table, after)]
+    assert shares[1]["human_percentile"].sum() <= shares[0]["human_percentile"].sum() + 1e-9
+
+
+@examples
+@given(tables, st.permutations([0, 1, 2]))
+def test_permuting_seeds_changes_nothing(table: Any, order: list[int]) -> None:
+    grades, renamed = grades_of(table), grades_of({(name, order[seed]): s for (name, seed), s in table.items()})
+    same = ["split", "rate", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
+    pd.testing.assert_frame_equal(aggregate(grades).rates[same], aggregate(renamed).rates[same])
+    pd.testing.assert_frame_equal(pass_at(grades), pass_at(renamed))
+    columns = ["competition_id", "attempts", "mean_score", "score_sem", "best_score", "human_percentile"]
+    points = dict.fromkeys(SPLITS, POINTS)
+    first, second = (competition_table(each, points)[columns] for each in (grades, renamed))
+    pd.testing.assert_frame_equal(first, second)
+
+
+@examples
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_corrected_p_values_are_never_smaller_and_keep_their_order(values: list[float]) -> None:
+    found = holm(values)
+    assert all(p <= q <= 1 for p, q in zip(values, found, strict=True))
+    ranked = [q for _, q in sorted(zip(values, found, strict=True))]
+    assert ranked == sorted(ranked)
+
+
+def test_the_correction_is_that_of_the_textbook() -> None:
+    assert holm([0.01, 0.04, 0.03, math.nan]) == pytest.approx([0.03, 0.06, 0.06, math.nan], nan_ok=True)
+
+
+def test_the_two_way_interval_sees_both_sources_of_chance() -> None:
+    """Three seeds that agree on every competition have a standard error of 0, but 20 competitions are a sample."""
+    table = [[float(n % 3 == 0)] * 3 for n in range(20)]
+    per_seed = np.mean(table, axis=0)
+    assert standard_error(list(per_seed)) == 0
+    found = two_way_interval(table)
+    assert found.low < 0.25 < 0.45 < found.high
+    assert two_way_interval(table[::-1]) == found
+    assert math.isnan(two_way_interval([[1.0]]).low)
