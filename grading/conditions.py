@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,11 @@ _COMPARED = {
     "obfuscated": "obfuscated descriptions",
 }
 """Columns of tables/runs that decide what an agent could do."""
-_PUBLISHED = (("time_limit_seconds", 24 * 3600.0, "24 h"), ("cpus", 36, "36 vCPU"), ("memory_bytes", 440e9, "440 GB"))
+_PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
+    ("time_limit_seconds", (24 * 3600.0,), "24 h"),
+    ("cpus", (36,), "36 vCPU"),
+    ("memory_bytes", (440e9, 440 * 2**30), "440 GB"),  # decimal, or binary as Docker counts
+)
 _PUBLISHED_SEEDS = 3
 
 
@@ -37,7 +42,7 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) ->
         values = sorted(float(value) for value in runs[column].dropna().unique()) if column in runs else []
         if not values:
             found.append(f"{_COMPARED[column]}: not recorded (published: {words})")
-        elif any(abs(value - published) > 0.03 * published for value in values):  # 440 GB may be binary or decimal
+        elif not all(any(math.isclose(value, each, rel_tol=0.03) for each in published) for value in values):
             shown = ", ".join(_shown(column, value) for value in values)
             found.append(f"{_COMPARED[column]}: {shown} (published: {words})")
     gpus = sorted(int(value) for value in runs["gpus"].dropna().unique()) if "gpus" in runs else []

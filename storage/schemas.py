@@ -105,7 +105,7 @@ _RUNS = TableSchema(
         Column("ledger_signature", "string", "Signature of `ledger_head` by MLEBENCH_LEDGER_KEY; null without a key."),
         Column("submission_from", "string", "URL of the run whose files a regraded copy uses; null for a run itself."),
         Column("dataset_key", "string", "Content key of the dataset that the agent worked on.", since=2),
-        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=2),
+        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=3),
     ),
 )
 
@@ -139,7 +139,7 @@ _GRADES = TableSchema(
         Column("submission_path", "string", "Path or URL of the submission."),
         Column("leaderboard", "string", "Where the thresholds come from: `stored`, or a fetched leaderboard and when."),
         Column("dataset_key", "string", "Content key of the dataset with the answers.", since=2),
-        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=2),
+        Column("edition_version", "string", "Version of the edition, such as `v2.1`; see docs/editions.md.", since=3),
     ),
 )
 

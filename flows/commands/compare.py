@@ -101,9 +101,11 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
             "n/a" if math.isnan(row["p_corrected"]) else f"{row['p_corrected']:.3f}",
         )
     console.print(averages)
-    medals = found.differences[found.differences["rate"] == "any_medal"]["smallest"].dropna()
+    medals = found.differences[found.differences["rate"] == "any_medal"].dropna(subset="smallest")
     if len(medals):
-        console.print(f"smallest difference in medals that would be found: {_points(medals.min())} points")
+        widest = medals.sort_values("competitions", kind="stable").iloc[-1]
+        smallest, split = _points(widest["smallest"]), widest["split"]
+        console.print(f"smallest difference in medals that would be found ({split}): {smallest} points")
     for name, only in ((a, found.only_a), (b, found.only_b)):
         if only:
             console.print(Text(f"only in {name}, left out: {', '.join(only)}"))

@@ -31,7 +31,8 @@ class PublishedRows:
     def markdown(self) -> str:
         """The rows as a table in Markdown. A footnote marks agents whose conditions are unlike the others'."""
         mark = " [^1]" if self.unlike else ""
-        cells = [[f"{row[0]}{mark}", *row[1:]] for _, row in self.rows]
+        texts = [[cell.replace("|", "\\|") for cell in row] for _, row in self.rows]
+        cells = [[f"{row[0]}{mark}", *row[1:]] for row in texts]
         lines = ["| " + " | ".join(each) + " |" for each in (HEADER, ["---"] * len(HEADER), *cells)]
         note = f"\n\n[^1]: Not ranked: the conditions differ in {', '.join(self.unlike)}." if self.unlike else ""
         return "\n".join(lines) + note

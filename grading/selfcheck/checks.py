@@ -152,10 +152,12 @@ def hostile(subject: Subject) -> list[str]:
                 problems += [f"{name}: {problem}" for problem in _message(str(error), secrets, content)]
             except Exception as error:  # this check looks for such bugs
                 problems.append(f"{name}: raises {type(error).__name__}: {' '.join(str(error).split())[:120]}")
-    for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True):
-        if old != new:
-            problems.append(f"the {role} scored {old} before the hostile submissions, and {new} after them")
-    return problems
+    changed = [
+        f"the {role} scored {old} before the hostile submissions, and {new} after them"
+        for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True)
+        if old != new
+    ]
+    return changed + problems  # the worst first, because only a few are shown
 
 
 def _scores(subject: Subject) -> dict[str, str]:

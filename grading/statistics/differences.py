@@ -70,7 +70,7 @@ def letters(count: int, found: Sequence[Difference]) -> list[str]:
     """For each of `count` series its letters: two series that share a letter cannot be told apart.
 
     The groups are the maximal cliques of the graph of pairs that are not told apart ("compact letter display", Piepho
-    2004). They are found by the algorithm of Bron and Kerbosch 1973.
+    2004). They are found by the algorithm of Bron and Kerbosch 1973 with the pivots of Tomita et al. 2006.
     """
     near: dict[int, set[int]] = {place: set() for place in range(count)}
     for each in found:
@@ -82,7 +82,9 @@ def letters(count: int, found: Sequence[Difference]) -> list[str]:
     def extend(clique: set[int], candidates: set[int], seen: set[int]) -> None:
         if not candidates and not seen:
             groups.append(sorted(clique))
-        for place in sorted(candidates):
+        # Only what is not near the pivot: else a group of n would be found from each of its 2^n subsets.
+        pivot = max(candidates | seen, key=lambda place: len(near[place] & candidates), default=None)
+        for place in sorted(candidates if pivot is None else candidates - near[pivot]):
             extend(clique | {place}, candidates & near[place], seen & near[place])
             candidates, seen = candidates - {place}, seen | {place}
 

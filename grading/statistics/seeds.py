@@ -162,9 +162,10 @@ def smallest_difference(error: float, degrees: int, level: float = 0.95, power: 
     """The smallest true difference that a two-sided paired t-test would find in `power` of all repetitions.
 
     (t(1 - alpha/2) + t(power)) x standard error of the paired difference, with `degrees` of freedom; Bloom 1995
-    (Minimum detectable effects, Evaluation Review 19(5)). NaN without a standard error or degrees of freedom.
+    (Minimum detectable effects, Evaluation Review 19(5)). NaN without a standard error or degrees of freedom, and if
+    the standard error is 0: equal differences do not tell how much others would vary.
     """
-    if math.isnan(error) or degrees < 1:
+    if not error > 0 or degrees < 1:
         return math.nan
     from scipy.special import stdtrit
 
@@ -188,9 +189,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def paired_p_value(differences: Sequence[float]) -> float:
     """Two-sided p-value of Student's paired t-test of the hypothesis that the mean difference is 0.
 
-    NaN for fewer than two differences, or if all are equal.
+    NaN for fewer than two differences, or if all are 0. If all are equal otherwise, t is infinite however few they are;
+    then it is the p-value of the exact test that flips signs, 2^(1 - n).
     """
     error = standard_error(differences)
+    if error == 0 and any(differences):
+        return float(2.0 ** (1 - len(differences)))
     if math.isnan(error) or error == 0:
         return math.nan
     from scipy.special import stdtr

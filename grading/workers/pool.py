@@ -43,6 +43,8 @@ def grading_environment(own: Mapping[str, str]) -> dict[str, str]:
     return {
         **{name: own[name] for name in _PASSED_ON if name in own},
         **dict.fromkeys(_THREADS, "1"),  # forking is not safe with threads
+        # A grader that is edited twice in a second, to the same length, would be read from the cache of the first.
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT),
     }
 

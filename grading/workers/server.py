@@ -113,8 +113,10 @@ class Server:
             if "phase" in message:
                 worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
             else:
-                self._answer(worker, message["verdict"])
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGKILL)  # it has said everything, and must not keep us waiting
                 self._reap(worker)
+                self._answer(worker, message["verdict"])
                 return
         if not chunk:
             status = self._reap(worker)

@@ -245,6 +245,17 @@ class TestRecordsThatWereMoved:
         (run / "snapshots.json").write_bytes(Store.json_bytes([{**row, "any_medal": True} for row in rows]))
         assert "snapshots.json: differs from what grade.json says" in verify()[1]
 
+    def test_planted_versions_of_a_submission(self, run: Path, verify: Callable[..., tuple[int, str]]) -> None:
+        rows, grade = ((run / name).read_bytes() for name in ("snapshots.json", "grade.json"))
+        (run / "snapshots-v2.json").write_bytes(rows)
+        code, text = verify()
+        assert code == 1
+        assert "snapshots-v2.json: has no grade that it belongs to" in text
+        (run / "snapshots-v2.json").unlink()
+        without = {name: value for name, value in json.loads(grade).items() if name != "snapshots_hash"}
+        (run / "grade.json").write_bytes(Store.json_bytes(without))
+        assert "snapshots.json: differs from what grade.json says" in verify()[1]
+
     def test_a_planted_copy(
         self, run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:

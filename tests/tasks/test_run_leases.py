@@ -33,7 +33,9 @@ from storage.lease import lease
 from tasks.wiring.requests import RunRequest
 step.lease = functools.partial(lease, stale_after=float(sys.argv[2]))
 def show(event):
-    print(event.row, event.state, event.detail, sep="|", flush=True)
+    # One write a line: `print` makes several, and those of two threads get mixed up.
+    sys.stdout.write(f"{event.row}|{event.state}|{event.detail}\\n")
+    sys.stdout.flush()
 def run(attempt):
     with listening(show):
         return step.run_agent(attempt)

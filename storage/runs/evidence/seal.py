@@ -36,7 +36,8 @@ _JOURNALS = {"validation": VALIDATIONS, "gateway": REQUESTS}
 _MADE_LATER = (RUN, EVIDENCE)
 """Files that the evidence of a run does not cover, because they contain the seal. Grades are made later, too."""
 _CHUNK = 1024**2
-_WITH_MANIFEST = 3  # schema version of records since which run groups have a manifest
+_WITH_MANIFEST = 3
+"""Schema version of records since which run groups have a manifest, and grades the hash of their snapshots."""
 _COPY_DIFFERS = {"run_group", "edition", "submission_from", "schema_version", "dataset_key", "signature"}
 """Fields in which a regraded copy may differ from its original run."""
 
@@ -185,9 +186,10 @@ def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
     store, problems = folder.store, []
     for url in store.glob(f"{store.relative(folder.url)}/grade*.json"):
         name = url.rsplit("/", 1)[1]
+        beside = name.replace("grade", "snapshots", 1)
         try:
             content = store.read_json(url)
-            rows = store.read_json(url.replace("/grade", "/snapshots")) or []
+            rows = store.read_json(f"{folder.url}/{beside}") or []
         except InvalidJson as error:
             problems.append(Problem(name, f"was changed: {error}"))
             continue
@@ -195,8 +197,13 @@ def _verify_grades(folder: RunFolder, key: str | None) -> list[Problem]:
             problems.append(Problem(name, "was changed: it is not a JSON object"))
             continue
         problems += check_record(content, name, folder, key)
-        if "snapshots_hash" in content and content["snapshots_hash"] != digest(rows):
-            problems.append(Problem(name.replace("grade", "snapshots"), f"differs from what {name} says"))
+        hashed = "snapshots_hash" in content or (rows and content.get("schema_version", 0) >= _WITH_MANIFEST)
+        if hashed and content.get("snapshots_hash") != digest(rows):
+            problems.append(Problem(beside, f"differs from what {name} says"))
+    for url in store.glob(f"{store.relative(folder.url)}/snapshots*.json"):
+        name = url.rsplit("/", 1)[1]
+        if not store.exists(f"{folder.url}/{name.replace('snapshots', 'grade', 1)}"):
+            problems.append(Problem(name, "has no grade that it belongs to: grade the run again"))
     return problems
 
 

@@ -101,7 +101,8 @@ def test_a_grader_that_falls_over(folder: Path, edit: Edit, tmp_path: Path) -> N
 
 
 def test_a_grader_that_changes_the_answers(folder: Path, edit: Edit, tmp_path: Path) -> None:
-    edit("grade.py", "    return rmse", '    answers.loc[submission["area"].values > 1e6, "area"] = 0\n    return rmse')
+    spoil = '    answers.loc[numbers(submission, "area") > 1e6, "area"] = 0\n'
+    edit("grade.py", "    return rmse", f"{spoil}    return rmse")
     edit("grade.py", "submission, answers = align(", "submission, _ = align(")
     found = failed(folder, tmp_path)["hostile"]
     assert "before the hostile submissions" in found

@@ -123,8 +123,16 @@ class TestSmallStatistics:
         before, after = [0.2, 0.5, 0.6, 0.1], [0.4, 0.5, 0.9, 0.3]
         p = paired_p_value([y - x for x, y in zip(before, after, strict=True)])
         assert p == pytest.approx(stats.ttest_rel(after, before).pvalue)
-        assert math.isnan(paired_p_value([0.1, 0.1]))
+        assert math.isnan(paired_p_value([0.0, 0.0]))
         assert math.isnan(paired_p_value([0.1]))
+
+    @pytest.mark.parametrize("count", [2, 10])
+    def test_equal_differences_are_tested_by_their_signs(self, count: int) -> None:
+        """Student's t would be infinite, or undefined as for scipy; how many they are must count."""
+        exact = stats.permutation_test(
+            (np.full(count, 0.5),), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+        )
+        assert paired_p_value([0.5] * count) == exact.pvalue == 2.0 ** (1 - count)
 
     def test_the_bootstrap_repeats_and_needs_two_values(self) -> None:
         assert bootstrap_interval([0.0, 1.0, 1.0]) == bootstrap_interval([0.0, 1.0, 1.0])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import string
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,18 @@ class TestDifferences:
         found = differences(agents)
         assert [each.told_apart for each in found] == [False, True, True]
         assert letters(3, found) == ["a", "a", "b"]
+
+    def test_all_medals_and_none_are_told_apart(self) -> None:
+        (found,) = differences([series("a", []), series("b", [*range(20)])])
+        assert found.told_apart
+        assert math.isnan(found.smallest), "equal differences do not say what could be found"
+
+    def test_thirty_agents_that_are_all_alike_are_one_group(self) -> None:
+        """There are 2^30 subsets of them."""
+        assert letters(30, []) == [*map(str, string.ascii_lowercase), "aa", "bb", "cc", "dd"]
+        pairs = itertools.combinations(range(30), 2)
+        alike = [Difference(a, b, 0.0, 0.1, Interval(0, 0), 1.0, 1.0, 0.3, 20) for a, b in pairs]
+        assert letters(30, alike) == ["a"] * 30
 
     def test_each_pair_is_a_paired_test_corrected_for_all(self) -> None:
         a, b, c = series("a", []), series("b", [*range(4)]), series("c", [*range(18)])
@@ -93,6 +107,11 @@ class TestConditions:
 
     def test_the_published_ones_are_no_deviation(self) -> None:
         assert deviations(self.PUBLISHED, 3, "v1", "fail") == []
+
+    def test_a_limit_of_440g_is_as_published(self) -> None:
+        """Docker counts in powers of two, vendors of machines in powers of ten."""
+        assert deviations(self.PUBLISHED.assign(memory_bytes=440 << 30), 3, "v1", "fail") == []
+        assert deviations(self.PUBLISHED.assign(memory_bytes=400 * 10**9), 3, "v1", "fail") != []
 
     def test_every_other_one_is_named(self) -> None:
         other = self.PUBLISHED.assign(time_limit_seconds=360000.0, cpus=8, memory_bytes=64 << 30, gpus=0, hardware="x")
