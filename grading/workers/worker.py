@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import resource
 import socket
@@ -21,8 +22,19 @@ if TYPE_CHECKING:
 _STATM = Path("/proc/self/statm")
 
 
-def serve(channel: socket.socket, competition: Competition, answers: Any, edition: Edition, bounds: Bounds) -> NoReturn:
-    """Grade the submissions named on `channel`, one JSON line each, until it closes. Ends the process."""
+def serve(
+    channel: socket.socket,
+    competition: Competition,
+    answers: Any,
+    edition: Edition,
+    bounds: Bounds,
+    *,
+    validating: bool = False,
+) -> NoReturn:
+    """Grade the submissions named on `channel`, one JSON line each, until it closes. Ends the process.
+
+    With `validating` they are checked only, and have NaN for a score.
+    """
     code = 1
     try:
         _prefer_for_oom_killer()
@@ -35,11 +47,16 @@ def serve(channel: socket.socket, competition: Competition, answers: Any, editio
         def scoring() -> None:
             send({"phase": "grading"})
 
+        def score(table: Any) -> float:
+            if not validating:
+                return competition.score_table(table, answers, edition)
+            competition.check_table(table, answers, edition)
+            return math.nan
+
         for line in file:
             _limit(bounds)
-            verdict = score_submission(
-                competition, answers, Path(json.loads(line)["path"]), edition, bounds, scoring, _lift_memory_limit
-            )
+            path = Path(json.loads(line)["path"])
+            verdict = score_submission(competition, score, path, bounds, scoring, _lift_memory_limit)
             _lift_memory_limit()
             send({"verdict": dataclasses.asdict(verdict)})
             if verdict.recycle:
