@@ -15,12 +15,13 @@ from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.detectors import RunTexts, detect
+from grading.integrity.examiner import Examiner
 from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
 from storage.keys import content_key
 from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of
 from storage.runs.records import ExaminationRecord
-from storage.runs.texts import code_of, logs_of
+from storage.runs.texts import RunFiles, code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
@@ -70,12 +71,13 @@ def find_violations(store: Store, run_group: str, on_next: Callable[[str], None]
     readings: list[Reading] = []
     with contextlib.ExitStack() as stack:
         model = stack.enter_context(language_model(model_name, gateway_policy(settings))) if model_name else None
+        examiner = stack.enter_context(Examiner())
         for run in runs:
             on_next(run.name)
             code, logs = code_of(store, run), logs_of(store, run)
-            found = detect(_texts(store, run, code, logs))
+            found = detect(_texts(store, run, code, logs), examiner.call)
             if model is not None:
-                readings.append(_read(store, run, model, code, logs))
+                readings.append(_read(store, run, model, code.texts, logs.texts))
                 found += readings[-1].findings
             rows += ({**run.record.who, **asdict(finding)} for finding in found)
         cost = sum(call["cost_usd"] or 0.0 for call in model.calls()) if model else 0.0
@@ -90,13 +92,15 @@ def find_violations(store: Store, run_group: str, on_next: Callable[[str], None]
     return Examined(rows, len(runs), model_name, **sums, cost_usd=cost)
 
 
-def _texts(store: Store, run: StoredRun, code: dict[str, str], logs: dict[str, str]) -> RunTexts:
+def _texts(store: Store, run: StoredRun, code: RunFiles, logs: RunFiles) -> RunTexts:
     leaks: dict[str, str] = {}
+    parts = {"code": code, "logs": logs}
     with contextlib.suppress(UnknownCompetition):
         issues = registry.get(run.record.competition_id).facts.known_issues
         present = (each for each in issues if run.record.edition == "v1" or each.v2 == "kept")
         leaks = {term: issue.id for issue in present for term in issue.leaks}
-    return RunTexts(code, logs, run.record.submission_exists, _ids(store, run), leaks)
+    skipped = {f"{reason} in {part}": names for part, each in parts.items() for reason, names in each.skipped.items()}
+    return RunTexts(code.texts, logs.texts, run.record.submission_exists, _ids(store, run), leaks, skipped)
 
 
 def _ids(store: Store, run: StoredRun) -> frozenset[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from grading.integrity.code_facts import CodeFacts, read_code
+from grading.integrity.examiner import Unreadable
 from grading.integrity.findings import Finding, Rule, Severity
 
 _NETWORK = {"requests", "urllib.request", "urllib3", "httpx", "aiohttp", "socket", "http.client", "selenium"}
@@ -57,26 +59,84 @@ class RunTexts:
     """Ids of the submission's rows; empty if unknown."""
     leaks: Mapping[str, str] = field(default_factory=dict)
     """Columns or files that reveal answers -> the known issue's id."""
+    skipped: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Files that were not read: reason -> paths."""
 
 
-def detect(run: RunTexts) -> list[Finding]:
-    """All findings, sorted by file and line, without duplicates on the same line."""
+@dataclass(frozen=True)
+class FileFacts:
+    """What one file says, and what was found in it."""
+
+    findings: tuple[Finding, ...] = ()
+    modules: tuple[str, ...] = ()
+    """Modules that it imports."""
+    fits: bool = False
+    """Whether it calls something that fits a model."""
+
+
+def examine_code(name: str, text: str, ids: Collection[str], leaks: Mapping[str, str]) -> FileFacts:
+    """Examine a file of the code folder."""
     found: list[Finding] = []
-    facts = {name: read_code(text) for name, text in run.code.items() if name.endswith((".py", ".ipynb"))}
-    for name, each in facts.items():
-        lines = run.code[name].split("\n")
-        found += _imports(name, each, lines)
-        found += _texts(name, each, lines, run.leaks)
-        found += _calls(name, each, lines)
-        found += _by_hand(name, each, lines, run.ids)
+    facts = CodeFacts()
+    if name.endswith((".py", ".ipynb")):
+        facts, lines = read_code(text), text.split("\n")
+        found += _imports(name, facts, lines)
+        found += _texts(name, facts, lines, leaks)
+        found += _calls(name, facts, lines)
+        found += _by_hand(name, facts, lines, ids)
+    found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
+    if name.endswith(".sh"):
+        found += _shell(name, text, leaks)
+    modules = tuple(dict.fromkeys(module for module, _ in facts.imports))
+    return FileFacts(tuple(found), modules, any(called in _FITTING for called, _ in facts.calls))
+
+
+def examine_log(name: str, text: str) -> FileFacts:
+    """Examine a file of the logs folder."""
+    return FileFacts(tuple(_commands(name, text, comments=False)))
+
+
+def _here(function: Callable[..., FileFacts], *args: Any) -> FileFacts:
+    return function(*args)
+
+
+def detect(run: RunTexts, call: Callable[..., FileFacts] = _here) -> list[Finding]:
+    """All findings, without duplicates on the same line.
+
+    Args:
+        run: the texts.
+        call: calls a function on a file. `Examiner.call` does that in a process with limits; a file that is too much
+            for it is a finding.
+    """
+    found: list[Finding] = []
+    facts: dict[str, FileFacts] = {}
     for name, text in run.code.items():
-        found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
-        if name.endswith(".sh"):
-            found += _shell(name, text, run.leaks)
+        ids = [each for each in run.ids if each in text] if name.endswith((".py", ".ipynb")) else []
+        try:
+            facts[name] = call(examine_code, name, text, ids, dict(run.leaks))
+            found += facts[name].findings
+        except Unreadable as error:
+            found.append(_unreadable(name, error))
     for name, text in run.logs.items():
-        found += _commands(name, text, comments=False)
+        try:
+            found += call(examine_log, name, text).findings
+        except Unreadable as error:
+            found.append(_unreadable(name, error))
     found += _whole_run(run, facts)
+    found += not_examined(run.skipped)
     return list(dict.fromkeys(found))
+
+
+def not_examined(skipped: Mapping[str, Collection[str]]) -> Iterator[Finding]:
+    """A finding for each reason for which files were not read. What agents rarely leave by chance is suspicious."""
+    for reason, names in skipped.items():
+        listed = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
+        severity: Severity = "violation" if reason.startswith(("more", "not readable")) else "notice"
+        yield Finding("not-examined", severity, "", 0, "", f"{len(names)} files, {reason}: {listed}")
+
+
+def _unreadable(name: str, error: Unreadable) -> Finding:
+    return Finding("unreadable", "violation", name, 0, "", str(error))
 
 
 def _imports(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Finding]:
@@ -157,7 +217,7 @@ def _shell(name: str, text: str, leaks: Mapping[str, str]) -> Iterator[Finding]:
                 yield _finding("leak", "violation", name, number, lines, f"{term}: known issue {issue}")
 
 
-def _whole_run(run: RunTexts, facts: Mapping[str, CodeFacts]) -> Iterator[Finding]:
+def _whole_run(run: RunTexts, facts: Mapping[str, FileFacts]) -> Iterator[Finding]:
     if not run.has_submission:
         return
     if not any(text.strip() for text in run.code.values()):
@@ -166,10 +226,11 @@ def _whole_run(run: RunTexts, facts: Mapping[str, CodeFacts]) -> Iterator[Findin
     models = any(
         module == each or module.startswith(each + ".")
         for f in facts.values()
-        for module, _ in f.imports
+        for module in f.modules
         for each in _MODELS
     )
-    fits = any(called in _FITTING for f in facts.values() for called, _ in f.calls)
+    fits = any(f.fits for f in facts.values())
+    facts = {name: each for name, each in facts.items() if name.endswith((".py", ".ipynb"))}
     if facts and not models and not fits:
         yield Finding("no-model", "violation", "", 0, "", "nothing is fitted, and no library of models is imported")
 

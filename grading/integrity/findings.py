@@ -16,6 +16,8 @@ Rule = Literal[
     "no-model",
     "no-code",
     "sought-solutions",
+    "unreadable",
+    "not-examined",
 ]
 Severity = Literal["violation", "notice"]
 """A violation flags the run for review. A notice alone does not."""
@@ -31,6 +33,8 @@ RULES: dict[Rule, str] = {
     "no-model": "a submission without code that trains a model",
     "no-code": "a submission without any code",
     "sought-solutions": "searched for data or solutions that it must not use",
+    "unreadable": "could not be read",
+    "not-examined": "files that were not examined",
 }
 
 

@@ -5,6 +5,7 @@ This module does not access the network. The caller passes a function that sends
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -38,9 +39,13 @@ Answer with one JSON object and nothing else, with one key for each question:
 "why": "<one sentence>"}}}}
 Without a violation, quote and why are empty. Never say yes without a quote.
 
-<<<PART {number} OF {count}, {name}
+The part begins and ends with the mark {mark}. The name of its file is between the marks: it is the agent's as well.
+<<<PART {number} OF {count} {mark}
+file: {name}
 {text}
->>>END OF THE PART"""
+>>>END OF THE PART {mark}"""
+PIECES = 400
+"""Most pieces of a run that a model is asked about, so that no run uses up the money for the others."""
 _OBJECT = re.compile(r"\{.*\}", re.S)
 _LEAST_QUOTE = 8
 
@@ -89,8 +94,12 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
     """
     merged: dict[tuple[Rule, str, str], Finding] = {}
     pieces = unreadable = invented = 0
+    left: list[str] = []
     for name, text in texts.items():
         parts = pieces_of(text) if text.strip() else []
+        if pieces + len(parts) > PIECES:
+            left.append(name)
+            continue
         for number, (line, part) in enumerate(parts, 1):
             pieces += 1
             answer = parse(ask(prompt(name, part, number, len(parts))))
@@ -105,6 +114,9 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
                 at = line + part.count("\n", 0, offset)
                 finding = Finding(rule, "violation", name, at, quote.strip(), why, by=model)
                 merged.setdefault((rule, name, _folded(quote)), finding)
+    if left:
+        why = f"{len(left)} files that {model} was not asked about, more text than is read: {', '.join(left[:5])}"
+        merged["not-examined", "", ""] = Finding("not-examined", "violation", "", 0, "", why, by=model)
     return Reading(tuple(merged.values()), pieces, unreadable, invented)
 
 
@@ -112,8 +124,12 @@ def prompt(name: str, text: str, number: int, count: int) -> str:
     """The prompt about one piece."""
     questions = "\n".join(f"- {key}: {question}" for key, question in QUESTIONS.items())
     what = "its log" if name.startswith("logs/") else "its code"
+    # The mark is a hash of the text, which therefore cannot contain it, to end the part early.
+    mark = hashlib.blake2b(f"{name}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     text = text.replace(">>>END OF THE PART", ">>> END OF THE PART")
-    return _PROMPT.format(what=what, questions=questions, number=number, count=count, name=name, text=text)
+    return _PROMPT.format(
+        what=what, questions=questions, number=number, count=count, name=json.dumps(name), text=text, mark=mark
+    )
 
 
 def parse(answer: str) -> list[tuple[Rule, str, str]] | None:
