@@ -24,6 +24,18 @@ class Provider(BaseModel):
     models: list[str] = Field(
         default_factory=lambda: ["*"], description="Patterns of the models that it serves; the longest match wins."
     )
+    fields: list[str] = Field(
+        default_factory=list, description="Fields of requests that agents may use beside the usual ones."
+    )
+    price_list: str | None = Field(
+        default=None, description="Whose list prices apply, such as openai. Default: found by base_url."
+    )
+    output_field: Literal["max_completion_tokens", "max_tokens"] = Field(
+        default="max_completion_tokens", description="How OpenAI's chat requests to it limit the output."
+    )
+    output_tokens: int = Field(
+        default=16_384, gt=0, description="Limit of the output that is set if an agent sets none and the budget is low."
+    )
     stream_usage: bool = Field(
         default=True, description="Whether it supports stream_options.include_usage (OpenAI's API)."
     )

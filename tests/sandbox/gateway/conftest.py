@@ -12,7 +12,6 @@ from pydantic import SecretStr
 
 from common.providers import Provider
 from sandbox.gateway.policy import Budget, GatewayPolicy
-from sandbox.gateway.prices import list_prices
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.serving import ServerThread, listen_tcp
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
@@ -61,10 +60,10 @@ def gateway(llm: ScriptedLLM, tmp_path: Path) -> Iterator[Callable[..., Gateway]
         budget = Budget(**{name: fields.pop(name) for name in ("requests", "tokens", "dollars") if name in fields})
         key = SecretStr(KEY)
         providers = {
-            "openai": Provider(base_url=f"{llm.url}/v1", api_key=key),
-            "anthropic": Provider(api="anthropic", base_url=llm.url, api_key=key),
+            "openai": Provider(base_url=f"{llm.url}/v1", api_key=key, price_list="openai"),
+            "anthropic": Provider(api="anthropic", base_url=llm.url, api_key=key, price_list="anthropic"),
         }
-        policy = GatewayPolicy(**{"providers": providers, "prices": list_prices(), "budget": budget, **fields})
+        policy = GatewayPolicy(**{"providers": providers, "budget": budget, **fields})
         services = RunServices(tmp_path / workdir, gateway=policy)
         services.__enter__()
         env = services.env

@@ -207,7 +207,6 @@ def test_providers_do_not_reach_the_internet_for_an_agent(
 ) -> None:
     response = gateway().http.post("/v1/responses", json={"model": "gpt-4o", **fields})
     assert response.status_code == 400
-    assert "may not reach the internet" in response.json()["error"]["message"]
     assert llm.requests == []
     if "messages" not in fields:
         assert (
