@@ -23,7 +23,8 @@ def add_run(
     for part, files in (("code", code), ("logs", logs or {})):
         for name, text in files.items():
             store.write(f"{url}/{part}/{name}", text.encode())
-    record = {"run_group": group, "run_id": f"{group}-{COMPETITION}-{seed}", "competition_id": COMPETITION}
+    record: dict[str, object] = {"run_group": group, "run_id": f"{group}-{COMPETITION}-{seed}"}
+    record |= {"competition_id": COMPETITION}
     record |= {"seed": seed, "agent": agent, "edition": "v1", "key": "k", "status": "completed"}
     store.write_json(f"{url}/run.json", record | {"submission_exists": True})
 
