@@ -16,7 +16,6 @@ from tasks.wiring.services import grader_verdict
 from tests.prepared import PreparedCompetitions
 
 ORACLES = [
-    ("3d-object-detection-for-autonomous-vehicles", "v1"),
     ("freesound-audio-tagging-2019", "v1"),
     ("freesound-audio-tagging-2019", "v2"),
     ("jigsaw-toxic-comment-classification-challenge", "v1"),
