@@ -42,13 +42,13 @@ def test_a_bad_box_where_the_truth_has_its_class(prepared: PreparedCompetitions,
     found = prepared["3d-object-detection-for-autonomous-vehicles"]
     gold = pd.read_csv(found.path / found.competition.facts.files.gold_submission)
     cells = gold["PredictionString"].fillna("").str.split()
-    labels = {cell[at] for cell in cells for at in range(7, len(cell), 8)}
+    labels = {cell[at] for cell in cells for at in range(8, len(cell), 9)} | {"unicorn"}
     path, said = tmp_path / "submission.csv", set()
     with GradingPool(registry.get(found.competition.id), found.path, "v1", validating=True) as grader:
         for label in sorted(labels):
             for row in range(len(gold)):
                 table = gold.copy()
-                table.loc[row, "PredictionString"] = f"1 2 3 -4 -5 -6 0 {label}"
+                table.loc[row, "PredictionString"] = f"0.5 1 2 3 -4 -5 -6 0 {label}"
                 table.to_csv(path, index=False)
                 verdict = grader_verdict(grader, path)
                 said.add((verdict.outcome, verdict.message))
