@@ -22,7 +22,9 @@ class Provider(BaseModel):
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Never leaves the gateway; empty for none.")
     models: list[str] = Field(
-        default_factory=lambda: ["*"], description="Patterns of the models that it serves; the longest match wins."
+        default_factory=list,
+        description="Patterns of the models that it serves; the longest match wins. Default: those of its list prices, "
+        "or all if it has none.",
     )
     fields: list[str] = Field(
         default_factory=list, description="Fields of requests that agents may use beside the usual ones."
@@ -50,7 +52,7 @@ class Provider(BaseModel):
 
     def fits(self, model: str) -> int:
         """Length of the longest pattern that matches the model, 0 if none does."""
-        return max((len(pattern) for pattern in self.models if fnmatchcase(model, pattern)), default=0)
+        return max((len(pattern) for pattern in self.models or ["*"] if fnmatchcase(model, pattern)), default=0)
 
 
 class Price(BaseModel):

@@ -65,6 +65,8 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "responses": ("input_text", "output_text", "refusal", "input_image", "input_file"),
     "anthropic": ("text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking"),
 }
+_SCHEMAS = ("tools", "functions", "response_format", "guided_json", "text", "output_format", "output_config")
+"""Fields that contain JSON schemas, of arguments or of answers."""
 _ITEMS = frozenset({"message"} | {name for name in KEYS if name.endswith(("_call", "_call_output"))} | {"reasoning"})
 
 
@@ -78,6 +80,7 @@ def check_content(api: Api, path: str, body: dict[str, Any]) -> Media:
         Refused: a part is of an unknown form, or refers to something that the request does not contain.
     """
     media = Media()
+    _schemas([body.get(name) for name in _SCHEMAS])
     if path == "/responses":
         _items(body.get("input"), media)
     elif path in ("/completions", "/embeddings"):
@@ -165,6 +168,20 @@ def _data(value: Any, media: Media, *, plain: bool = False) -> None:
     if not isinstance(value, str) or not (start or plain) or not _BASE64.match(value, start.end() if start else 0):
         raise Refused("content may not be sent by its address: models may not reach the internet for you; send data")
     media.bytes += len(value)
+
+
+def _schemas(values: list[Any]) -> None:
+    """Check that schemas refer to themselves only: some servers fetch the schemas that others refer to."""
+    while values:
+        value = values.pop()
+        if isinstance(value, list):
+            values += value
+        elif isinstance(value, dict):
+            for name in ("$ref", "$dynamicRef", "$recursiveRef"):
+                target = value.get(name)
+                if isinstance(target, str) and not target.startswith("#"):
+                    raise Refused(f"a schema may only refer to itself, not to {target[:60]!r}")
+            values += value.values()
 
 
 def _texts(value: Any) -> None:

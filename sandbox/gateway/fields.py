@@ -60,7 +60,9 @@ _TOOL_KEYS = _words(
     "input_examples defer_loading eager_input_streaming"
 )
 _FOREIGN_MODEL = re.compile(
-    r":online|:nitro|@preset|^ft:|search|sonar|deep-?research|compound|browsing|/auto\Z|/fusion\Z", re.IGNORECASE
+    r":online|:nitro|@preset|^ft:|(?<!re)search|deep-?research|sonar|compound|browsing|multi-agent"
+    r"|/(auto|fusion|router)\Z",
+    re.IGNORECASE,
 )
 """Models that search the web, change their price, or belong to the operator's account."""
 

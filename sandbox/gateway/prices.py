@@ -107,6 +107,16 @@ class PriceList:
         listed = _listed(provider.price_list, provider.base_url, model)
         return Rates(listed=listed, at=now) if listed is not None and _has_price(listed, now) else None
 
+    def names(self, provider: Provider, model: str) -> bool:
+        """Whether the operator's prices or the list prices of the provider name a model, or it has no such list."""
+        if any(fnmatchcase(model, pattern) for pattern in self.own) or model in self.own:
+            return True
+        try:
+            _provider(None, provider.price_list, None if provider.price_list else provider.base_url)
+        except LookupError:
+            return True
+        return _listed(provider.price_list, provider.base_url, model) is not None
+
 
 def version_of_prices() -> str:
     """Name and version of the list prices, for the record of a run."""
@@ -117,8 +127,7 @@ def _listed(price_list: str | None, base_url: str, model: str) -> types.ModelInf
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        where = (None, price_list, None) if price_list else (None, None, base_url)
-        provider = _provider(*where)
+        provider = _provider(None, price_list, None if price_list else base_url)
         return provider.find_model(model.lower(), all_providers=get_snapshot().providers)
     except LookupError:
         return None

@@ -172,6 +172,9 @@ class GatewayService:
             raise RequestRejected(
                 "missing", f"{model!r} has no price here, so its cost cannot be limited; choose another"
             )
+        listed = provider.models or policy.hosted_tools or endpoint.free or self._prices.names(provider, model)
+        if not listed:
+            raise RequestRejected("missing", f"the model {model!r} is not available here; choose another")
         return _Exchange(
             endpoint=endpoint,
             completion=completion,

@@ -128,7 +128,7 @@ def test_chat_streams_and_reports_its_usage_to_whom_asked(
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
 def test_other_streams(gateway: Callable[..., Gateway], path: str) -> None:
-    gate = gateway()
+    gate = gateway(models=["*"])
     what = {"messages": [], "max_tokens": 9} if path == "/v1/messages" else {"input": "Solve it."}
     body = {"model": "gpt-4o", "stream": True, **what}
     response = gate.http.post(path, json=body)
@@ -205,7 +205,7 @@ def test_an_operators_price_may_be_for_a_pattern() -> None:
 
 def test_a_model_without_a_price_costs_an_unknown_amount(gateway: Callable[..., Gateway]) -> None:
     """Which is not 0, neither of the request nor of the run."""
-    gate = gateway()
+    gate = gateway(models=["*"])
     gate.chat()
     assert gate.services.counts()["gateway_cost_usd"] == pytest.approx(CHAT_COST)
     gate.chat(model="somebody/llama-3-70b")
@@ -226,7 +226,7 @@ def test_the_operators_prices_come_first(gateway: Callable[..., Gateway], monkey
 
 
 def test_refusing_unknown_prices_is_the_operators_choice(gateway: Callable[..., Gateway]) -> None:
-    assert gateway(workdir="open").chat(model="somebody/llama-3-70b").is_success
+    assert gateway(workdir="open", models=["*"]).chat(model="somebody/llama-3-70b").is_success
     refused = gateway(refuse_unpriced=True).chat(model="somebody/llama-3-70b")
     assert refused.status_code == 404
     assert "has no price here" in refused.json()["error"]["message"]

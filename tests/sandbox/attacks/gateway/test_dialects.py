@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from common.providers import Price, Provider
 from sandbox.gateway.dialects import ENDPOINTS
 from tests.sandbox.gateway.conftest import Gateway
 from tests.sandbox.gateway.llm import ScriptedLLM
@@ -107,6 +108,9 @@ def test_fields_that_nobody_listed(gateway: Open, llm: ScriptedLLM, path: str, f
         "gpt-5-search-api",
         "o3-deep-research",
         "groq/compound",
+        "relace/relace-search",
+        "x-ai/grok-4.20-multi-agent",
+        "openrouter/auto",
         "compound-beta-mini",
         "@preset/of-the-operator",
         "openai/gpt-4o@preset/of-the-operator",
@@ -115,8 +119,10 @@ def test_fields_that_nobody_listed(gateway: Open, llm: ScriptedLLM, path: str, f
     ],
 )
 def test_models_that_search_the_web_or_belong_to_the_operator(gateway: Open, llm: ScriptedLLM, model: str) -> None:
-    refused(gateway, llm, CHAT, {"model": model})
-    refused(gateway, llm, RESPONSES, {"model": model})
+    gate = gateway()
+    for path in (CHAT, RESPONSES):
+        assert gate.http.post(path, json={**BODIES[path], "model": model}).status_code == 404
+    assert llm.requests == []
 
 
 @pytest.mark.parametrize(
@@ -170,6 +176,13 @@ def test_tools_that_the_provider_runs(gateway: Open, llm: ScriptedLLM, path: str
         (MESSAGES, part("document", source={"type": "base64", "media_type": "a/b", "data": AWAY})),
         (MESSAGES, part("tool_result", content=[{"type": "image", "source": {"type": "url", "url": AWAY}}])),
         (MESSAGES, {"system": [{"type": "image", "source": {"type": "url", "url": AWAY}}]}),
+        (CHAT, {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"$ref": AWAY}}}]}),
+        (CHAT, {"functions": [{"name": "f", "parameters": {"properties": {"a": {"$ref": "file:///etc/passwd"}}}}]}),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"schema": {"$dynamicRef": AWAY}}}}),
+        (CHAT, {"guided_json": {"anyOf": [{"$ref": AWAY}]}}),
+        (RESPONSES, {"text": {"format": {"type": "json_schema", "name": "a", "schema": {"$ref": AWAY}}}}),
+        (MESSAGES, {"tools": [{"name": "f", "input_schema": {"$ref": AWAY}}]}),
+        (MESSAGES, {"output_format": {"type": "json_schema", "schema": {"$ref": AWAY}}}),
         ("/v1/embeddings", {"input": [{"type": "image_url", "image_url": {"url": AWAY}}]}),
         ("/v1/completions", {"prompt": [{"type": "image_url", "image_url": {"url": AWAY}}]}),
     ],
@@ -217,6 +230,8 @@ def test_features_that_a_header_turns_on(gateway: Open, llm: ScriptedLLM) -> Non
     [
         (CHAT, {"temperature": 0, "n": 2, "max_tokens": 5, "stop": ["a"], "response_format": {"type": "text"}}),
         (CHAT, {"tools": [{"type": "function", "function": {"name": "fetch", "parameters": {"url": AWAY}}}]}),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {
+            "$defs": {"a": {"type": "string"}}, "properties": {"$ref": {"$ref": "#/$defs/a"}}}}}}),
         (CHAT, {"messages": [{"role": "user", "content": f"read {AWAY}"}], "background": None, "plugins": []}),
         (CHAT, {"messages": [{"role": "assistant", "content": None, "tool_calls": [
             {"id": "c", "type": "function", "function": {"name": "fetch", "arguments": f'{{"url": "{AWAY}"}}'}}]}]}),
@@ -239,9 +254,21 @@ def test_what_honest_agents_send_passes(gateway: Open, llm: ScriptedLLM, path: s
     assert response.is_success, response.text
 
 
-def test_the_operator_may_allow_fields_and_models(gateway: Open, llm: ScriptedLLM) -> None:
-    from common.providers import Provider
+@pytest.mark.parametrize(("path", "model"), [(CHAT, "web-of-tomorrow"), (MESSAGES, "claude-with-a-browser")])
+def test_models_that_nobody_listed(gateway: Open, llm: ScriptedLLM, path: str, model: str) -> None:
+    """A provider's next model may search by itself. Those with list prices pass, and those that the operator names."""
+    refused(gateway, llm, path, {"model": model})
+    named = gateway(workdir="named", models=["*-of-tomorrow", "claude-*"])
+    assert named.http.post(path, json={**BODIES[path], "model": model}).is_success
+    priced = gateway(workdir="priced", prices={model: Price(input=1, output=1)})
+    assert priced.http.post(path, json={**BODIES[path], "model": model}).is_success
 
+
+def test_names_that_only_look_like_search_pass(gateway: Open) -> None:
+    assert gateway(models=["nousresearch/*"]).chat(model="nousresearch/hermes-4-70b").is_success
+
+
+def test_the_operator_may_allow_fields_and_models(gateway: Open, llm: ScriptedLLM) -> None:
     kind = Provider(base_url=f"{llm.url}/v1", models=["sonar", "*"], fields=["search_parameters"])
     gate = gateway(providers={"kind": kind})
     assert gate.chat(model="sonar", search_parameters={"mode": "on"}).is_success
