@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from prefect import task
@@ -31,6 +33,8 @@ from tasks.wiring.stores import open_store
 
 IDS = 200_000
 """Number of ids that are read from a submission."""
+LINE = 1 << 20
+"""Longest line of a submission, in characters; the rest of a longer one is read as further lines."""
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
 
 
@@ -109,14 +113,11 @@ def _ids(store: Store, run: StoredRun) -> frozenset[str]:
     if not store.exists(url):
         return frozenset()
     with store.top.fs.open(store.top.path(store.relative(url)), "r", encoding="utf-8", errors="replace") as file:
-        ids = set()
-        try:
-            for number, row in enumerate(csv.reader(file)):
-                if number > IDS:
-                    break
-                ids.update(row[:1] if number else [])
-        except csv.Error:  # not a CSV, so it has no ids
-            return frozenset()
+        ids: set[str] = set()
+        lines = iter(partial(file.readline, LINE), "")  # a line may be as long as the file
+        with contextlib.suppress(csv.Error):  # not a CSV from here on
+            for row in itertools.islice(csv.reader(lines), 1, IDS + 1):
+                ids.update(row[:1])
     return frozenset(ids)
 
 

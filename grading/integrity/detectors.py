@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grading.integrity.code_facts import CodeFacts, read_code
@@ -55,12 +57,23 @@ class RunTexts:
     """Sources by path. Notebooks are converted to plain code."""
     logs: Mapping[str, str] = field(default_factory=dict)
     has_submission: bool = True
-    ids: Collection[str] = frozenset()
+    ids: AbstractSet[str] = frozenset()
     """Ids of the submission's rows; empty if unknown."""
     leaks: Mapping[str, str] = field(default_factory=dict)
     """Columns or files that reveal answers -> the known issue's id."""
     skipped: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Files that were not read: reason -> paths."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Values that are written out in one place, which may be ids of test cases."""
+
+    values: frozenset[str]
+    finding: Finding
+    """What it is if they are; the number of ids is put into its `why`."""
+    least: int = 0
+    """How many of the values must be ids."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +85,25 @@ class FileFacts:
     """Modules that it imports."""
     fits: bool = False
     """Whether it calls something that fits a model."""
+    written: tuple[Written, ...] = ()
 
 
-def examine_code(name: str, text: str, ids: Collection[str], leaks: Mapping[str, str]) -> FileFacts:
+def examine_code(name: str, text: str, leaks: Mapping[str, str]) -> FileFacts:
     """Examine a file of the code folder."""
     found: list[Finding] = []
+    written: list[Written] = []
     facts = CodeFacts()
     if name.endswith((".py", ".ipynb")):
         facts, lines = read_code(text), text.split("\n")
         found += _imports(name, facts, lines)
         found += _texts(name, facts, lines, leaks)
         found += _calls(name, facts, lines)
-        found += _by_hand(name, facts, lines, ids)
+        written = [each for each in _written_out(name, facts, lines) if len(each.values) >= _LEAST_IDS]
     found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
     if name.endswith(".sh"):
         found += _shell(name, text, leaks)
     modules = tuple(dict.fromkeys(module for module, _ in facts.imports))
-    return FileFacts(tuple(found), modules, any(called in _FITTING for called, _ in facts.calls))
+    return FileFacts(tuple(found), modules, any(called in _FITTING for called, _ in facts.calls), tuple(written))
 
 
 def examine_log(name: str, text: str) -> FileFacts:
@@ -111,10 +126,10 @@ def detect(run: RunTexts, call: Callable[..., FileFacts] = _here) -> list[Findin
     found: list[Finding] = []
     facts: dict[str, FileFacts] = {}
     for name, text in run.code.items():
-        ids = [each for each in run.ids if each in text] if name.endswith((".py", ".ipynb")) else []
         try:
-            facts[name] = call(examine_code, name, text, ids, dict(run.leaks))
+            facts[name] = call(examine_code, name, text, dict(run.leaks))
             found += facts[name].findings
+            found += _by_hand(facts[name].written, run.ids)
         except Unreadable as error:
             found.append(_unreadable(name, error))
     for name, text in run.logs.items():
@@ -172,25 +187,24 @@ def _calls(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Finding]:
             yield _finding("download", "notice", name, line, lines, f"calls {called}")
 
 
-def _by_hand(name: str, facts: CodeFacts, lines: list[str], ids: Collection[str]) -> Iterator[Finding]:
-    if not ids:
-        return
-    known = frozenset(ids)
+def _written_out(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Written]:
     for values, line in facts.groups:
         numbers = [value for value in values if isinstance(value, int)]
         if len(numbers) == len(values) and sorted(numbers) in ([*range(len(values))], [*range(1, len(values) + 1)]):
             continue  # these number classes, not test cases
-        own = {str(value) for value in values} & known
-        if len(own) >= _LEAST_IDS and len(own) >= len(values) / 2:
-            yield _finding(
-                "hand-written", "violation", name, line, lines, f"{len(own)} ids of test cases are written out"
-            )
+        where = _finding("hand-written", "violation", name, line, lines, "{} ids of test cases are written out")
+        yield Written(frozenset(map(str, values)), where, least=math.ceil(len(values) / 2))
     for text, line in facts.texts:
-        rows = {row.split(",", 1)[0].strip() for row in text.split("\n") if "," in row} & known
-        if len(rows) >= _LEAST_IDS:
-            yield _finding(
-                "hand-written", "violation", name, line, lines, f"a text with rows for {len(rows)} test cases"
-            )
+        rows = frozenset(row.split(",", 1)[0].strip() for row in text.split("\n") if "," in row)
+        where = _finding("hand-written", "violation", name, line, lines, "a text with rows for {} test cases")
+        yield Written(rows, where)
+
+
+def _by_hand(written: Iterable[Written], ids: AbstractSet[str]) -> Iterator[Finding]:
+    for each in written:
+        known = len(each.values & ids)
+        if known >= max(_LEAST_IDS, each.least):
+            yield replace(each.finding, why=each.finding.why.format(known))
 
 
 def _commands(name: str, text: str, *, comments: bool) -> Iterator[Finding]:

@@ -68,12 +68,13 @@ def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tup
     >>> pieces_of("aa\nbb\ncc\n", piece=6, overlap=3)
     [(1, 'aa\nbb\n'), (2, 'bb\ncc\n')]
     """
-    pieces, start = [], 0
+    pieces, start, line, counted = [], 0, 1, 0
     while True:
         end = min(start + piece, len(text))
         if end < len(text) and (cut := text.rfind("\n", start + piece // 2, end)) >= 0:
             end = cut + 1
-        pieces.append((text.count("\n", 0, start) + 1, text[start:end]))
+        line, counted = line + text.count("\n", counted, start), start
+        pieces.append((line, text[start:end]))
         if end >= len(text):
             return pieces
         back = max(end - overlap, start + 1)
@@ -96,7 +97,7 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str) -> Reading:
     pieces = unreadable = invented = 0
     left: list[str] = []
     for name, text in texts.items():
-        parts = pieces_of(text) if text.strip() else []
+        parts = pieces_of(text[: PIECES * PIECE + 1]) if text.strip() else []
         if pieces + len(parts) > PIECES:
             left.append(name)
             continue

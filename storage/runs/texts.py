@@ -15,7 +15,7 @@ LOG_BYTES = 16 * 1024**2
 """Maximum number of bytes of a file. Only the beginning and the end of larger files are read."""
 FILES = 10_000
 """Maximum number of files read from a run's code or logs, as many as are collected by default."""
-BYTES = 1024**3
+BYTES = 256 * 1024**2
 """Maximum size of all that is read from a run's code or logs. Small files come first, so that large ones hide none."""
 CODE = (".py", ".ipynb", ".sh", ".r", ".R", ".sql", ".yaml", ".yml", ".json", ".toml", ".txt", ".md", ".cfg", ".ini")
 _DATA = (

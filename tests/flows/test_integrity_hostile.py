@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from grading.integrity.detectors import RunTexts, detect
 from storage.runs import texts
 from storage.tables import read_table
 from tasks.plagiarism import find_plagiarism
@@ -77,3 +78,32 @@ def test_content_that_is_no_text(store: Store) -> None:
     (logs / "noise.log").write_bytes(bytes(range(256)) * 100)
     rows = find_violations(store, "g").rows
     assert {(row["rule"], row["file"]) for row in rows} == {("network", "latin.log"), ("not-examined", "")}
+
+
+def test_ids_that_a_broken_submission_hides(store: Store) -> None:
+    """Lines as long as the file, and whatever is no CSV: the ids before them count."""
+    ids = [f"case-{number:03}" for number in range(20)]
+    code = HONEST + f"labels = {dict.fromkeys(ids, 1)}\n"
+    add_run(store, "g", "hostile", {"main.py": code}, {"agent.log": "training\n"})
+    rows = "".join(f"{each},1\n" for each in ids)
+    store.write(f"{store.run('g', COMPETITION, 0)}/submission.csv", f"id,label\n{rows}{'x' * 3_000_000}\n".encode())
+    (why,) = (row["why"] for row in find_violations(store, "g").rows if row["rule"] == "hand-written")
+    assert why == "20 ids of test cases are written out"
+
+
+def test_ids_that_make_every_file_slow(store: Store) -> None:
+    """The agent chooses the ids of its submission. They are not looked for one by one in each of its files."""
+    looked: list[str] = []
+
+    class Text(str):
+        """A text that remembers what was looked for in it."""
+
+        __slots__ = ()
+
+        def __contains__(self, part: object) -> bool:
+            looked.append(str(part))
+            return super().__contains__(str(part))
+
+    ids = frozenset(map(str, range(1000)))
+    detect(RunTexts({"a.py": Text(GUILTY)}, ids=ids))
+    assert ids.isdisjoint(looked)
