@@ -236,6 +236,12 @@ def test_what_has_no_price_that_can_be_known_before(gateway: Open, llm: Scripted
     assert llm.requests == []
 
 
+@pytest.mark.parametrize("policy", [{"dollars": 1.0}, {"refuse_unpriced": True}])
+def test_a_model_without_a_price_under_a_budget(gateway: Open, llm: ScriptedLLM, policy: dict[str, Any]) -> None:
+    assert gateway(models=["*"], **policy).chat(model="nobody/knows-the-price").status_code == 404
+    assert llm.requests == []
+
+
 def test_images_that_are_small_in_bytes_and_large_in_tokens(gateway: Open, llm: ScriptedLLM) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     assert gateway(dollars=0.1).chat([image] * 50, model="gpt-4o", max_tokens=1).status_code == 429

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from common.processes import start_time
 from common.providers import Provider
 from sandbox import serving
 from sandbox.docker import proxy
-from sandbox.gateway import relay
+from sandbox.gateway import relay, request
 from sandbox.gateway.policy import Budget, GatewayPolicy
 from sandbox.limits import MIB
 from sandbox.services.run_services import RECORDS, RunServices
@@ -200,6 +201,40 @@ def test_a_file_that_is_no_submission_is_not_checked(attempt: Callable[[str], Ru
     assert httpx.post(f"{services.validation_url}/validate", files=file, timeout=60).json() == {
         "result": "Submission is valid."
     }
+
+
+def test_descriptors_of_the_services(attempt: Callable[[str], RunServices]) -> None:
+    """Connections by the hundred, to both services: most are closed, and those of another run are not touched."""
+    hostile, other = attempt("hostile"), attempt("other")
+    addresses = [httpx.URL(url or "") for url in (hostile.validation_url, hostile.env["OPENAI_BASE_URL"])]
+    with contextlib.ExitStack() as held:
+        connections = [
+            held.enter_context(socket.create_connection((each.host, each.port or 0)))
+            for each in addresses
+            for _ in range(serving.CONNECTIONS + 60)
+        ]
+        until(lambda: sum(map(closed, connections)) >= 2 * 60)
+        assert len(list(Path(f"/proc/{host(hostile).pid}/fd").iterdir())) < ProcessLimits().descriptors / 2
+        assert chat(other) == 200
+    until(lambda: chat(hostile) == 200)
+    limits = Path(f"/proc/{host(hostile).pid}/limits").read_text()
+    assert re.search(rf"Max open files +{ProcessLimits().descriptors} +{ProcessLimits().descriptors} ", limits)
+    assert re.search(rf"Max data size +{MEMORY} +{MEMORY} ", limits)
+
+
+def test_half_a_request_that_is_held_for_ever(gateway: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory is given back when it does not arrive in time."""
+    monkeypatch.setattr(request, "BODY_SECONDS", 0.5)
+    gate = gateway(memory_bytes=64 * MIB)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "
+    head += gate.services.env["OPENAI_API_KEY"].encode() + b"\r\nContent-Length: 30000000\r\n\r\n{"
+    with contextlib.ExitStack() as stack:
+        address = (gate.http.base_url.host, gate.http.base_url.port or 0)
+        held = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(4)]
+        for connection in held:
+            connection.sendall(head)
+        assert gate.chat().is_success
+        assert all(connection.recv(12) == b"HTTP/1.1 400" for connection in held)
 
 
 def test_bodies_that_are_announced_and_dropped(gateway: Open, llm: ScriptedLLM) -> None:
