@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+MARGIN = 64 * 1024
+"""Bytes that a log keeps free for records of what is under way, when it is asked whether it is full."""
+
 
 class JsonLinesLog:
     """An append-only JSON lines file of limited size. Thread-safe, and readable after a kill at any moment."""
@@ -26,8 +29,20 @@ class JsonLinesLog:
         self._size = path.stat().st_size if path.exists() else 0
         self._torn = self._size > 0 and _last_byte(path) != b"\n"
 
-    def append(self, record: dict[str, Any]) -> None:
-        """Write one line. The line is in the file when the call returns."""
+    @property
+    def full(self) -> bool:
+        """Whether there may be no room for further records."""
+        return self._size + MARGIN > self._max
+
+    def clear(self) -> None:
+        """Remove all records."""
+        with self._lock:
+            if self._size:
+                os.truncate(self.path, 0)
+            self._size, self._torn = 0, False
+
+    def append(self, record: dict[str, Any], *, durable: bool = False) -> None:
+        """Write one line. The line is in the file when the call returns, and with `durable` on the disk."""
         with self._lock:
             if self._size > self._max:
                 return
@@ -38,6 +53,8 @@ class JsonLinesLog:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(descriptor, b"\n" + line if self._torn else line)
+                if durable:
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
             self._size, self._torn = self._size + len(line), False

@@ -22,7 +22,21 @@ class Provider(BaseModel):
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Never leaves the gateway; empty for none.")
     models: list[str] = Field(
-        default_factory=lambda: ["*"], description="Patterns of the models that it serves; the longest match wins."
+        default_factory=list,
+        description="Patterns of the models that it serves; the longest match wins. Default: those of its list prices, "
+        "or all if it has none.",
+    )
+    fields: list[str] = Field(
+        default_factory=list, description="Fields of requests that agents may use beside the usual ones."
+    )
+    price_list: str | None = Field(
+        default=None, description="Whose list prices apply, such as openai. Default: found by base_url."
+    )
+    output_field: Literal["max_completion_tokens", "max_tokens"] = Field(
+        default="max_completion_tokens", description="How OpenAI's chat requests to it limit the output."
+    )
+    output_tokens: int = Field(
+        default=16_384, gt=0, description="Limit of the output that is set if an agent sets none and the budget is low."
     )
     stream_usage: bool = Field(
         default=True, description="Whether it supports stream_options.include_usage (OpenAI's API)."
@@ -38,7 +52,7 @@ class Provider(BaseModel):
 
     def fits(self, model: str) -> int:
         """Length of the longest pattern that matches the model, 0 if none does."""
-        return max((len(pattern) for pattern in self.models if fnmatchcase(model, pattern)), default=0)
+        return max((len(pattern) for pattern in self.models or ["*"] if fnmatchcase(model, pattern)), default=0)
 
 
 class Price(BaseModel):

@@ -149,11 +149,18 @@ class Settings(BaseSettings):
     )
     prices: dict[str, Price] = Field(
         default_factory=dict,
-        description="US dollars for a million tokens, by model; overrides the included list.",
+        description="US dollars for a million tokens, by model or pattern; precedes the list prices.",
     )
     llm_requests: int | None = Field(default=None, ge=0, description="Requests to language models that a run may make.")
     llm_tokens: int | None = Field(default=None, ge=0, description="Input and output tokens that a run may use.")
     llm_dollars: float | None = Field(default=None, ge=0, description="US dollars that a run may spend on them.")
+    llm_requests_per_minute: int | None = Field(
+        default=600, gt=0, description="Requests that a run may make a minute, with those that cost nothing."
+    )
+    llm_tokens_per_minute: int | None = Field(default=None, gt=0, description="Tokens that a run may use a minute.")
+    llm_refuse_unpriced: bool = Field(
+        default=False, description="Refuse models without a known price; a limit in dollars always does."
+    )
     llm_transcripts: bool = Field(default=False, description="Keep complete transcripts of these requests.")
     llm_hosted_tools: bool = Field(
         default=False, description="Let providers search the web, fetch addresses or run code for agents."

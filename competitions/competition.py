@@ -168,6 +168,16 @@ class Competition(BaseModel):
         self._check_edition(edition)
         return float(self.module("grade").grade(submission, answers, edition))
 
+    def check_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> None:
+        """Raise `InvalidSubmission` if a submission read by `read_submission` is not valid, whatever the answers.
+
+        Of the answers, only what is public may decide, such as the ids. Where scoring depends on more, grade.py has a
+        function `check` that is at least as strict; elsewhere the submission is scored.
+        """
+        self._check_edition(edition)
+        module = self.module("grade")
+        getattr(module, "check", module.grade)(submission, answers, edition)
+
     def load_grader(self) -> None:
         """Import everything that grading needs, so that processes forked afterwards share it."""
         import competitions.scoring.reading  # noqa: F401

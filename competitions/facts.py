@@ -152,6 +152,10 @@ class CompetitionFacts(_Facts):
     metric: Metric = Field(description="Metric and direction.")
     holdout: str = Field(description="How the new test set is drawn, in words.")
     leaderboard: Leaderboard = Field(description="Medal thresholds.")
+    public_answers: list[str] = Field(
+        default_factory=list,
+        description="Columns of the answers that are public besides the ids, on which validity may depend.",
+    )
     files: Files = Field(description="Prepared files that have a role.")
     checksums: Checksums = Field(default_factory=Checksums, description="MD5s of the real files.")
     params: dict[str, Any] = Field(

@@ -24,7 +24,9 @@ CONNECTIONS = 64
 """Simultaneous connections of one server. Further ones are closed, so no agent can exhaust this process's file
 descriptors."""
 HEADER_SECONDS = 20.0
-"""Time for the headers of a connection's first request."""
+"""Time for the headers of a connection's first request, at least; and for those of the next, after an answer."""
+UNREAD_SECONDS = 60.0
+"""Time after which a connection is closed whose client does not read."""
 KEEP_ALIVE_SECONDS = 60
 CLOSE_SECONDS = 2
 PORT_SECONDS = 5.0
@@ -34,18 +36,33 @@ Result = TypeVar("Result")
 
 
 class _BoundedProtocol(H11Protocol):
-    """Limits the connections that a client can hold open without sending a request."""
+    """Limits the connections that a client can hold open without sending a request, or without reading the answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._unread: asyncio.TimerHandle | None = None
         if len(self.connections) > CONNECTIONS:
             transport.abort()
             return
-        self.loop.call_later(HEADER_SECONDS, self._abort_if_idle)
+        self.loop.call_later(HEADER_SECONDS, self._abort_if_idle, None)
 
-    def _abort_if_idle(self) -> None:
-        if self.cycle is None:
+    def _abort_if_idle(self, last: object) -> None:
+        """Close the connection if no request has come since the one that was the last at the previous check."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is last and (last is None or self.cycle.response_complete):
             self.transport.abort()
+            return
+        self.loop.call_later(HEADER_SECONDS, self._abort_if_idle, self.cycle)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
 
 
 class ServerThread:
@@ -66,6 +83,16 @@ class ServerThread:
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine in the event loop, from any other thread, and wait for its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def responds(self, seconds: float) -> bool:
+        """Whether the event loop does anything within `seconds`. It ends if it cannot have memory for itself."""
+        if not self._thread.is_alive():
+            return False
+        try:
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(seconds)
+        except TimeoutError:
+            return False
+        return True
 
     def serve(self, app: Starlette, listener: socket.socket) -> None:
         """Start an HTTP server on a socket of `listen_tcp` or `listen_unix`."""

@@ -20,20 +20,24 @@ def plain_code(source: str) -> str:
     """
     try:
         notebook = json.loads(source)
-    except ValueError:
+    except (ValueError, RecursionError):
         return source
     if not isinstance(notebook, dict):
         return source
     cells = notebook.get("cells")
     if cells is None:
-        cells = [cell for sheet in notebook.get("worksheets") or [] for cell in sheet.get("cells") or []]
+        sheets = notebook.get("worksheets")
+        cells = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
+        cells = [cell for each in cells if isinstance(each, list) for cell in each]
+    if not isinstance(cells, list) or not cells:  # whatever it is, it is no notebook
+        return source
     code = (_cell(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code")
     return "\n\n".join(text for text in code if text)
 
 
 def _cell(cell: dict[str, Any]) -> str:
     source = cell.get("source", cell.get("input", ""))
-    lines = ("".join(source) if isinstance(source, list) else str(source)).strip("\n").split("\n")
+    lines = ("".join(map(str, source)) if isinstance(source, list) else str(source)).strip("\n").split("\n")
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%") and not first.startswith(("%%time", "%%capture", "%%prun")):
         return "\n".join(f"# {line}".rstrip() for line in lines)

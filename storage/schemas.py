@@ -97,6 +97,7 @@ _RUNS = TableSchema(
         Column("gateway_cost_usd", "float64", "Their cost; null if the price of one is unknown.", "USD"),
         Column("tries", "int64", "How often the run was begun: above 1, machines or engines ended it before.", since=2),
         Column("host", "string", "Name of the host on which it ran in the end.", since=2),
+        Column("prices", "string", "Version of the list prices; null if the run had no gateway.", since=2),
         Column("hardware", "string", "Operating system, processor, cores and memory of the machine."),
         Column("package_version", "string", "Version of mlebench-pipeline that made the run."),
         Column("git_commit", "string", "Its git commit, or how it was installed."),
@@ -169,7 +170,7 @@ _USAGE = TableSchema(
         Column("latency_seconds", "float64", "Time until the answer was complete.", "s"),
         Column("started_at", "timestamp", "When the request arrived."),
         Column("status", "string", "ok, error, credentials, unreachable, timeout or cut."),
-        Column("estimated", "bool", "The provider did not report tokens; they are estimated."),
+        Column("estimated", "bool", "The provider did not report tokens; these are the most that it can have used."),
     ),
 )
 
@@ -189,8 +190,8 @@ _PLAGIARISM = TableSchema(
     (
         *WHO,
         Column("file", "string", "Path of the file below the run's code folder."),
-        Column("other_kind", "string", "`kernel` (a public notebook) or `run`."),
-        Column("other", "string", "The notebook, or the other run's file."),
+        Column("other_kind", "string", "`kernel` (a public notebook), `run`, or `unreadable`."),
+        Column("other", "string", "The notebook, the other run's file, or why this one could not be read."),
         Column("url", "string", "Address of the notebook; empty for a run."),
         Column("similarity", "float64", "Jaccard similarity of the fingerprints.", "fraction"),
         Column("of_file", "float64", "Share of the file that occurs in the other.", "fraction"),

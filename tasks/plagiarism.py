@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from prefect import task
 
 from common.errors import UserError
 from common.settings import get_settings
+from grading.integrity.examiner import Examiner, Unreadable
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
 from sandbox.definitions import load_agent
@@ -31,6 +31,19 @@ LEAST_SHOWN = 0.05
 """Pairs of files below this similarity are left out of the table."""
 FRAGMENTS, LINES = 12, 60
 """Number of fragments of a pair that are kept for the report, the longest first, and of lines kept of each."""
+
+CHARACTERS = 20_000_000
+"""Characters of a run's Python files that are compared. The smallest files come first."""
+_NOTHING_SHARED = {
+    "similarity": 0.0,
+    "of_file": 0.0,
+    "of_other": 0.0,
+    "shared_tokens": 0,
+    "fragments": 0,
+    "flagged": True,
+    "matched": "[]",
+}
+"""Figures of a file that could not be compared: a person should look at it."""
 
 
 @task(name="plagiarism", task_run_name="plagiarism {run_group}", **retried())
@@ -51,25 +64,8 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
     by_competition: dict[str, list[StoredRun]] = {}
     for run in runs_of(store, run_group):
         by_competition.setdefault(run.record.competition_id, []).append(run)
-    rows, agent_dirs = [], get_settings().agent_dirs
-    for competition_id, runs in sorted(by_competition.items()):
-        kernels, urls = kernel_documents(store, competition_id)
-        others = [
-            each
-            for each in stored_runs(store, competition_id=competition_id)
-            if each.record.run_group != run_group and (not against or each.record.run_group in against)
-        ]
-        for agent in sorted({run.record.agent for run in runs}):
-            foreign = _documents(store, (each for each in others if each.record.agent != agent))
-            own = template(agent, agent_dirs)
-            corpora = {"kernel": Corpus(kernels, own, whole=True), "run": Corpus(foreign, own)}
-            # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
-            shipped = [replace(each, name=f"agent folder: {each.name}") for each in own]
-            plain = {"kernel": Corpus(kernels, whole=True)}
-            for run in (each for each in runs if each.record.agent == agent):
-                documents = [tokenize(name, text) for name, text in code_of(store, run).items() if _python(name)]
-                rows += _rows(run, documents, corpora, urls)
-                rows += (row for row in _rows(run, shipped, plain, urls) if row["flagged"])
+    with Examiner() as examiner:
+        rows = _compare(store, by_competition, against, run_group, examiner)
     rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
     write_table(store, "plagiarism", run_group, rows)
     flagged = len({row["run_id"] for row in rows if row["flagged"]})
@@ -84,6 +80,40 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
             at=datetime.now(UTC),
         ),
     )
+    return rows
+
+
+def _compare(
+    store: Store,
+    by_competition: dict[str, list[StoredRun]],
+    against: Sequence[str],
+    run_group: str,
+    examiner: Examiner,
+) -> list[dict[str, Any]]:
+    rows, agent_dirs = [], get_settings().agent_dirs
+    for competition_id, runs in sorted(by_competition.items()):
+        kernels, urls = kernel_documents(store, competition_id)
+        others = [
+            each
+            for each in stored_runs(store, competition_id=competition_id)
+            if each.record.run_group != run_group and (not against or each.record.run_group in against)
+        ]
+        for agent in sorted({run.record.agent for run in runs}):
+            foreign = [
+                document
+                for each in others
+                if each.record.agent != agent
+                for document in _documents(store, each, examiner).values()
+                if isinstance(document, Document)
+            ]
+            own = template(agent, agent_dirs)
+            corpora = {"kernel": Corpus(kernels, own, whole=True), "run": Corpus(foreign, own)}
+            # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
+            shipped = {f"agent folder: {each.name}": each for each in own}
+            plain = {"kernel": Corpus(kernels, whole=True)}
+            for run in (each for each in runs if each.record.agent == agent):
+                rows += _rows(run, _documents(store, run, examiner), corpora, urls)
+                rows += (row for row in _rows(run, shipped, plain, urls) if row["flagged"])
     return rows
 
 
@@ -113,13 +143,22 @@ def _code(path: Path) -> str:
     return plain_code(text) if path.suffix == ".ipynb" else text
 
 
-def _documents(store: Store, runs: Iterable[StoredRun]) -> list[Document]:
-    return [
-        tokenize(f"{run.name}/{name}", text)
-        for run in runs
-        for name, text in code_of(store, run).items()
-        if _python(name)
-    ]
+def _documents(store: Store, run: StoredRun, examiner: Examiner) -> dict[str, Document | str]:
+    """The Python files of a run by path, as tokens; or why a file could not be read."""
+    documents: dict[str, Document | str] = {}
+    left = CHARACTERS
+    for name, text in code_of(store, run).texts.items():
+        if not _python(name):
+            continue
+        left -= len(text)
+        if left < 0:
+            documents[name] = "the run has more code than is compared"
+            continue
+        try:
+            documents[name] = examiner.call(tokenize, f"{run.name}/{name}", text)
+        except Unreadable as error:
+            documents[name] = str(error)
+    return documents
 
 
 def _python(name: str) -> bool:
@@ -127,17 +166,21 @@ def _python(name: str) -> bool:
 
 
 def _rows(
-    run: StoredRun, documents: Iterable[Document], corpora: dict[str, Corpus], urls: dict[str, str]
+    run: StoredRun, documents: Mapping[str, Document | str], corpora: dict[str, Corpus], urls: dict[str, str]
 ) -> list[dict[str, Any]]:
     """The rows about files of a run, or of its agent's folder."""
-    rows = []
-    for document in documents:
+    rows: list[dict[str, Any]] = []
+    for name, document in documents.items():
+        row = {**run.record.who, "file": name}
+        if isinstance(document, str):
+            rows.append({**row, "other_kind": "unreadable", "other": document, "url": "", **_NOTHING_SHARED})
+            continue
         for kind, corpus in corpora.items():
             texts = {each.name: each.text for each in corpus.documents}
             for match in corpus.matches(document):
                 if match.flagged or max(match.similarity, match.of_first, match.of_second) >= LEAST_SHOWN:
-                    row = {**run.record.who, "file": document.name, "other_kind": kind, "other": match.second}
-                    rows.append({**row, "url": urls.get(match.second, ""), **_figures(match, document.text, texts)})
+                    row |= {"other_kind": kind, "other": match.second, "url": urls.get(match.second, "")}
+                    rows.append({**row, **_figures(match, document.text, texts)})
     return rows
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from prefect import task
@@ -15,13 +17,14 @@ from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.detectors import RunTexts, detect
+from grading.integrity.examiner import Examiner
 from grading.integrity.findings import Finding
 from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
 from storage.keys import content_key
 from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of
 from storage.runs.records import ExaminationRecord
-from storage.runs.texts import code_of, logs_of
+from storage.runs.texts import RunFiles, code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
@@ -31,6 +34,8 @@ from tasks.wiring.stores import open_store
 
 IDS = 200_000
 """Number of ids that are read from a submission."""
+LINE = 1 << 20
+"""Longest line of a submission, in characters; the rest of a longer one is read as further lines."""
 _CODE_IN_PROMPTS = (".py", ".ipynb", ".sh", ".r", ".R")
 
 
@@ -71,10 +76,11 @@ def find_violations(store: Store, run_group: str, on_next: Callable[[str], None]
     settings = get_settings()
     runs, model_name = runs_of(store, run_group), settings.integrity_model
     by_run: list[list[Finding]] = []
-    for run in runs:
-        if model_name is None:
-            on_next(run.name)
-        by_run.append(detect(_texts(store, run, code_of(store, run), logs_of(store, run))))
+    with Examiner() as examiner:
+        for run in runs:
+            if model_name is None:
+                on_next(run.name)
+            by_run.append(detect(_texts(store, run, code_of(store, run), logs_of(store, run)), examiner.call))
     found = _write(store, run_group, runs, by_run, "static detectors")
     if model_name is None:
         return found
@@ -82,7 +88,7 @@ def find_violations(store: Store, run_group: str, on_next: Callable[[str], None]
     with language_model(model_name, gateway_policy(settings)) as model:
         for run, findings in zip(runs, by_run, strict=True):
             on_next(run.name)
-            readings.append(_read(store, run, model, code_of(store, run), logs_of(store, run)))
+            readings.append(_read(store, run, model, code_of(store, run).texts, logs_of(store, run).texts))
             findings += readings[-1].findings
         cost = sum(call["cost_usd"] or 0.0 for call in model.calls())
     found = _write(store, run_group, runs, by_run, f"static detectors and {model_name}")
@@ -102,13 +108,15 @@ def _write(store: Store, run_group: str, runs: list[StoredRun], by_run: list[lis
     return found
 
 
-def _texts(store: Store, run: StoredRun, code: dict[str, str], logs: dict[str, str]) -> RunTexts:
+def _texts(store: Store, run: StoredRun, code: RunFiles, logs: RunFiles) -> RunTexts:
     leaks: dict[str, str] = {}
+    parts = {"code": code, "logs": logs}
     with contextlib.suppress(UnknownCompetition):
         issues = registry.get(run.record.competition_id).facts.known_issues
         present = (each for each in issues if run.record.edition == "v1" or each.v2 == "kept")
         leaks = {term: issue.id for issue in present for term in issue.leaks}
-    return RunTexts(code, logs, run.record.submission_exists, _ids(store, run), leaks)
+    skipped = {f"{reason} in {part}": names for part, each in parts.items() for reason, names in each.skipped.items()}
+    return RunTexts(code.texts, logs.texts, run.record.submission_exists, _ids(store, run), leaks, skipped)
 
 
 def _ids(store: Store, run: StoredRun) -> frozenset[str]:
@@ -117,14 +125,11 @@ def _ids(store: Store, run: StoredRun) -> frozenset[str]:
     if not store.exists(url):
         return frozenset()
     with store.top.fs.open(store.top.path(store.relative(url)), "r", encoding="utf-8", errors="replace") as file:
-        ids = set()
-        try:
-            for number, row in enumerate(csv.reader(file)):
-                if number > IDS:
-                    break
-                ids.update(row[:1] if number else [])
-        except csv.Error:  # not a CSV, so it has no ids
-            return frozenset()
+        ids: set[str] = set()
+        lines = iter(partial(file.readline, LINE), "")  # a line may be as long as the file
+        with contextlib.suppress(csv.Error):  # not a CSV from here on
+            for row in itertools.islice(csv.reader(lines), 1, IDS + 1):
+                ids.update(row[:1])
     return frozenset(ids)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from common.syntax import parse
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+([\w, ]+)|import\s+([\w., ]+))")
-_TEXT = re.compile(r"""(['"])((?:(?!\1).)+)\1""")
+_TEXT = re.compile(r"""(['"])((?:(?!\1).){1,4000})\1""")
 _LONGEST = 2_000_000  # characters; larger files are data rather than code
 
 
@@ -77,5 +77,5 @@ def _by_pattern(text: str, facts: CodeFacts) -> None:
             module, names, plain = found.groups()
             full = [f"{module}.{name.strip()}" for name in names.split(",")] if module else plain.split(",")
             facts.imports += [(name.split(" as ")[0].strip(), number) for name in full]
-        facts.calls += [(name, number) for name in re.findall(r"(\w+)\s*\(", code)]
+        facts.calls += [(name, number) for name in re.findall(r"\b(\w{1,100})[ \t]{0,8}\(", code)]
         facts.texts += [(found[1], number) for found in _TEXT.findall(code)]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from grading.integrity.code_facts import CodeFacts, read_code
+from grading.integrity.examiner import Unreadable
 from grading.integrity.findings import Finding, Rule, Severity
 
 _NETWORK = {"requests", "urllib.request", "urllib3", "httpx", "aiohttp", "socket", "http.client", "selenium"}
@@ -53,30 +57,101 @@ class RunTexts:
     """Sources by path. Notebooks are converted to plain code."""
     logs: Mapping[str, str] = field(default_factory=dict)
     has_submission: bool = True
-    ids: Collection[str] = frozenset()
+    ids: AbstractSet[str] = frozenset()
     """Ids of the submission's rows; empty if unknown."""
     leaks: Mapping[str, str] = field(default_factory=dict)
     """Columns or files that reveal answers -> the known issue's id."""
+    skipped: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Files that were not read: reason -> paths."""
 
 
-def detect(run: RunTexts) -> list[Finding]:
-    """All findings, sorted by file and line, without duplicates on the same line."""
+@dataclass(frozen=True)
+class Written:
+    """Values that are written out in one place, which may be ids of test cases."""
+
+    values: frozenset[str]
+    finding: Finding
+    """What it is if they are; the number of ids is put into its `why`."""
+    least: int = 0
+    """How many of the values must be ids."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What one file says, and what was found in it."""
+
+    findings: tuple[Finding, ...] = ()
+    modules: tuple[str, ...] = ()
+    """Modules that it imports."""
+    fits: bool = False
+    """Whether it calls something that fits a model."""
+    written: tuple[Written, ...] = ()
+
+
+def examine_code(name: str, text: str, leaks: Mapping[str, str]) -> FileFacts:
+    """Examine a file of the code folder."""
     found: list[Finding] = []
-    facts = {name: read_code(text) for name, text in run.code.items() if name.endswith((".py", ".ipynb"))}
-    for name, each in facts.items():
-        lines = run.code[name].split("\n")
-        found += _imports(name, each, lines)
-        found += _texts(name, each, lines, run.leaks)
-        found += _calls(name, each, lines)
-        found += _by_hand(name, each, lines, run.ids)
+    written: list[Written] = []
+    facts = CodeFacts()
+    if name.endswith((".py", ".ipynb")):
+        facts, lines = read_code(text), text.split("\n")
+        found += _imports(name, facts, lines)
+        found += _texts(name, facts, lines, leaks)
+        found += _calls(name, facts, lines)
+        written = [each for each in _written_out(name, facts, lines) if len(each.values) >= _LEAST_IDS]
+    found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
+    if name.endswith(".sh"):
+        found += _shell(name, text, leaks)
+    modules = tuple(dict.fromkeys(module for module, _ in facts.imports))
+    return FileFacts(tuple(found), modules, any(called in _FITTING for called, _ in facts.calls), tuple(written))
+
+
+def examine_log(name: str, text: str) -> FileFacts:
+    """Examine a file of the logs folder."""
+    return FileFacts(tuple(_commands(name, text, comments=False)))
+
+
+def _here(function: Callable[..., FileFacts], *args: Any) -> FileFacts:
+    return function(*args)
+
+
+def detect(run: RunTexts, call: Callable[..., FileFacts] = _here) -> list[Finding]:
+    """All findings, without duplicates on the same line.
+
+    Args:
+        run: the texts.
+        call: calls a function on a file. `Examiner.call` does that in a process with limits; a file that is too much
+            for it is a finding.
+    """
+    found: list[Finding] = []
+    facts: dict[str, FileFacts] = {}
     for name, text in run.code.items():
-        found += _commands(name, text, comments=name.endswith((".py", ".ipynb", ".sh")))
-        if name.endswith(".sh"):
-            found += _shell(name, text, run.leaks)
+        try:
+            facts[name] = call(examine_code, name, text, dict(run.leaks))
+            found += facts[name].findings
+            found += _by_hand(facts[name].written, run.ids)
+        except Unreadable as error:
+            found.append(_unreadable(name, error))
     for name, text in run.logs.items():
-        found += _commands(name, text, comments=False)
+        try:
+            found += call(examine_log, name, text).findings
+        except Unreadable as error:
+            found.append(_unreadable(name, error))
     found += _whole_run(run, facts)
+    found += not_examined(run.skipped)
     return list(dict.fromkeys(found))
+
+
+def not_examined(skipped: Mapping[str, Collection[str]]) -> Iterator[Finding]:
+    """A finding for each reason for which files were not read. What agents rarely leave by chance is suspicious."""
+    for reason, names in skipped.items():
+        listed = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
+        severity: Severity = "violation" if reason.startswith(("more", "not readable")) else "notice"
+        yield Finding("not-examined", severity, "", 0, "", f"{len(names)} files, {reason}: {listed}")
+
+
+def _unreadable(name: str, error: Unreadable) -> Finding:
+    return Finding("unreadable", "violation", name, 0, "", str(error))
 
 
 def _imports(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Finding]:
@@ -112,25 +187,24 @@ def _calls(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Finding]:
             yield _finding("download", "notice", name, line, lines, f"calls {called}")
 
 
-def _by_hand(name: str, facts: CodeFacts, lines: list[str], ids: Collection[str]) -> Iterator[Finding]:
-    if not ids:
-        return
-    known = frozenset(ids)
+def _written_out(name: str, facts: CodeFacts, lines: list[str]) -> Iterator[Written]:
     for values, line in facts.groups:
         numbers = [value for value in values if isinstance(value, int)]
         if len(numbers) == len(values) and sorted(numbers) in ([*range(len(values))], [*range(1, len(values) + 1)]):
             continue  # these number classes, not test cases
-        own = {str(value) for value in values} & known
-        if len(own) >= _LEAST_IDS and len(own) >= len(values) / 2:
-            yield _finding(
-                "hand-written", "violation", name, line, lines, f"{len(own)} ids of test cases are written out"
-            )
+        where = _finding("hand-written", "violation", name, line, lines, "{} ids of test cases are written out")
+        yield Written(frozenset(map(str, values)), where, least=math.ceil(len(values) / 2))
     for text, line in facts.texts:
-        rows = {row.split(",", 1)[0].strip() for row in text.split("\n") if "," in row} & known
-        if len(rows) >= _LEAST_IDS:
-            yield _finding(
-                "hand-written", "violation", name, line, lines, f"a text with rows for {len(rows)} test cases"
-            )
+        rows = frozenset(row.split(",", 1)[0].strip() for row in text.split("\n") if "," in row)
+        where = _finding("hand-written", "violation", name, line, lines, "a text with rows for {} test cases")
+        yield Written(rows, where)
+
+
+def _by_hand(written: Iterable[Written], ids: AbstractSet[str]) -> Iterator[Finding]:
+    for each in written:
+        known = len(each.values & ids)
+        if known >= max(_LEAST_IDS, each.least):
+            yield replace(each.finding, why=each.finding.why.format(known))
 
 
 def _commands(name: str, text: str, *, comments: bool) -> Iterator[Finding]:
@@ -157,7 +231,7 @@ def _shell(name: str, text: str, leaks: Mapping[str, str]) -> Iterator[Finding]:
                 yield _finding("leak", "violation", name, number, lines, f"{term}: known issue {issue}")
 
 
-def _whole_run(run: RunTexts, facts: Mapping[str, CodeFacts]) -> Iterator[Finding]:
+def _whole_run(run: RunTexts, facts: Mapping[str, FileFacts]) -> Iterator[Finding]:
     if not run.has_submission:
         return
     if not any(text.strip() for text in run.code.values()):
@@ -166,10 +240,11 @@ def _whole_run(run: RunTexts, facts: Mapping[str, CodeFacts]) -> Iterator[Findin
     models = any(
         module == each or module.startswith(each + ".")
         for f in facts.values()
-        for module, _ in f.imports
+        for module in f.modules
         for each in _MODELS
     )
-    fits = any(called in _FITTING for f in facts.values() for called, _ in f.calls)
+    fits = any(f.fits for f in facts.values())
+    facts = {name: each for name, each in facts.items() if name.endswith((".py", ".ipynb"))}
     if facts and not models and not fits:
         yield Finding("no-model", "violation", "", 0, "", "nothing is fitted, and no library of models is imported")
 

@@ -16,6 +16,7 @@ Rule = Literal[
     "no-model",
     "no-code",
     "sought-solutions",
+    "unreadable",
     "not-examined",
 ]
 Severity = Literal["violation", "notice"]
@@ -32,7 +33,8 @@ RULES: dict[Rule, str] = {
     "no-model": "a submission without code that trains a model",
     "no-code": "a submission without any code",
     "sought-solutions": "searched for data or solutions that it must not use",
-    "not-examined": "could not be examined by the language model",
+    "unreadable": "could not be read",
+    "not-examined": "was not examined",
 }
 
 

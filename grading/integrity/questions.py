@@ -5,6 +5,7 @@ This module does not access the network. The caller passes a function that sends
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -45,9 +46,13 @@ Answer with one JSON object and nothing else, with one key for each question:
 "why": "<one sentence>"}}}}
 Without a violation, quote and why are empty. Never say yes without a quote.
 
-<<<PART {number} OF {count}, {name}
+The part begins and ends with the mark {mark}. The name of its file is between the marks: it is the agent's as well.
+<<<PART {number} OF {count} {mark}
+file: {name}
 {text}
->>>END OF THE PART"""
+>>>END OF THE PART {mark}"""
+PIECES = 400
+"""Most pieces of a run that a model is asked about, so that no run uses up the money for the others."""
 _OBJECT = re.compile(r"\{.*\}", re.S)
 _LEAST_QUOTE = 8
 
@@ -72,12 +77,13 @@ def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tup
     >>> pieces_of("aa\nbb\ncc\n", piece=6, overlap=3)
     [(1, 'aa\nbb\n'), (2, 'bb\ncc\n')]
     """
-    pieces, start = [], 0
+    pieces, start, line, counted = [], 0, 1, 0
     while True:
         end = min(start + piece, len(text))
         if end < len(text) and (cut := text.rfind("\n", start + piece // 2, end)) >= 0:
             end = cut + 1
-        pieces.append((text.count("\n", 0, start) + 1, text[start:end]))
+        line, counted = line + text.count("\n", counted, start), start
+        pieces.append((line, text[start:end]))
         if end >= len(text):
             return pieces
         back = max(end - overlap, start + 1)
@@ -105,13 +111,16 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -
 
     merged: dict[tuple[Rule, str, str], Finding] = {}
     unreadable = invented = failed = 0
-    jobs = [
-        (name, line, part, prompt(name, part, number, len(parts)))
-        for name, text in texts.items()
-        if text.strip()
-        for parts in [pieces_of(text)]
-        for number, (line, part) in enumerate(parts, 1)
-    ]
+    jobs: list[tuple[str, int, str, str]] = []
+    left: list[str] = []
+    for name, text in texts.items():
+        parts = pieces_of(text[: PIECES * PIECE + 1]) if text.strip() else []
+        if len(jobs) + len(parts) > PIECES:
+            left.append(name)
+            continue
+        jobs += (
+            (name, line, part, prompt(name, part, number, len(parts))) for number, (line, part) in enumerate(parts, 1)
+        )
     for (name, line, part, _), answer in zip(jobs, each(attempt, [job[-1] for job in jobs]), strict=True):
         if isinstance(answer, Unanswered):
             failed += 1
@@ -131,6 +140,9 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -
             at = line + part.count("\n", 0, offset)
             finding = Finding(rule, "violation", name, at, quote.strip(), why, by=model)
             merged.setdefault((rule, name, _folded(quote)), finding)
+    if left:
+        why = f"{len(left)} files that {model} was not asked about, more text than is read: {', '.join(left[:5])}"
+        merged["not-examined", "", ""] = Finding("not-examined", "violation", "", 0, "", why, by=model)
     return Reading(tuple(merged.values()), len(jobs), unreadable, invented, failed)
 
 
@@ -138,8 +150,12 @@ def prompt(name: str, text: str, number: int, count: int) -> str:
     """The prompt about one piece."""
     questions = "\n".join(f"- {key}: {question}" for key, question in QUESTIONS.items())
     what = "its log" if name.startswith("logs/") else "its code"
+    # The mark is a hash of the text, which therefore cannot contain it, to end the part early.
+    mark = hashlib.blake2b(f"{name}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     text = text.replace(">>>END OF THE PART", ">>> END OF THE PART")
-    return _PROMPT.format(what=what, questions=questions, number=number, count=count, name=name, text=text)
+    return _PROMPT.format(
+        what=what, questions=questions, number=number, count=count, name=json.dumps(name), text=text, mark=mark
+    )
 
 
 def parse(answer: str) -> list[tuple[Rule, str, str]] | None:

@@ -10,56 +10,17 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.selfcheck.csvfile import table, to_csv
 from grading.selfcheck.hostile import hostile_submissions
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from competitions.competition import Competition
-    from competitions.editions import Edition
+from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
+from grading.selfcheck.validity import validity
 
 LONGEST_MESSAGE = 400
-_LARGEST_SAMPLE = 32 << 20  # 200 hostile files are generated from it
 _SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may appear in a message by chance
-
-
-class Skipped(Exception):
-    """The check would take too long on this dataset."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A prepared competition under test."""
-
-    competition: Competition
-    prepared: Path
-    manifest: pd.DataFrame
-    edition: Edition = "v1"
-
-    @cached_property
-    def answers(self) -> Any:
-        """The parsed answers."""
-        return self.competition.answers(self.prepared)
-
-    def file(self, role: str) -> Path:
-        """The path of the file with a role: answers, sample_submission or gold_submission."""
-        return self.prepared / getattr(self.competition.facts.files, role)
-
-    def score(self, submission: Path) -> float:
-        """The score of a submission."""
-        return self.competition.score(submission, self.answers, self.edition)
-
-    def declares(self, oddity: str) -> bool:
-        """Whether competition.yaml declares this oddity as intended. Declarations apply to edition v1."""
-        return self.edition == "v1" and oddity in self.competition.facts.oddities
 
 
 def facts(subject: Subject) -> list[str]:
@@ -135,7 +96,7 @@ def secrecy(subject: Subject) -> list[str]:
 def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
     sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
-    if len(sample) > _LARGEST_SAMPLE:
+    if len(sample) > LARGEST_SAMPLE:
         raise Skipped(f"the sample submission has {len(sample) >> 20} MB; try it on a smaller download")
     secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(sample.decode()))
     problems = []
@@ -178,6 +139,7 @@ CHECKS: dict[str, Callable[[Subject], list[str]]] = {
     "order": order,
     "secrecy": secrecy,
     "hostile": hostile,
+    "validity": validity,
 }
 
 

@@ -76,12 +76,14 @@ class GradingPool:
         limits: GradingLimits | None = None,
         workers: int = 1,
         thresholds: Thresholds | None = None,
+        validating: bool = False,
     ) -> None:
-        """`thresholds` default to those of competition.yaml."""
+        """`thresholds` default to those of competition.yaml. With `validating`, valid submissions have no score."""
         self.competition, self.prepared, self.edition = competition, Path(prepared), edition
         self.bounds = bounds_of(competition, self.prepared, limits or GradingLimits())
         self.workers = max(1, workers)
         self.thresholds = thresholds or Thresholds.of(competition.facts)
+        self._validating = validating
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._broken: Verdict | None = None
@@ -234,6 +236,7 @@ class GradingPool:
                 "edition": self.edition,
                 "bounds": asdict(self.bounds),
                 "workers": self.workers,
+                "validating": self._validating,
             }
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps(spec).encode() + b"\n")

@@ -13,24 +13,22 @@ from grading.workers.limits import Bounds, check_cells, check_columns, check_fil
 
 if TYPE_CHECKING:
     from competitions.competition import Competition
-    from competitions.editions import Edition
 
 _OUT_OF_MEMORY = "C error: out of memory"  # message of pandas' parser for a failed allocation
 
 
 def score_submission(
     competition: Competition,
-    answers: Any,
+    score: Callable[[Any], float],
     submission: Path,
-    edition: Edition,
     bounds: Bounds,
     scoring: Callable[[], None],
     lift_memory_limit: Callable[[], None],
 ) -> Verdict:
     """Read and score `submission`. Never raises because of its content.
 
-    `scoring` is called after the submission has been read. `lift_memory_limit` is called after the limit was exceeded,
-    so that there is memory to report it.
+    `score` scores what was read, or checks it. `scoring` is called after the submission has been read.
+    `lift_memory_limit` is called after the limit was exceeded, so that there is memory to report it.
     """
     phase: Phase = "reading"
     try:
@@ -41,7 +39,7 @@ def score_submission(
         check_cells(table, bounds.cell_characters)
         phase = "grading"
         scoring()
-        return Verdict("valid", competition.score_table(table, answers, edition))
+        return Verdict("valid", score(table))
     except InvalidSubmission as error:
         return too_large(bounds) if _OUT_OF_MEMORY in str(error) else Verdict("invalid", message=str(error))
     except MemoryError:

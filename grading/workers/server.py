@@ -57,6 +57,7 @@ class Server:
     def __init__(self, spec: dict[str, Any], requests: int, replies: int) -> None:
         self.competition = Competition.load(Path(spec["folder"]))
         self.edition, self.bounds, self.most = spec["edition"], Bounds(**spec["bounds"]), spec["workers"]
+        self.validating = bool(spec["validating"])
         self.requests, self.replies = requests, replies
         self.waiting: deque[dict[str, Any]] = deque()
         self.workers: list[_Worker] = []
@@ -145,7 +146,7 @@ class Server:
                 other.channel.close()
             os.close(self.requests)
             os.close(self.replies)
-            serve(theirs, self.competition, self.answers, self.edition, self.bounds)
+            serve(theirs, self.competition, self.answers, self.edition, self.bounds, validating=self.validating)
         theirs.close()
         worker = _Worker(pid, ours)
         self.workers.append(worker)

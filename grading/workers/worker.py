@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import resource
 import socket
@@ -24,8 +25,19 @@ if TYPE_CHECKING:
 _STATM = Path("/proc/self/statm")
 
 
-def serve(channel: socket.socket, competition: Competition, answers: Any, edition: Edition, bounds: Bounds) -> NoReturn:
-    """Grade the submission that one JSON line on `channel` names. Ends the process."""
+def serve(
+    channel: socket.socket,
+    competition: Competition,
+    answers: Any,
+    edition: Edition,
+    bounds: Bounds,
+    *,
+    validating: bool = False,
+) -> NoReturn:
+    """Grade the submission that one JSON line on `channel` names. Ends the process.
+
+    With `validating` it is checked only, and has NaN for a score.
+    """
     code = 1
     try:
         _prefer_for_oom_killer()
@@ -38,9 +50,15 @@ def serve(channel: socket.socket, competition: Competition, answers: Any, editio
         def scoring() -> None:
             send({"phase": "grading"})
 
+        def score(table: Any) -> float:
+            if not validating:
+                return competition.score_table(table, answers, edition)
+            competition.check_table(table, answers, edition)
+            return math.nan
+
         path = Path(json.loads(file.readline())["path"])
         _limit(bounds)
-        verdict = score_submission(competition, answers, path, edition, bounds, scoring, _lift_memory_limit)
+        verdict = score_submission(competition, score, path, bounds, scoring, _lift_memory_limit)
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})
         code = 0

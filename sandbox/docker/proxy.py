@@ -13,6 +13,7 @@ import socketserver
 import threading
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 PORTS = frozenset({80, 443})
@@ -37,7 +38,7 @@ class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         client: socket.socket = self.request
         client.settimeout(SECONDS)
-        with contextlib.suppress(OSError, ValueError), self.server.places:
+        with contextlib.suppress(OSError, ValueError):
             method, target, header = self._request(client)
             hosts, plain = self.server.hosts, None
             if method != "CONNECT":
@@ -98,6 +99,20 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
         super().__init__(str(path), _Handler)
         path.chmod(0o666)
         threading.Thread(target=self.serve_forever, name=f"proxy {path.parent.name}", daemon=True).start()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a connection, or close it: an agent must not exhaust this process's threads and files."""
+        if not self.places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.places.release()
 
     def close(self) -> None:
         """Stop listening."""

@@ -1,9 +1,14 @@
-"""Log a run's requests to language models, and count them towards its budget."""
+"""Log a run's requests to language models, and hold each against what is left of the run's budget.
+
+A request is written to a journal before it is sent. If the gateway ends before the answer, the request counts as the
+most that it can have used, when the gateway is opened again.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +16,25 @@ from time import monotonic
 from typing import Any
 
 from common.jsonlines import JsonLinesLog
+from common.providers import Provider
 from sandbox.gateway.dialects import Problem
 from sandbox.gateway.policy import Budget
+from sandbox.gateway.prices import Rates
 from sandbox.gateway.tokens import Usage
+from sandbox.gateway.worst import LEAST_OUTPUT, WorstCase
 from sandbox.limits import MIB
 
 REFUSALS_RECORDED = 1000
+LOG, UNDER_WAY = "gateway.jsonl", "gateway-under-way.jsonl"
+CRASHED = "the gateway ended before the answer; counted as the most that it can have used"
+
+
+class OverBudget(Exception):
+    """A request that may exceed a limit; `problem` selects the error that the agent gets."""
+
+    def __init__(self, problem: Problem, message: str) -> None:
+        super().__init__(message)
+        self.problem = problem
 
 
 @dataclass
@@ -55,14 +73,18 @@ class Entry:
     """ok; error (from the provider); credentials; unreachable; timeout; cut (connection lost); refused (budget)."""
     http_status: int | None = None
     usage: Usage = field(default_factory=Usage)
+    tier: str = ""
+    """Tier of service that the provider reports; it changes the price."""
     cost_usd: float | None = 0.0
     message: str | None = None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     began: float = field(default_factory=monotonic)
 
     def record(self) -> dict[str, Any]:
         """The request as a record of ``gateway.jsonl``."""
         return {
+            "id": self.id,
             "started_at": self.started_at.isoformat(),
             "provider": self.provider,
             "path": self.path,
@@ -74,6 +96,7 @@ class Entry:
             "cached_tokens": self.usage.cache_read_tokens,
             "output_tokens": self.usage.output_tokens,
             "estimated": self.usage.estimated,
+            "tier": self.tier,
             "cost_usd": self.cost_usd,
             "latency_seconds": round(monotonic() - self.began, 3),
             "message": self.message,
@@ -81,7 +104,7 @@ class Entry:
 
 
 class BudgetTracker:
-    """Counts the requests of one run, across restarts, and logs them. Not thread-safe."""
+    """Counts the requests of one run, across restarts and crashes, and logs them. Not thread-safe."""
 
     def __init__(self, folder: Path, budget: Budget, since: str) -> None:
         """Continue the log in `folder`, or start it.
@@ -91,11 +114,13 @@ class BudgetTracker:
             budget: limits of the run.
             since: ISO time from which on requests count towards the budget.
         """
-        self.log = JsonLinesLog(folder / "gateway.jsonl", 256 * MIB)
+        self.log = JsonLinesLog(folder / LOG, 256 * MIB)
         self.budget = budget
         self.spent, self.total = Spending(), Spending()
+        self._journal = JsonLinesLog(folder / UNDER_WAY, 64 * MIB)
         self._under_way = Spending()
         self._refused = 0
+        _settle(self.log, self._journal)
         for record in self.log.records():
             if record.get("status") != "refused":
                 tokens = record["input_tokens"] + record["output_tokens"]
@@ -107,31 +132,57 @@ class BudgetTracker:
         """Count only requests from now on towards the budget."""
         self.spent = Spending()
 
-    def exhausted(self) -> tuple[Problem, str] | None:
-        """The limit that is reached, if any; requests under way are counted by their estimates."""
-        budget, spent, under_way = self.budget, self.spent, self._under_way
-        for limit, used, reserved, unit in (
-            (budget.requests, spent.requests + under_way.requests, 0, "requests to language models"),
-            (budget.tokens, spent.tokens, under_way.tokens, "tokens of language models"),
-            (budget.dollars, spent.dollars, under_way.dollars, "US dollars for language models"),
-        ):
-            if limit is not None and used >= limit:
-                return "budget", f"the budget of this run, {limit:,} {unit}, is used up"
-            if limit is not None and used + reserved >= limit:
-                return "busy", f"the requests under way may use up the budget of this run, {limit:,} {unit}: wait"
-        return None
+    def admit(self, worst: WorstCase, provider: Provider, rates: Rates | None) -> WorstCase:
+        """The request's worst case, with its output limited so that it fits into what is left.
 
-    @contextlib.contextmanager
-    def under_way(self, entry: Entry, tokens: int, dollars: float | None) -> Iterator[None]:
-        """Count a request by its estimate during the block, and afterwards by its entry, which is complete by then."""
-        self._under_way.add(tokens, dollars)
+        Raises:
+            OverBudget: not even its input and a short answer fit.
+        """
+        budget, spent, under_way = self.budget, self.spent, self._under_way
+        if self.log.full or self._journal.full:
+            raise OverBudget("budget", "the log of this run's requests to language models is full")
+        if budget.requests is not None and spent.requests + under_way.requests >= budget.requests:
+            raise _used_up(f"{budget.requests:,} requests to language models")
+        full = worst.usage(provider, rates)
+        for limit, used, held, most, unit in (
+            (budget.tokens, spent.tokens, under_way.tokens, _tokens, "tokens of language models"),
+            (budget.dollars, spent.dollars, under_way.dollars, _dollars(rates), "US dollars for language models"),
+        ):
+            if limit is None or (full.total == 0 and used < limit):
+                continue
+            left = limit - used - held
+            fixed = most(Usage(full.input_tokens))
+            each = (most(Usage(full.input_tokens, 1_000_000)) - fixed) / 1e6 * worst.answers
+            fits = int((left - fixed) / each) if each else (10**9 if fixed <= left else -1)
+            wanted = LEAST_OUTPUT if worst.limit is None else min(worst.limit, LEAST_OUTPUT)
+            if used >= limit:
+                raise _used_up(f"{limit:,} {unit}")
+            if fixed > left or fits < wanted:
+                raise _too_dear(f"{limit:,} {unit}", waiting=used + held > used)
+            if worst.limit is None and fits * worst.answers < full.output_tokens:
+                worst = worst.limited(min(fits, provider.output_tokens))
+            elif worst.limit is not None:
+                worst = worst.limited(fits)
+        return worst
+
+    @contextmanager
+    def under_way(self, entry: Entry, most: Usage, dollars: float | None) -> Iterator[None]:
+        """Count a request as the most that it can use during the block, and afterwards as its entry says.
+
+        The entry is complete at the end of the block. The request is in the journal when the block begins.
+        """
+        entry.usage, entry.cost_usd = most, dollars
+        self._journal.append({**entry.record(), "message": CRASHED}, durable=True)
+        self._under_way.add(most.total, dollars)
         try:
             yield
         finally:
-            self._under_way.add(-tokens, -(dollars or 0.0), requests=-1)
+            self._under_way.add(-most.total, None if dollars is None else -dollars, requests=-1)
             for sums in (self.spent, self.total):
                 sums.add(entry.usage.total, entry.cost_usd)
             self.log.append(entry.record())
+            if self._under_way.requests == 0:
+                self._journal.clear()
 
     def refuse(self, entry: Entry, reason: str) -> None:
         """Log that a request was refused. Only the first thousand are logged, as an agent may retry without end."""
@@ -139,3 +190,36 @@ class BudgetTracker:
         if self._refused <= REFUSALS_RECORDED:
             entry.status, entry.message = "refused", reason
             self.log.append(entry.record())
+
+
+def _settle(log: JsonLinesLog, journal: JsonLinesLog) -> None:
+    """Move requests from the journal of a gateway that crashed to the log."""
+    unfinished = {record["id"]: record for record in journal.records() if "id" in record}
+    if unfinished:
+        finished = {record.get("id") for record in log.records()}
+        for number, record in unfinished.items():
+            if number not in finished:
+                log.append(record, durable=True)
+    journal.clear()
+
+
+def _tokens(usage: Usage) -> float:
+    return float(usage.total)
+
+
+def _dollars(rates: Rates | None) -> Any:
+    return rates.most if rates is not None else lambda _usage: 0.0
+
+
+def _used_up(limit: str) -> OverBudget:
+    return OverBudget("budget", f"the budget of this run, {limit}, is used up")
+
+
+def _too_dear(limit: str, *, waiting: bool) -> OverBudget:
+    if waiting:
+        return OverBudget("busy", f"the requests under way may use up the budget of this run, {limit}: wait")
+    return OverBudget(
+        "budget",
+        f"what is left of the budget of this run, {limit}, does not cover the most that this request can cost: "
+        "shorten it, or limit its output",
+    )

@@ -35,7 +35,23 @@ _ANTHROPIC: dict[Problem, tuple[int, str]] = {
     "upstream": (502, "api_error"),
     "timeout": (504, "timeout_error"),
 }
-_TO_PROVIDER = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "idempotency-key")
+# No idempotency-key: a provider repeats its answer to whoever in the operator's account sends the same one.
+_TO_PROVIDER = ("accept", "anthropic-version")
+_BETAS = (
+    "prompt-caching-",
+    "output-128k-",
+    "token-efficient-tools-",
+    "fine-grained-tool-streaming-",
+    "max-tokens-3-5-sonnet-",
+    "computer-use-",
+    "context-1m-",
+    "interleaved-thinking-",
+    "extended-cache-ttl-",
+    "token-counting-",
+    "context-management-",
+    "structured-outputs-",
+)
+"""Prefixes of Anthropic's beta features that neither reach the internet nor store anything; others are left out."""
 _TO_AGENT = ("content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id")
 ANTHROPIC_VERSION = "2023-06-01"
 
@@ -50,14 +66,16 @@ class Endpoint:
     method: Literal["GET", "POST"] = "POST"
     free: bool = False
     """Consumes no tokens."""
+    output: str = ""
+    """The field that limits the output; empty if there is none."""
 
 
 ENDPOINTS = {
-    "/v1/chat/completions": Endpoint("openai", "/chat/completions"),
-    "/v1/completions": Endpoint("openai", "/completions"),
-    "/v1/responses": Endpoint("openai", "/responses"),
+    "/v1/chat/completions": Endpoint("openai", "/chat/completions", output="max_completion_tokens"),
+    "/v1/completions": Endpoint("openai", "/completions", output="max_tokens"),
+    "/v1/responses": Endpoint("openai", "/responses", output="max_output_tokens"),
     "/v1/embeddings": Endpoint("openai", "/embeddings"),
-    "/v1/messages": Endpoint("anthropic", "/v1/messages"),
+    "/v1/messages": Endpoint("anthropic", "/v1/messages", output="max_tokens"),
     "/v1/messages/count_tokens": Endpoint("anthropic", "/v1/messages/count_tokens", free=True),
 }
 
@@ -89,6 +107,9 @@ def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
     """The agent's headers that a provider needs, and the provider's API key."""
     headers = {name: request.headers[name] for name in _TO_PROVIDER if name in request.headers}
     headers["content-type"] = "application/json"
+    betas = [each.strip() for each in request.headers.get("anthropic-beta", "").split(",")]
+    if known := [each for each in betas if each.startswith(_BETAS)]:
+        headers["anthropic-beta"] = ",".join(known)
     key = provider.api_key.get_secret_value()
     if provider.api == "anthropic":
         headers.setdefault("anthropic-version", ANTHROPIC_VERSION)

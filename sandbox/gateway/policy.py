@@ -13,8 +13,8 @@ from sandbox.limits import MIB
 class Budget:
     """Limits of one run; ``None`` means no limit.
 
-    Once a limit is reached, requests are refused. Requests under way are estimated, so a run can exceed a limit by as
-    much as its last requests exceed their estimates.
+    A request is only sent if the most that it can use fits into what is left, besides the most that those under way can
+    use; its output is limited to that. One whose usage is never known counts as the most that it can have used.
     """
 
     requests: int | None = None
@@ -29,13 +29,20 @@ class GatewayPolicy:
 
     providers: Mapping[str, Provider]
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """Prices by model. A model name with a date costs as much as the name without it."""
+    """The operator's prices by model, or by a pattern such as `llama-*`. They precede the list prices."""
+    refuse_unpriced: bool = False
+    """Refuse models without a price. A budget in dollars refuses them in any case."""
     budget: Budget = Budget()
     transcripts: bool = False
     """Log every request and response in full."""
     hosted_tools: bool = False
     """Let providers search the web, fetch pages or run code for the agent."""
+    requests_per_minute: int | None = 600
+    """Including those that cost nothing."""
+    tokens_per_minute: int | None = None
     body_bytes: int = 32 * MIB
+    memory_bytes: int = 256 * MIB
+    """Requests and answers that the gateway holds at a time, all together."""
     concurrent: int = 16
     silence_seconds: float = 600.0
     """Time without data from the provider after which a request is aborted."""

@@ -1,6 +1,7 @@
 """Relay one request to a provider and the response back, which is read to its end even if the agent disconnects.
 
-Otherwise an agent could avoid being charged by disconnecting before the end, where the usage is reported.
+Otherwise an agent could avoid being charged by disconnecting before the end, where the usage is reported. An agent that
+stays connected and does not read is treated as one that has disconnected.
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ from common.providers import Api
 from sandbox.gateway.budget import Entry
 from sandbox.gateway.dialects import headers_to_agent
 from sandbox.gateway.redact import Redactor
-from sandbox.gateway.tokens import StreamMeter, Usage, estimate, reported
+from sandbox.gateway.room import NoRoom, Share
+from sandbox.gateway.tokens import StreamMeter, Usage, reported, tier_of
 from sandbox.limits import MIB
 
 logger = logging.getLogger(__name__)
 
 ANSWER_BYTES = 128 * MIB
+FREE_ANSWER_BYTES = 8 * MIB
+"""Of requests that cost nothing, such as the list of models."""
+CHUNKS = 64
+"""Chunks of a stream that wait for the agent to read them."""
+UNREAD_SECONDS = 60.0
+"""Time after which an agent that reads nothing counts as disconnected."""
+_MAYBE_BILLED = frozenset({408, 504, 524})
+"""Statuses with which a proxy gives up on a request that the provider may finish, and bill."""
+PIECE = 256 * 1024
 LINE_BYTES = 16 * MIB
 TRANSCRIPT_BYTES = 8 * MIB
 CREDENTIALS = "the provider refused the gateway's credentials; the benchmark's operator has to correct the settings"
@@ -40,17 +51,27 @@ class Relay:
     """The response to one request: first status and headers, then the body in chunks."""
 
     def __init__(
-        self, client: httpx.AsyncClient, request: httpx.Request, entry: Entry, api: Api, redactor: Redactor
+        self,
+        client: httpx.AsyncClient,
+        request: httpx.Request,
+        entry: Entry,
+        api: Api,
+        redactor: Redactor,
+        share: Share,
     ) -> None:
+        """`entry` has the most that the request can use, and keeps it unless the provider reports what it used."""
         self.status, self.headers = 0, dict[str, str]()
         self.transcript = bytearray()
         self._client, self._request, self._entry, self._api, self._redactor = client, request, entry, api, redactor
-        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._share = share
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue(CHUNKS)
+        self._ended = asyncio.Event()
         self._started = asyncio.Event()
         self._error: UpstreamError | None = None
         self._connected = True
         self.drop_usage_event = False
         """Whether to drop the event with the usage: the gateway requested it, and the agent may not expect it."""
+        self.free = False
 
     async def run(self, seconds: float) -> None:
         """Send the request and read the response to its end; the entry then has the outcome."""
@@ -72,7 +93,7 @@ class Relay:
             )
         finally:
             self._started.set()
-            self._chunks.put_nowait(None)
+            self._ended.set()
 
     async def wait_for_headers(self) -> None:
         """Wait for status and headers. Raises `UpstreamError` if there are none."""
@@ -82,13 +103,22 @@ class Relay:
 
     async def body(self) -> AsyncIterator[bytes]:
         """The body as it arrives. Raises `UpstreamError` if it is cut off."""
+        ended = asyncio.create_task(self._ended.wait())
         try:
-            while (chunk := await self._chunks.get()) is not None:
-                yield chunk
+            while not (self._ended.is_set() and self._chunks.empty()):
+                getting = asyncio.create_task(self._chunks.get())
+                await asyncio.wait({getting, ended}, return_when=asyncio.FIRST_COMPLETED)
+                if getting.done():
+                    yield getting.result()
+                else:
+                    getting.cancel()
             if self._error is not None:
                 raise self._error
         finally:
+            ended.cancel()
             self._connected = False
+            while not self._chunks.empty():  # so that what waits for a place goes on
+                self._chunks.get_nowait()
 
     def _fail(self, error: UpstreamError) -> None:
         self._error = error
@@ -99,15 +129,19 @@ class Relay:
         self.headers = headers_to_agent(dict(headers))
         self._started.set()
 
-    def _pass_on(self, chunk: bytes) -> None:
+    async def _pass_on(self, chunk: bytes) -> None:
         if len(self.transcript) < TRANSCRIPT_BYTES:
             self.transcript += chunk
-        if self._connected:
-            self._chunks.put_nowait(chunk)
+        if not self._connected:
+            return
+        try:
+            async with asyncio.timeout(UNREAD_SECONDS):
+                await self._chunks.put(chunk)
+        except TimeoutError:
+            self._connected = False
+            self._error = UpstreamError("cut", "the response was not read in time")
 
     async def _carry_out(self) -> None:
-        sent = len(self._request.content)
-        self._entry.usage = Usage(estimate(sent), 0, estimated=True)  # in case it is cut off
         try:
             response = await self._client.send(self._request, stream=True)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
@@ -120,30 +154,35 @@ class Relay:
                 raise UpstreamError("credentials", CREDENTIALS)
             streams = response.headers.get("content-type", "").startswith("text/event-stream")
             if response.status_code == 200 and streams:
-                await self._relay_stream(response, sent)
+                await self._relay_stream(response)
             else:
-                await self._relay_whole(response, sent)
+                await self._relay_whole(response)
         finally:
             await response.aclose()
 
-    async def _relay_whole(self, response: httpx.Response, sent: int) -> None:
-        content = bytearray()
+    async def _relay_whole(self, response: httpx.Response) -> None:
+        content, failed = bytearray(), response.status_code >= 400
+        if failed and response.status_code not in _MAYBE_BILLED:
+            self._entry.usage = Usage()
         async for chunk in response.aiter_bytes():
             content += chunk
-            if len(content) > ANSWER_BYTES:
+            if len(content) > (FREE_ANSWER_BYTES if self.free or failed else ANSWER_BYTES):
                 raise UpstreamError("cut", "the provider's response is too large")
-        failed = response.status_code >= 400
+            try:
+                self._share.grow(2 * len(chunk))
+            except NoRoom:
+                raise UpstreamError("cut", "the responses under way take too much memory") from None
         self._entry.status = "error" if failed else "ok"
-        if failed:
-            self._entry.usage = Usage()
-        else:
-            self._entry.usage = reported(self._api, _object(content).get("usage")) or Usage(
-                estimate(sent), estimate(len(content)), estimated=True
-            )
-        self._pass_on(self._redactor.hide(bytes(content), error=failed))
+        if not failed:
+            answer = _object(content)
+            self._entry.usage = reported(self._api, answer.get("usage")) or self._entry.usage
+            self._entry.tier = tier_of(answer)
+        whole = self._redactor.hide(bytes(content), error=failed)
         self._start(response.status_code, response.headers)
+        for at in range(0, len(whole), PIECE):
+            await self._pass_on(whole[at : at + PIECE])
 
-    async def _relay_stream(self, response: httpx.Response, sent: int) -> None:
+    async def _relay_stream(self, response: httpx.Response) -> None:
         meter, rest, total, blank_too = StreamMeter(self._api), b"", 0, False
         self._start(response.status_code, response.headers)
         try:
@@ -160,13 +199,13 @@ class Relay:
                         kept.append(line + b"\n")
                         blank_too = False
                 if kept:
-                    self._pass_on(self._redactor.hide(b"".join(kept)))
+                    await self._pass_on(self._redactor.hide(b"".join(kept)))
             if rest:
                 meter.read(rest)
-                self._pass_on(self._redactor.hide(rest))
+                await self._pass_on(self._redactor.hide(rest))
             self._entry.status = "ok"
         finally:
-            self._entry.usage = meter.usage(sent)
+            self._entry.usage, self._entry.tier = meter.usage() or self._entry.usage, meter.tier
 
 
 def _object(content: bytearray) -> dict[str, Any]:

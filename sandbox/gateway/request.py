@@ -1,30 +1,29 @@
-"""Parse and check an agent's request. The provider is sent exactly the content that was checked."""
+"""Read and check an agent's request. The provider is sent exactly the content that was checked."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from starlette.requests import Request
 
-from common.providers import Api
+from common.providers import Provider
 from common.units import size
-from sandbox.gateway.dialects import Problem
+from sandbox.gateway.content import Media, Refused, check_content
+from sandbox.gateway.dialects import Endpoint, Problem
+from sandbox.gateway.fields import foreign_model, hosted_tool, unknown_field, without_empty, wrong_value
+from sandbox.gateway.room import Share
 
 BODY_SECONDS = 120.0
+ROOM_SECONDS = 30.0
+"""How long a request waits until the bodies of others leave enough memory for its own."""
 MODEL_CHARACTERS = 200
-OUTPUT_TOKENS = 4096
-"""Estimated output of a request under way that sets no limit."""
-_OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "max_tokens_to_sample")
-_OWN_TOOLS = {
-    "openai": ("function", "custom", "local_shell", "apply_patch"),
-    "anthropic": ("custom", "bash_", "text_editor_", "computer_", "memory_"),
-}
-"""Prefixes of the types of tools that the agent runs itself."""
-_PARTS = frozenset({"image_url", "input_image", "input_file", "file", "image", "document"})
-_ADDRESSES = frozenset({"url", "image_url", "file_url"})
+VALUES = 1_000_000
+"""Maximum number of values in a body."""
+VALUE_BYTES = 100
+"""Memory that a parsed value takes, about, besides its text."""
 
 
 class RequestRejected(Exception):
@@ -42,25 +41,21 @@ class CompletionRequest:
     body: dict[str, Any]
     model: str
     stream: bool
-    bytes: int
-    """Size of the original body."""
-
-    @property
-    def output_tokens(self) -> int:
-        """Maximum number of output tokens that the request asks for, or an estimate."""
-        limits = (self.body.get(name) for name in _OUTPUT_LIMITS)
-        stated = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-        return max(stated, default=OUTPUT_TOKENS)
+    media: Media = field(default_factory=Media)
 
 
-async def read_request(request: Request, api: Api, max_bytes: int, *, hosted_tools: bool) -> CompletionRequest:
-    """Read and check a request's JSON body.
+async def read_body(request: Request, max_bytes: int, share: Share) -> dict[str, Any]:
+    """Read and parse a request's JSON body, within the memory of `share`, which grows by what it takes.
 
     Raises:
-        RequestRejected: the body is too large, too slow or not a JSON object, it names no model, or it asks for
-            something that is not allowed.
+        RequestRejected: the body is too large, too slow or not a JSON object, or it names no model.
+        NoRoom: there is not enough memory for it now.
     """
-    content = await _read(request, max_bytes)
+    content = await _read(request, max_bytes, share)
+    values = sum(map(content.count, (b",", b"[", b"{")))
+    if values > VALUES:
+        raise RequestRejected("too_large", f"the request has more than {VALUES:,} values")
+    share.grow(values * VALUE_BYTES + len(content))
     try:
         body = json.loads(content, parse_constant=_no_constant)
         json.dumps(body, allow_nan=False)
@@ -71,58 +66,65 @@ async def read_request(request: Request, api: Api, max_bytes: int, *, hosted_too
     model = body.get("model")
     if not isinstance(model, str) or not 0 < len(model) <= MODEL_CHARACTERS or not model.isprintable():
         raise RequestRejected("request", "the request must name a model")
-    if body.get("background"):
-        raise RequestRejected("request", "background responses are not available here: remove `background`")
-    if not hosted_tools and (what := hosted_tool(api, body)):
-        raise RequestRejected("request", f"{what} is not available here: models may not reach the internet for you")
-    return CompletionRequest(body, model, body.get("stream") is True, len(content))
+    return body
 
 
-def hosted_tool(api: Api, body: dict[str, Any]) -> str | None:
-    """The part of a request that makes the provider itself search, fetch or run something; None if there is none."""
-    for name in ("web_search_options", "mcp_servers", "container", "plugins"):
-        if body.get(name):
-            return f"`{name}`"
-    tools = body.get("tools")
-    for tool in tools if isinstance(tools, list) else []:
-        kind = tool.get("type", "custom") if isinstance(tool, dict) else ""
-        if not isinstance(kind, str) or not kind.startswith(_OWN_TOOLS[api]):
-            return f"the tool {str(kind)[:60]!r}"
-    if "search-preview" in str(body.get("model")):
-        return "a model that searches the web"
-    return "content by URL (send it as data)" if _fetches(body.get("messages") or body.get("input")) else None
+def check(body: dict[str, Any], endpoint: Endpoint, provider: Provider, *, hosted_tools: bool) -> CompletionRequest:
+    """Check a request to a provider by the lists of what agents may ask for.
+
+    Raises:
+        RequestRejected: it asks for something that is not allowed, or that has no price known in advance.
+    """
+    body = without_empty(endpoint.path, body)
+    model = str(body["model"])
+    if (unknown := unknown_field(endpoint.path, body, provider, hosted_tools=hosted_tools)) is not None:
+        raise RequestRejected("request", f"the field {unknown[:60]!r} is not available here: remove it")
+    if (wrong := wrong_value(body)) is not None:
+        raise RequestRejected("request", wrong)
+    if hosted_tools:
+        return CompletionRequest(body, model, body.get("stream") is True, _media(body, endpoint))
+    if foreign_model(provider, model):
+        raise RequestRejected("missing", f"the model {model!r} is not available here: models may not search the web")
+    if (tool := hosted_tool(endpoint.api, body.get("tools"))) is not None:
+        raise RequestRejected("request", f"{tool} is not available here: models may not reach the internet for you")
+    try:
+        media = check_content(endpoint.api, endpoint.path, body)
+    except Refused as error:
+        raise RequestRejected("request", str(error)) from None
+    return CompletionRequest(body, model, body.get("stream") is True, media)
 
 
-def _fetches(value: Any, part: bool = False) -> bool:
-    """Whether content contains a URL that the provider would fetch."""
-    if isinstance(value, list):
-        return any(_fetches(each, part) for each in value)
-    if not isinstance(value, dict):
-        return False
-    part = part or value.get("type") in _PARTS
-    for name, each in value.items():
-        if part and name in _ADDRESSES and isinstance(each, str) and not each.lower().startswith("data:"):
-            return True
-        if _fetches(each, part):
-            return True
-    return False
+def _media(body: dict[str, Any], endpoint: Endpoint) -> Media:
+    """The media of a request that may contain anything: unknown content counts as a document."""
+    try:
+        return check_content(endpoint.api, endpoint.path, body)
+    except Refused:
+        return Media(documents=1)
 
 
-async def _read(request: Request, max_bytes: int) -> bytes:
+async def _read(request: Request, max_bytes: int, share: Share) -> bytes:
     message = f"the request is larger than {size(max_bytes)}"
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:20]) > max_bytes:
-        raise RequestRejected("too_large", message)
     content = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
-                content += chunk
-                if len(content) > max_bytes:
+                if len(content) + len(chunk) > max_bytes:
                     raise RequestRejected("too_large", message)
+                if len(content) + len(chunk) > share.size:
+                    share.grow(len(chunk))
+                content += chunk
     except TimeoutError:
         raise RequestRejected("request", f"the request did not arrive within {BODY_SECONDS:g} seconds") from None
     return bytes(content)
+
+
+def declared_size(request: Request, max_bytes: int) -> int:
+    """Size of a request's body by its headers, 0 if they state none. Raises `RequestRejected` if it is too large."""
+    declared = request.headers.get("content-length", "")
+    stated = int(declared[:20]) if declared.isdecimal() else 0
+    if stated > max_bytes:
+        raise RequestRejected("too_large", f"the request is larger than {size(max_bytes)}")
+    return stated
 
 
 def _no_constant(name: str) -> NoReturn:

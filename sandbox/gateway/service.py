@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from starlette.routing import Route
 from common.jsonlines import JsonLinesLog
 from common.providers import Api, Provider
 from sandbox.gateway import dialects
-from sandbox.gateway.budget import BudgetTracker, Entry
+from sandbox.gateway.budget import BudgetTracker, Entry, OverBudget
 from sandbox.gateway.dialects import ENDPOINTS, Endpoint, Problem
 from sandbox.gateway.policy import GatewayPolicy
-from sandbox.gateway.prices import cost_of, price_of
+from sandbox.gateway.prices import PriceList, Rates
 from sandbox.gateway.redact import Redactor
 from sandbox.gateway.relay import Relay, UpstreamError
-from sandbox.gateway.request import CompletionRequest, RequestRejected, read_request
-from sandbox.gateway.tokens import Usage, estimate
+from sandbox.gateway.request import ROOM_SECONDS, CompletionRequest, RequestRejected, check, declared_size, read_body
+from sandbox.gateway.room import NoRoom, Rate, Room, Share
+from sandbox.gateway.tokens import Usage
+from sandbox.gateway.worst import worst_case
 from sandbox.limits import GIB
 
 logger = logging.getLogger(__name__)
@@ -34,6 +37,22 @@ logger = logging.getLogger(__name__)
 CONNECT_SECONDS = 15.0
 _PROBLEMS: dict[str, Problem] = {"timeout": "timeout", "credentials": "account"}
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
+
+
+@dataclass
+class _Exchange:
+    """One request on its way: what it asks for, of whom, and what it can cost."""
+
+    endpoint: Endpoint
+    completion: CompletionRequest
+    entry: Entry
+    provider: Provider
+    rates: Rates | None
+    headers: dict[str, str]
+    beta: bool
+    share: Share
+    relay: asyncio.Future[Relay]
+    """Known as soon as the request is sent."""
 
 
 class GatewayService:
@@ -55,7 +74,10 @@ class GatewayService:
         self._token = token.encode()
         self._redactor = Redactor(policy.secrets())
         self._transcripts = JsonLinesLog(folder / "transcripts.jsonl", 2 * GIB) if policy.transcripts else None
+        self._prices = PriceList(policy.prices)
         self._places = asyncio.Semaphore(policy.concurrent)
+        self._room = Room(policy.memory_bytes)
+        self._requests, self._tokens = Rate(policy.requests_per_minute), Rate(policy.tokens_per_minute)
         self._under_way: set[asyncio.Task[None]] = set()
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(policy.silence_seconds, connect=CONNECT_SECONDS, pool=None),
@@ -87,9 +109,12 @@ class GatewayService:
         if not secrets.compare_digest(dialects.token_of(request).encode(), self._token):
             return dialects.error(api, "token", "this gateway only accepts the API key in the run's environment")
         try:
+            self._check_rates()
             return await self._pass_on(request, endpoint)
-        except RequestRejected as rejected:
+        except (RequestRejected, OverBudget) as rejected:
             return dialects.error(api, rejected.problem, str(rejected))
+        except NoRoom:
+            return dialects.error(api, "busy", "the requests of this run under way take too much memory: wait")
         except UpstreamError as failed:
             return dialects.error(api, _PROBLEMS.get(failed.status, "upstream"), str(failed))
         except ClientDisconnect:
@@ -98,81 +123,134 @@ class GatewayService:
             logger.error("the LLM gateway failed: %s", type(error).__name__)  # noqa: TRY400
             return dialects.error(api, "upstream", "the gateway failed")
 
-    async def _pass_on(self, request: Request, endpoint: Endpoint) -> Response:
+    def _check_rates(self) -> None:
         policy = self._policy
-        if endpoint.method == "GET":
-            completion = CompletionRequest({}, request.path_params.get("model", ""), stream=False, bytes=0)
-        else:
-            completion = await read_request(request, endpoint.api, policy.body_bytes, hosted_tools=policy.hosted_tools)
-        found = policy.provider_for(endpoint.api, completion.model)
-        if found is None:
-            raise RequestRejected("missing", f"no provider serves the model {completion.model!r} here")
-        name, provider = found
-        entry = Entry(name, request.scope["path"], completion.model, completion.stream)
-        price = None if endpoint.free else price_of(policy.prices, completion.model)
-        if price is None and policy.budget.dollars is not None and not endpoint.free:
-            known = ", ".join(sorted(policy.prices))
-            raise RequestRejected(
-                "missing",
-                f"{completion.model!r} has no price here, and the budget is in dollars; models with a price: {known}",
-            )
-        upstream = self._client.build_request(
-            endpoint.method,
-            provider.base_url.rstrip("/") + endpoint.path,
-            headers=dialects.headers_to_provider(request, provider),
-            params={"beta": "true"} if request.query_params.get("beta") == "true" else None,
-            content=json.dumps(_body(completion, endpoint, provider)).encode() if endpoint.method == "POST" else None,
-        )
-        relay = Relay(self._client, upstream, entry, endpoint.api, self._redactor)
-        relay.drop_usage_event = completion.stream and not _wants_usage(completion.body)
-        guess = Usage() if endpoint.free else Usage(estimate(completion.bytes), completion.output_tokens)
-        task = asyncio.create_task(self._carry_out(relay, entry, completion, guess, free=endpoint.free))
+        for rate, most, what in (
+            (self._requests, policy.requests_per_minute, "requests to language models"),
+            (self._tokens, policy.tokens_per_minute, "tokens of language models"),
+        ):
+            if seconds := rate.wait():
+                raise RequestRejected("busy", f"more than {most:,} {what} a minute: wait {seconds} seconds")
+        self._requests.use(1)
+
+    async def _pass_on(self, request: Request, endpoint: Endpoint) -> Response:
+        size = declared_size(request, self._policy.body_bytes)
+        held = contextlib.AsyncExitStack()
+        share = await held.enter_async_context(self._room.hold(size, ROOM_SECONDS))
+        try:
+            exchange = await self._prepare(request, endpoint, share)
+        except BaseException:
+            await held.aclose()
+            raise
+        task = asyncio.create_task(self._carry_out(exchange, held))
         self._under_way.add(task)
         task.add_done_callback(self._done)
-        return await self._answer(relay, task)
-
-    async def _answer(self, relay: Relay, task: asyncio.Task[None]) -> Response:
-        started = asyncio.create_task(relay.wait_for_headers())
-        await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
-        if not started.done():
-            started.cancel()
+        either: list[asyncio.Future[Any]] = [exchange.relay, task]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not exchange.relay.done():
             task.result()  # raises
-        await started
+        relay = exchange.relay.result()
+        await relay.wait_for_headers()
         return StreamingResponse(relay.body(), relay.status, relay.headers)
 
-    async def _carry_out(
-        self, relay: Relay, entry: Entry, completion: CompletionRequest, guess: Usage, *, free: bool
-    ) -> None:
-        """Check the budget, relay the request and log it, even if the agent disconnects."""
-        async with self._places:
-            if reached := self.budget.exhausted():
-                self.budget.refuse(entry, reached[1])
-                raise RequestRejected(*reached)
-            price = price_of(self._policy.prices, completion.model)
-            with self.budget.under_way(entry, guess.total, cost_of(guess, price)):
+    async def _prepare(self, request: Request, endpoint: Endpoint, share: Share) -> _Exchange:
+        """Read and check a request."""
+        policy, body = self._policy, None
+        model = request.path_params.get("model", "")
+        if endpoint.method == "POST":
+            body = await read_body(request, policy.body_bytes, share)
+            model = str(body["model"])
+        found = policy.provider_for(endpoint.api, model)
+        if found is None:
+            raise RequestRejected("missing", f"no provider serves the model {model!r} here")
+        name, provider = found
+        completion = CompletionRequest({}, model, stream=False)
+        if body is not None:
+            completion = check(body, endpoint, provider, hosted_tools=policy.hosted_tools)
+        rates = None if endpoint.free else self._prices.rates(provider, model)
+        if rates is None and not endpoint.free and (policy.budget.dollars is not None or policy.refuse_unpriced):
+            raise RequestRejected(
+                "missing", f"{model!r} has no price here, so its cost cannot be limited; choose another"
+            )
+        listed = provider.models or policy.hosted_tools or endpoint.free or self._prices.names(provider, model)
+        if not listed:
+            raise RequestRejected("missing", f"the model {model!r} is not available here; choose another")
+        return _Exchange(
+            endpoint=endpoint,
+            completion=completion,
+            entry=Entry(name, request.scope["path"], model, completion.stream),
+            provider=provider,
+            rates=rates,
+            headers=dialects.headers_to_provider(request, provider),
+            beta=request.query_params.get("beta") == "true",
+            share=share,
+            relay=asyncio.get_running_loop().create_future(),
+        )
+
+    async def _carry_out(self, exchange: _Exchange, held: contextlib.AsyncExitStack) -> None:
+        """Hold a request against the budget, relay it and log it, even if the agent disconnects."""
+        endpoint, entry, provider, rates = exchange.endpoint, exchange.entry, exchange.provider, exchange.rates
+        body, window = exchange.completion.body, rates.window if rates is not None else None
+        async with held, self._places:
+            worst = worst_case(body, endpoint, exchange.completion.media, provider, window)
+            try:
+                stated, worst = worst, self.budget.admit(worst, provider, rates)
+                if stated.leaves_room(body) and not worst.leaves_room(body):
+                    raise OverBudget("budget", f"what is left of the budget allows {worst.limit} tokens: think less")
+            except OverBudget as reached:
+                self.budget.refuse(entry, str(reached))
+                raise
+            body = _with_usage(worst.apply(body), endpoint, provider)
+            most = worst.usage(provider, rates) if not endpoint.free else Usage()
+            dollars = 0.0 if endpoint.free else rates.most(most) if rates is not None else None
+            guess = min(most.total, self._policy.tokens_per_minute or 0)
+            self._tokens.use(guess)
+            with self.budget.under_way(entry, most, dollars):
+                upstream = self._client.build_request(
+                    endpoint.method,
+                    provider.base_url.rstrip("/") + endpoint.path,
+                    headers=exchange.headers,
+                    params={"beta": "true"} if exchange.beta else None,
+                    content=json.dumps(body).encode() if endpoint.method == "POST" else None,
+                )
+                relay = Relay(self._client, upstream, entry, endpoint.api, self._redactor, exchange.share)
+                relay.drop_usage_event = entry.stream and not _wants_usage(exchange.completion.body)
+                relay.free = endpoint.free
+                exchange.relay.set_result(relay)
                 try:
                     await relay.run(self._policy.request_seconds)
                 finally:
-                    entry.usage = Usage() if free else entry.usage
-                    entry.cost_usd = cost_of(entry.usage, price) if entry.usage.total else 0.0
+                    entry.usage = Usage() if endpoint.free else entry.usage
+                    entry.cost_usd = _cost(entry, rates)
+                    self._tokens.use(entry.usage.total - guess)
             if self._transcripts is not None:
-                self._write_transcript(self._transcripts, entry, completion, relay)
+                self._write_transcript(self._transcripts, entry, body, relay)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, RequestRejected):
+        if (
+            not task.cancelled()
+            and (error := task.exception()) is not None
+            and not isinstance(error, RequestRejected | OverBudget)
+        ):
             logger.error("the LLM gateway failed: %s", type(error).__name__)
 
-    def _write_transcript(
-        self, transcripts: JsonLinesLog, entry: Entry, completion: CompletionRequest, relay: Relay
-    ) -> None:
+    def _write_transcript(self, transcripts: JsonLinesLog, entry: Entry, body: dict[str, Any], relay: Relay) -> None:
         response: Any = bytes(relay.transcript).decode("utf-8", "replace")
         if not entry.stream:
             with contextlib.suppress(ValueError):
                 response = json.loads(response)
-        record = {**entry.record(), "request": completion.body, "response": response}
+        record = {**entry.record(), "request": body, "response": response}
         hidden = self._redactor.hide(json.dumps(record).encode())
         transcripts.append(json.loads(hidden))
+
+
+def _cost(entry: Entry, rates: Rates | None) -> float | None:
+    if not entry.usage.total:
+        return 0.0
+    if rates is None:
+        return None
+    return rates.most(entry.usage) if entry.usage.estimated else rates.cost(entry.usage, entry.tier)
 
 
 def _wants_usage(body: dict[str, Any]) -> bool:
@@ -180,11 +258,10 @@ def _wants_usage(body: dict[str, Any]) -> bool:
     return isinstance(options, dict) and bool(options.get("include_usage"))
 
 
-def _body(completion: CompletionRequest, endpoint: Endpoint, provider: Provider) -> dict[str, Any]:
-    """The body to send. It asks for the usage where needed: OpenAI's chat streams report it only on demand."""
+def _with_usage(body: dict[str, Any], endpoint: Endpoint, provider: Provider) -> dict[str, Any]:
+    """The body, asking for the usage where needed: OpenAI's chat streams report it only on demand."""
     chat = endpoint.path in ("/chat/completions", "/completions")
-    if not (completion.stream and chat and provider.stream_usage):
-        return completion.body
-    options = completion.body.get("stream_options")
-    options = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-    return {**completion.body, "stream_options": options}
+    if not (body.get("stream") is True and chat and provider.stream_usage):
+        return body
+    options = body.get("stream_options")
+    return {**body, "stream_options": {**(options if isinstance(options, dict) else {}), "include_usage": True}}

@@ -10,7 +10,8 @@ from common.providers import Api
 
 BYTES_PER_TOKEN = 4
 """Used for estimates; approximately right for English and code."""
-_TEXTS = frozenset({"content", "text", "delta", "arguments", "partial_json", "thinking", "reasoning_content"})
+_LAST_EVENTS = ("message_stop", "response.completed", "response.incomplete", "response.failed")
+"""Types of events after which Anthropic's streams, and those of OpenAI's responses, have nothing to report."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Usage:
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cache_write_long_tokens: int = 0
+    """Those of `cache_write_tokens` that are kept for an hour, which costs more."""
     estimated: bool = False
 
     @property
@@ -45,14 +48,27 @@ def reported(api: Api, usage: Any) -> Usage | None:
     if api == "anthropic":
         read, write = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
         plain, output = _count(usage, "input_tokens"), _count(usage, "output_tokens")
-        found = Usage(plain + read + write, output, read, write)
+        creation = usage.get("cache_creation")
+        long = _count(creation, "ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
+        found = Usage(plain + read + write, output, read, write, min(long, write))
     else:
         given = _count(usage, "prompt_tokens") or _count(usage, "input_tokens")
         output = _count(usage, "completion_tokens") or _count(usage, "output_tokens")
+        total = _count(usage, "total_tokens")
+        given = given or max(total - output, 0)
+        # Some providers report the reasoning beside the answer, in the total only.
+        output = max(output, total - given)
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         read = _count(details, "cached_tokens") if isinstance(details, dict) else 0
-        found = Usage(given or max(_count(usage, "total_tokens") - output, 0), output, min(read, given))
+        found = Usage(given, output, min(read, given))
     return found if found.total else None
+
+
+def tier_of(answer: dict[str, Any]) -> str:
+    """The tier of service that an answer of either API names, empty if it names none."""
+    usage = answer.get("usage")
+    named = answer.get("service_tier") or (usage.get("service_tier") if isinstance(usage, dict) else None)
+    return named[:40] if isinstance(named, str) else ""
 
 
 def _count(usage: dict[str, Any], name: str) -> int:
@@ -61,58 +77,35 @@ def _count(usage: dict[str, Any], name: str) -> int:
 
 
 class StreamMeter:
-    """Counts the tokens of a stream of server-sent events."""
+    """Reads the usage of a stream of server-sent events."""
 
     def __init__(self, api: Api) -> None:
+        self.tier = ""
         self._api = api
         self._usage: dict[str, Any] = {}
-        self._characters = 0
+        self._ended = False
 
     def read(self, line: bytes) -> bool:
         """Process a line; returns whether it contains only the usage, at the end of an OpenAI chat stream."""
-        if not line.startswith(b"data:") or line[5:].strip() in (b"", b"[DONE]"):
+        if not line.startswith(b"data:"):
             return False
+        data = line[5:].strip()
+        self._ended |= data == b"[DONE]"
         try:
-            event = json.loads(line[5:])
+            event = json.loads(data)
         except (ValueError, RecursionError):
             return False
         if not isinstance(event, dict):
             return False
-        self._characters += _characters(event)
+        self._ended |= event.get("type") in _LAST_EVENTS
         inner = next((event[name] for name in ("response", "message") if isinstance(event.get(name), dict)), event)
         usage = inner.get("usage")
+        self.tier = tier_of(inner) or self.tier
         if isinstance(usage, dict):
             self._usage.update({name: value for name, value in usage.items() if value is not None})
             return event.get("choices") == []
         return False
 
-    def usage(self, request_bytes: int) -> Usage:
-        """Tokens of the whole stream; estimated from sizes if it did not report them or was cut off."""
-        found = reported(self._api, self._usage)
-        guess = estimate(self._characters)
-        if found is None:
-            return Usage(estimate(request_bytes), guess, estimated=True)
-        # A stream that was cut off: Anthropic's first event reports the input tokens, and only one output token.
-        if guess > 2 * found.output_tokens + 16:
-            return Usage(found.input_tokens, guess, found.cache_read_tokens, found.cache_write_tokens, estimated=True)
-        return found
-
-
-def _characters(value: Any, depth: int = 0) -> int:
-    """Length of the new text in an event."""
-    if depth > 8:
-        return 0
-    if isinstance(value, list):
-        return sum(_characters(each, depth + 1) for each in value)
-    if not isinstance(value, dict):
-        return 0
-    if value.get("type") in ("response.completed", "response.output_item.done", "response.content_part.done"):
-        return 0  # repeats earlier events
-    if str(value.get("type", "")).endswith(".done"):
-        return 0
-    return sum(
-        len(each.encode("utf-8", "replace"))
-        if name in _TEXTS and isinstance(each, str)
-        else _characters(each, depth + 1)
-        for name, each in value.items()
-    )
+    def usage(self) -> Usage | None:
+        """Tokens of the whole stream; None if it did not report them, or ended before its end."""
+        return reported(self._api, self._usage) if self._ended else None

@@ -1,12 +1,15 @@
 """The services of a run: a validation service and an LLM gateway, outside the sandbox but reachable from it.
 
-They run in the process that waits for the run. Their persistent state is in the run's work directory, so a restarted
-orchestrator reopens them at the same addresses, with the same token and the remaining budget.
+They run in a process of their own for each run, or for trusted clients in this one. Their persistent state is in the
+run's work directory, so a restarted orchestrator reopens them at the same addresses, with the same token and the
+remaining budget.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sandbox.backend import Allowance, ServiceAddresses
 from sandbox.errors import BackendError
+from sandbox.gateway.prices import version_of_prices
 from sandbox.services.state import ServiceState, read_state
+from sandbox.services.tally import Tally
 
 if TYPE_CHECKING:
-    from starlette.routing import Route
-
     from sandbox.gateway.policy import GatewayPolicy
-    from sandbox.gateway.service import GatewayService
-    from sandbox.serving import ServerThread
+    from sandbox.services.host import ServiceHost
+    from sandbox.services.separate import ProcessLimits, SeparateHost
     from sandbox.validation.checker import SubmissionChecker
-    from sandbox.validation.service import ValidationLimits, ValidationService
+    from sandbox.validation.limits import ValidationLimits
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +46,7 @@ class RunServices:
         checker: SubmissionChecker | None = None,
         validation_limits: ValidationLimits | None = None,
         gateway: GatewayPolicy | None = None,
+        process: ProcessLimits | None = None,
     ) -> None:
         """Configure the services, without opening them.
 
@@ -52,6 +56,8 @@ class RunServices:
             checker: checks submissions; None for no validation service.
             validation_limits: how many submissions the agent may validate, and of what size.
             gateway: providers and budget of the gateway; None for no gateway.
+            process: limits of the process of the services. Without it they run in a thread of this process, whose
+                clients then have to be trusted.
         """
         self.validation_url: str | None = None
         self.env: dict[str, str] = {}
@@ -59,9 +65,9 @@ class RunServices:
         self._folder = workdir / RECORDS
         self._addresses = addresses or ServiceAddresses()
         self._checker, self._limits, self._policy = checker, validation_limits, gateway
-        self._validation: ValidationService | None = None
-        self._gateway: GatewayService | None = None
-        self._thread: ServerThread | None = None
+        self._tally = Tally(self._folder)
+        self._process = process
+        self._host: ServiceHost | SeparateHost | None = None
         self._state = ServiceState()
 
     def __enter__(self) -> Self:
@@ -85,20 +91,16 @@ class RunServices:
 
     def close(self) -> None:
         """Close the services. Requests under way are aborted and logged."""
-        if self._thread is not None:
-            self._thread.close(self._gateway.close if self._gateway else None)
-            self._thread = None
-        if self._validation is not None:
-            self._validation.close()
+        if self._host is not None:
+            self._host.close()
+            self._host = None
 
     def reset_limits(self) -> None:
         """Count only requests from now on towards the limits, because the run has been started from scratch."""
         self._state = replace(self._state, since=datetime.now(UTC).isoformat())
         self._state.write(self._folder)
-        if self._validation is not None:
-            self._validation.reset_limits()
-        if self._gateway is not None:
-            self._gateway.budget.reset()
+        if self._host is not None:
+            self._host.reset_limits()
 
     @property
     def allowance(self) -> Allowance:
@@ -120,56 +122,59 @@ class RunServices:
 
     def counts(self) -> dict[str, Any]:
         """The numbers of validations, requests and tokens and their cost so far, for the run's record."""
-        spent = self._gateway.budget.total if self._gateway else None
-        cost = spent.cost if spent else 0.0
+        sums = self._tally.sums()
         return {
-            "validation_calls": self._validation.calls if self._validation else 0,
-            "gateway_requests": spent.requests if spent else 0,
-            "gateway_tokens": spent.tokens if spent else 0,
-            "gateway_cost_usd": None if cost is None else round(cost, 6),
+            "validation_calls": sums.validations,
+            "gateway_requests": sums.requests,
+            "gateway_tokens": sums.tokens,
+            "gateway_cost_usd": None if sums.unpriced else round(sums.dollars, 6),
+            "prices": version_of_prices() if self._policy is not None else None,
         }
 
     def _open(self) -> None:
+        from sandbox.services.host import HostSpec, ServiceHost
+        from sandbox.services.separate import SeparateHost
+        from sandbox.validation.limits import ValidationLimits
+
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for leftover in self._folder.glob("upload-*/*"):  # of a process that was killed
             leftover.unlink()
         self._state = read_state(self._folder)
-        if self._checker is not None:
-            from sandbox.validation.service import ValidationLimits, ValidationService
+        listeners: dict[str, socket.socket] = {}
+        with contextlib.ExitStack() as opened:
+            if self._checker is not None:
+                self.validation_url = self._listen("validation", self._addresses.validation_url, listeners, opened)
+            if self._policy is not None:
+                url = self._listen("gateway", self._addresses.gateway_url, listeners, opened)
+                self.env = _env(url, self._state.token, {each.api for each in self._policy.providers.values()})
+            self._state.write(self._folder)
+            spec = HostSpec(
+                folder=self._folder,
+                token=self._state.token,
+                since=self._state.since,
+                validation=(self._limits or ValidationLimits()) if self._checker is not None else None,
+                gateway=self._policy,
+            )
+            if self._process is not None:
+                self._host = SeparateHost(spec, listeners, self._checker, self._process)
+            else:
+                self._host = ServiceHost(spec, listeners, self._checker)
+            opened.pop_all()
 
-            limits = self._limits or ValidationLimits()
-            self._validation = ValidationService(self._checker, self._folder, limits, self._state.since)
-            self.validation_url = self._serve("validation", self._validation.routes, self._addresses.validation_url)
-        if self._policy is not None:
-            from sandbox.gateway.service import GatewayService
+    def _listen(self, name: str, url: str, listeners: dict[str, socket.socket], opened: contextlib.ExitStack) -> str:
+        """Open the socket of a service; returns its URL for the agent, which is `url` where Unix sockets are used."""
+        from sandbox.serving import listen_tcp, listen_unix
 
-            self._gateway = GatewayService(self._policy, self._folder, self._state.token, self._state.since)
-            url = self._serve("gateway", self._gateway.routes, self._addresses.gateway_url)
-            self.env = _env(url, self._state.token, {each.api for each in self._policy.providers.values()})
-        self._state.write(self._folder)
-
-    def _serve(self, name: str, routes: list[Route], url: str) -> str:
-        """Open one service; returns its URL for the agent, which is `url` where sockets are used."""
-        from starlette.applications import Starlette
-
-        from sandbox.serving import ServerThread, listen_tcp, listen_unix
-
-        app = Starlette(routes=routes)
-        app.router.redirect_slashes = False
         if self._addresses.sockets is not None:
-            listener = listen_unix(self._addresses.sockets / f"{name}.sock")
-        else:
-            wanted = self._state.ports.get(name)
-            listener = listen_tcp("127.0.0.1", wanted)
-            port = listener.getsockname()[1]
-            if wanted and port != wanted:
-                logger.warning("port %d is taken: if the run is in progress, it lost its %s service", wanted, name)
-            self._state = replace(self._state, ports={**self._state.ports, name: port})
-            url = f"http://127.0.0.1:{port}"
-        if self._thread is None:
-            self._thread = ServerThread(f"services of {self._folder.parent.name}")
-        self._thread.serve(app, listener)
-        return url
+            listeners[name] = opened.enter_context(listen_unix(self._addresses.sockets / f"{name}.sock"))
+            return url
+        wanted = self._state.ports.get(name)
+        listeners[name] = opened.enter_context(listen_tcp("127.0.0.1", wanted))
+        port = listeners[name].getsockname()[1]
+        if wanted and port != wanted:
+            logger.warning("port %d is taken: if the run is in progress, it lost its %s service", wanted, name)
+        self._state = replace(self._state, ports={**self._state.ports, name: port})
+        return f"http://127.0.0.1:{port}"
 
 
 def _env(url: str, token: str, apis: set[str]) -> dict[str, str]:

@@ -1,9 +1,8 @@
 """The validation service of a run: `POST /validate` and `GET /health`, as in the published benchmark.
 
 A response says whether the file is valid and, if not, why: it contains the grader's one-line message. It never contains
-a score or the text of an exception. Responses are delayed to multiples of half a second, because the time that grading
-takes may depend on how close a submission is to the answers. Measuring smaller differences would take more requests
-than a run may send.
+a score or the text of an exception. It comes after half a second, or a second, two, four and so on, because the time
+that a check takes may depend on the answers. So few different times say little.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import logging
 import math
 import tempfile
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,9 +22,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from common.jsonlines import JsonLinesLog
-from sandbox.limits import GIB, MIB
+from sandbox.limits import MIB
 from sandbox.serving import in_thread
 from sandbox.validation.checker import SubmissionChecker, Verdict
+from sandbox.validation.limits import ValidationLimits
 from sandbox.validation.upload import BadUpload, TooLarge, Upload, receive
 
 logger = logging.getLogger(__name__)
@@ -41,13 +40,13 @@ INTERNAL_ERROR = (
 )
 
 
-@dataclass(frozen=True)
-class ValidationLimits:
-    """How many submissions an agent may send, and of what size."""
+def answer_time(seconds: float) -> float:
+    """When to answer, after a check that took `seconds`: the next of a few times, each twice the one before.
 
-    calls: int = 2000
-    calls_per_minute: int = 20
-    submission_bytes: int = 2 * GIB
+    >>> answer_time(0.01), answer_time(0.5), answer_time(0.6), answer_time(9.0)
+    (0.5, 0.5, 1.0, 16.0)
+    """
+    return STEP_SECONDS * 2.0 ** max(0, math.ceil(math.log2(max(seconds, STEP_SECONDS) / STEP_SECONDS)))
 
 
 class ValidationService:
@@ -110,7 +109,7 @@ class ValidationService:
                 received = time.monotonic()
                 verdict = await in_thread(partial(self._run_check, file))
                 passed = time.monotonic() - received
-                await asyncio.sleep(math.ceil(passed / STEP_SECONDS) * STEP_SECONDS - passed)
+                await asyncio.sleep(answer_time(passed) - passed)
             except TooLarge as error:
                 verdict = Verdict("invalid", str(error))
             except BadUpload as error:

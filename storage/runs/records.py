@@ -101,6 +101,7 @@ class RunRecord(Record):
     gateway_cost_usd: float | None = None
     tries: int | None = None
     host: str | None = None
+    prices: str | None = None
     hardware: str | None = None
     package_version: str | None = None
     git_commit: str | None = None

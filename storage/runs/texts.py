@@ -1,9 +1,10 @@
-"""Read the code and the logs of runs from the store as texts."""
+"""Read the code and the logs of runs from the store as texts, and list what was not read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from storage.notebooks import plain_code
 from storage.runs.folders import StoredRun
@@ -12,35 +13,107 @@ from storage.store import Store
 FILE_BYTES = 4 * 1024**2
 LOG_BYTES = 16 * 1024**2
 """Maximum number of bytes of a file. Only the beginning and the end of larger files are read."""
-FILES = 2000
-"""Maximum number of files read from a run's code or logs. Python files and notebooks come first."""
-CODE = (".py", ".ipynb", ".sh", ".r", ".R", ".sql", ".yaml", ".json", ".toml", ".txt", ".md")
-_INSTALLED = re.compile(r"(^|/)(site-packages|node_modules|\.git|\.?venv|__pycache__|\.ipynb_checkpoints)(/|\Z)")
+FILES = 10_000
+"""Maximum number of files read from a run's code or logs, as many as are collected by default."""
+BYTES = 256 * 1024**2
+"""Maximum size of all that is read from a run's code or logs. Small files come first, so that large ones hide none."""
+CODE = (".py", ".ipynb", ".sh", ".r", ".R", ".sql", ".yaml", ".yml", ".json", ".toml", ".txt", ".md", ".cfg", ".ini")
+_DATA = (
+    ".csv .tsv .parquet .feather .arrow .npy .npz .png .jpg .jpeg .gif .bmp .tif .tiff .webp .wav .mp3 .flac .mp4 .pkl "
+    ".joblib .pt .pth .ckpt .h5 .hdf5 .onnx .bin .safetensors .model .cbm .zip .gz .bz2 .xz .7z .tar .pyc .so .whl .pdf"
+)
+DATA = tuple(_DATA.split())
+"""Suffixes of files in a code folder that are no code."""
+_INSTALLED = re.compile(r"(^|/)(site-packages|node_modules|\.git|__pycache__|\.ipynb_checkpoints)(/|\Z)")
+_CONTROL = re.compile(r"[\0-\x08\x0e-\x1f\x7f\ufffd]")
+_BINARY_SHARE = 0.3
+NAME_CHARACTERS = 200
+
+Reason = str
 
 
-def code_of(store: Store, run: StoredRun) -> dict[str, str]:
-    """Files of the agent's code folder by path, without installed packages. Notebooks are converted to plain code."""
-    return {
-        name: plain_code(text) if name.endswith(".ipynb") else text
-        for name, text in _texts(store, run, "code", FILE_BYTES)
-        if name.endswith(CODE)
-    }
+@dataclass(frozen=True)
+class RunFiles:
+    """The texts of one part of a run by path, and what was left out: reason -> paths."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    skipped: dict[Reason, list[str]] = field(default_factory=dict)
 
 
-def logs_of(store: Store, run: StoredRun) -> dict[str, str]:
-    """The agent's output and the files of its logs folder by path, without binary files."""
-    return {name: text for name, text in _texts(store, run, "logs", LOG_BYTES) if "\0" not in text[:4096]}
+INSTALLED, IS_DATA, IS_BINARY = "installed packages", "data by their names", "binary content"
+TOO_MANY = "more files or bytes than are read"
+DAMAGED = "not readable in the store"
 
 
-def _texts(store: Store, run: StoredRun, part: str, most: int) -> Iterator[tuple[str, str]]:
+def code_of(store: Store, run: StoredRun, convert: Callable[[str], str] = plain_code) -> RunFiles:
+    """Files of the agent's code folder, without installed packages and data.
+
+    Notebooks are converted to plain code by `convert`; one for which that fails is read as it is.
+    """
+    found = _files(store, run, "code", FILE_BYTES)
+    for name, text in found.texts.items():
+        if name.endswith(".ipynb"):
+            found.texts[name] = convert(text)
+    return found
+
+
+def logs_of(store: Store, run: StoredRun) -> RunFiles:
+    """The agent's output and the files of its logs folder."""
+    return _files(store, run, "logs", LOG_BYTES)
+
+
+def shown(name: str) -> str:
+    r"""A path as it may be shown, stored and sent: short, of one line, without what cannot be encoded.
+
+    >>> shown("a\nb.py")
+    'a\\nb.py'
+    """
+    text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
+    return text if len(text) <= NAME_CHARACTERS else f"{text[: NAME_CHARACTERS // 2]}...{text[-NAME_CHARACTERS // 2 :]}"
+
+
+def _files(store: Store, run: StoredRun, part: str, most: int) -> RunFiles:
     fs, top = store.top.fs, store.top.path(store.relative(f"{run.source}/{part}"))
-    found = {path[len(top) + 1 :]: (path, info["size"] or 0) for path, info in fs.find(top, detail=True).items()}
-    names = [name for name in found if not _INSTALLED.search(name)]
-    for name in sorted(names, key=lambda name: (not name.endswith((".py", ".ipynb")), name))[:FILES]:
-        path, size = found[name]
-        if size <= most:
-            content = fs.cat_file(path)
+    listed = {path[len(top) + 1 :]: (path, info["size"] or 0) for path, info in fs.find(top, detail=True).items()}
+    found, total = RunFiles(), 0
+    for number, (name, (path, size)) in enumerate(sorted(listed.items(), key=lambda each: (each[1][1], each[0]))):
+        total += min(size, most)
+        reason = _why_not(name, part) or (TOO_MANY if number >= FILES or total > BYTES else "")
+        text = ""
+        if not reason:
+            try:
+                text = "".join(_content(fs, path, size, most))
+            except FileNotFoundError:
+                reason = DAMAGED
+        if not reason and len(_CONTROL.findall(text)) > _BINARY_SHARE * len(text):
+            reason = IS_BINARY
+        if reason:
+            found.skipped.setdefault(reason, []).append(shown(name))
         else:
-            left_out = f"\n[{size - most} bytes left out]\n".encode()
-            content = fs.cat_file(path, 0, most // 2) + left_out + fs.cat_file(path, size - most // 2, size)
-        yield name, content.decode("utf-8", "replace")
+            found.texts[_free(shown(name), found.texts)] = text.replace("\0", "")
+    return found
+
+
+def _why_not(name: str, part: str) -> Reason:
+    if _INSTALLED.search(name):
+        return INSTALLED
+    return IS_DATA if part == "code" and name.lower().endswith(DATA) else ""
+
+
+def _content(fs: object, path: str, size: int, most: int) -> Iterator[str]:
+    read = fs.cat_file  # type: ignore[attr-defined]
+    if size <= most:
+        yield read(path).decode("utf-8", "replace")
+        return
+    yield read(path, 0, most // 2).decode("utf-8", "replace")
+    yield f"\n[{size - most} bytes left out]\n"
+    yield read(path, size - most // 2, size).decode("utf-8", "replace")
+
+
+def _free(name: str, taken: dict[str, str]) -> str:
+    """The name, or the name with a number, as different names may be shown alike."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free

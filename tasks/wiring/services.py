@@ -29,12 +29,13 @@ READ_SECONDS, GRADE_SECONDS = 120.0, 1200.0
 
 def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset, settings: Settings) -> RunServices:
     """The services of a run that is about to start or to continue. Open them before the run."""
-    from sandbox.validation.service import ValidationLimits
+    from sandbox.services.separate import ProcessLimits
+    from sandbox.validation.limits import ValidationLimits
 
     limits = ValidationLimits(
         calls=settings.validation_calls,
         calls_per_minute=settings.validation_calls_per_minute,
-        submission_bytes=spec.limits.submission_bytes,
+        submission_bytes=min(spec.limits.submission_bytes, spec.limits.disk_bytes or spec.limits.submission_bytes),
     )
     return RunServices(
         spec.workdir,
@@ -42,6 +43,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
         checker=OnDemandChecker(lambda: _check(store, dataset)) if limits.calls else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
+        process=ProcessLimits(),
     )
 
 
@@ -53,11 +55,13 @@ def _may_ask(runner: Backend) -> bool:
 def gateway_policy(settings: Settings) -> GatewayPolicy:
     """Providers, prices and budget of the gateway, from the settings."""
     from sandbox.gateway.policy import Budget, GatewayPolicy
-    from sandbox.gateway.prices import list_prices
 
     return GatewayPolicy(
         providers=settings.providers,
-        prices={**list_prices(), **settings.prices},
+        prices=settings.prices,
+        refuse_unpriced=settings.llm_refuse_unpriced,
+        requests_per_minute=settings.llm_requests_per_minute,
+        tokens_per_minute=settings.llm_tokens_per_minute,
         budget=Budget(settings.llm_requests, settings.llm_tokens, settings.llm_dollars),
         transcripts=settings.llm_transcripts,
         hosted_tools=settings.llm_hosted_tools,
@@ -72,10 +76,11 @@ def _check(store: Store, dataset: Dataset) -> Iterator[Callable[[Path], Verdict]
     from tasks.wiring.stores import local_cache
 
     limits = GradingLimits(read_seconds=READ_SECONDS, grade_seconds=GRADE_SECONDS)
+    competition, edition = registry.get(dataset.competition_id), dataset.edition
     cache = local_cache(patience=READ_SECONDS)  # the agent waits, and its own data may be what takes the room
     with (
         local_copy(store, dataset, "private", cache) as prepared,
-        GradingPool(registry.get(dataset.competition_id), prepared, dataset.edition, limits=limits) as grader,
+        GradingPool(competition, prepared, edition, limits=limits, validating=True) as grader,
     ):
         yield partial(grader_verdict, grader)
 

@@ -17,14 +17,17 @@ from tests.stores import Store
 COMPETITION = "spaceship-titanic"
 
 
-def add_run(store: Store, group: str, agent: str, code: dict[str, str], logs: dict[str, str] | None = None) -> None:
-    url = store.run(group, COMPETITION, 0)
+def add_run(
+    store: Store, group: str, agent: str, code: dict[str, str], logs: dict[str, str] | None = None, seed: int = 0
+) -> None:
+    url = store.run(group, COMPETITION, seed)
     for part, files in (("code", code), ("logs", logs or {})):
         for name, text in files.items():
             store.write(f"{url}/{part}/{name}", text.encode())
-    record = {"run_group": group, "run_id": f"{group}-{COMPETITION}-0", "competition_id": COMPETITION, "seed": 0}
-    record |= {"agent": agent, "edition": "v1", "key": "k", "status": "completed", "submission_exists": True}
-    store.write_json(f"{url}/run.json", record)
+    record: dict[str, object] = {"run_group": group, "run_id": f"{group}-{COMPETITION}-{seed}"}
+    record |= {"competition_id": COMPETITION}
+    record |= {"seed": seed, "agent": agent, "edition": "v1", "key": "k", "status": "completed"}
+    store.write_json(f"{url}/run.json", record | {"submission_exists": True})
 
 
 @pytest.fixture

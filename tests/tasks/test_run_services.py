@@ -16,6 +16,7 @@ from competitions import registry
 from sandbox import serving
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
+from sandbox.gateway.prices import version_of_prices
 from sandbox.isolation import PROCESSES, Isolation
 from storage.tables import read_table
 from tasks.agent_run import run_agent
@@ -85,6 +86,7 @@ def attempt(
     for name, api, path in (("OPENAI", "openai", "/v1"), ("CLAUDE", "anthropic", "")):
         provider = f"PROVIDERS__{name}__"
         settings |= {f"{provider}API": api, f"{provider}BASE_URL": llm.url + path, f"{provider}API_KEY": KEY}
+        settings |= {f"{provider}PRICE_LIST": api}
     for name, value in settings.items():
         monkeypatch.setenv(f"MLEBENCH_{name}", value)
     get_settings.cache_clear()
@@ -116,6 +118,7 @@ def test_an_agent_validates_asks_and_submits(
     assert record["gateway_requests"] == 2
     assert record["gateway_tokens"] == 2100
     assert record["gateway_cost_usd"] > 0
+    assert record["prices"] == version_of_prices()
 
     run = store.local("runs", "group", "diabetes", 0)
     assert run is not None
@@ -145,7 +148,8 @@ def test_an_agent_validates_asks_and_submits(
     assert usage["input_tokens"].tolist() == [1000, 1000]
     assert usage["cost_usd"].sum() == pytest.approx(record["gateway_cost_usd"])
     assert {"competition_id", "seed", "output_tokens", "latency_seconds", "started_at", "status"} <= set(usage)
-    assert read_table(store, "runs")["validation_calls"].tolist() == [2]
+    runs = read_table(store, "runs")
+    assert (runs["validation_calls"].tolist(), runs["prices"].tolist()) == ([2], [version_of_prices()])
 
 
 LOST = """

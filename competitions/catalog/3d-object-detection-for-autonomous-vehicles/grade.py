@@ -21,6 +21,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     return mean_average_precision_3d(truth, predicted)
 
 
+def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
+    """Require that all boxes can be compared, also those that v1 ignores: which these are would tell the truth."""
+    submission, _ = align(submission, answers, on="Id", columns=["PredictionString"])
+    for boxes in _boxes(submission):
+        if reason := problem(boxes):
+            raise InvalidSubmission(f"`PredictionString` has a box that cannot be compared with others: {reason}.")
+
+
 def _boxes(frame: pd.DataFrame) -> list[list[Box3D]]:
     rows = labelled_numbers(frame, "PredictionString", 8, label_last=True, separator=" ", missing="")
     boxes = [[Box3D(label, *numbers) for label, numbers in row] for row in rows]

@@ -30,6 +30,17 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     return laplace_log_likelihood(visits["FVC"], scored["FVC"], scored["Confidence"].fillna(0))
 
 
+def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
+    """Require each week once, with numbers, whether or not it is scored: when visits took place is not public."""
+    require_columns(submission, ID, *PREDICTED)
+    require_known_and_numeric(submission, answers)
+    if submission[ID].duplicated().any():
+        raise InvalidSubmission(f"Some weeks are given more than once; write one row for each `{ID}`.")
+    if edition == "v2":
+        align(submission, answers, ID)
+        numbers(submission, PREDICTED)
+
+
 def require_known_and_numeric(submission: pd.DataFrame, answers: pd.DataFrame) -> None:
     unknown = submission.loc[~submission[ID].isin(answers[ID]), ID]
     if len(unknown):

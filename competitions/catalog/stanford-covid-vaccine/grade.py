@@ -9,6 +9,14 @@ from competitions.scoring.metrics.regression import mean_columnwise_rmse
 from .columns import SCORED, TARGETS
 
 
+def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
+    """Require numbers in all rows, also those that are not scored: which these are is not public."""
+    align(submission, answers, "id_seqpos", TARGETS)
+    if edition == "v1" and set(submission.index) != set(answers.index):
+        raise InvalidSubmission("Every row must have as many cells as the header has names.")
+    numbers(submission, SCORED)
+
+
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     aligned, truth = align(submission, answers, "id_seqpos", TARGETS)
     keep = truth["keep"]

@@ -14,7 +14,9 @@ ROWS = "\n".join(f"{name},{n % 3}" for n, name in enumerate(IDS[:40]))
 
 def run(code: str | dict[str, str] = "", logs: str = "", **fields: Any) -> RunTexts:
     files = code if isinstance(code, dict) else {"main.py": code}
-    return RunTexts(files, {"agent.log": logs}, **{"ids": IDS, "leaks": {"giver_username_if_known": "giver"}, **fields})
+    return RunTexts(
+        files, {"agent.log": logs}, **{"ids": frozenset(IDS), "leaks": {"giver_username_if_known": "giver"}, **fields}
+    )
 
 
 PLANTED: dict[str, tuple[str, RunTexts]] = {
@@ -64,7 +66,7 @@ CLEAN: dict[str, RunTexts] = {
     "a comment": run(MODEL + "# import requests, see https://example.org/private/answers.csv\n"),
     "a docstring": run('"""After https://example.org/winning-solution, test_labels.csv are hidden."""\n' + MODEL),
     "class numbering": run(
-        MODEL + f"names = {dict(enumerate('abcdefghijklmnopqrstuvwxyz'))}\n", ids=[str(i) for i in range(99)]
+        MODEL + f"names = {dict(enumerate('abcdefghijklmnopqrstuvwxyz'))}\n", ids={str(i) for i in range(99)}
     ),
     "list of columns": run(MODEL + f"columns = {[f'margin_{i}' for i in range(64)]}\n"),
     "words in the log": run(

@@ -45,7 +45,18 @@ def failed(folder: Path, tmp_path: Path) -> dict[str, str]:
 def test_the_template_passes(folder: Path, tmp_path: Path) -> None:
     found = results(folder, tmp_path)
     assert {result.verdict for result in found.values()} == {"ok"}
-    assert list(found) == ["bundle", "prepare", "repeat", "facts", "sample", "gold", "order", "secrecy", "hostile"]
+    assert list(found) == [
+        "bundle",
+        "prepare",
+        "repeat",
+        "facts",
+        "sample",
+        "gold",
+        "order",
+        "secrecy",
+        "hostile",
+        "validity",
+    ]
 
 
 def test_a_preparation_that_fails_is_told_and_the_rest_skipped(folder: Path, edit: Edit, tmp_path: Path) -> None:
@@ -53,6 +64,16 @@ def test_a_preparation_that_fails_is_told_and_the_rest_skipped(folder: Path, edi
     found = results(folder, tmp_path)
     assert "Did you mean train.csv" in found["prepare"].problems[0]
     assert found["hostile"].verdict == "skipped"
+
+
+def test_validity_that_tells_the_answers(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    right = '    return rmse(answers["area"], numbers(submission, "area"))'
+    edit(
+        "grade.py", right, '    numbers(submission[answers["area"] > answers["area"].median()], "area")\n    return 1.0'
+    )
+    problem = failed(folder, tmp_path)["validity"]
+    assert "'valid' with the answers" in problem
+    assert "with the answers of other rows" in problem
 
 
 def test_another_test_set_every_time(folder: Path, edit: Edit, tmp_path: Path) -> None:
@@ -126,7 +147,7 @@ def test_a_prepared_dataset_stays_as_it_is(folder: Path, tmp_path: Path) -> None
 def test_hostile_files_are_not_made_of_large_samples(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_LARGEST_SAMPLE", 100)
+    monkeypatch.setattr(checks, "LARGEST_SAMPLE", 100)
     result = results(folder, tmp_path)["hostile"]
     assert result.verdict == "skipped"
     assert "smaller download" in result.problems[0]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from pydantic import SecretStr
 
 from common.providers import Provider
 from sandbox.gateway.policy import Budget, GatewayPolicy
-from sandbox.gateway.prices import list_prices
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.serving import ServerThread, listen_tcp
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
@@ -54,17 +53,22 @@ class Gateway:
 
 @pytest.fixture
 def gateway(llm: ScriptedLLM, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
-    """Open a gateway to the scripted provider; keyword arguments are of the policy, or of the budget."""
+    """Open a gateway to the scripted provider.
+
+    Keyword arguments are of the policy, or of the budget; `models` are patterns of the models that the operator names.
+    """
     opened: list[Gateway] = []
 
-    def open_(*, workdir: str = "run", **fields: Any) -> Gateway:
+    def open_(*, workdir: str = "run", models: Sequence[str] = (), **fields: Any) -> Gateway:
         budget = Budget(**{name: fields.pop(name) for name in ("requests", "tokens", "dollars") if name in fields})
         key = SecretStr(KEY)
         providers = {
-            "openai": Provider(base_url=f"{llm.url}/v1", api_key=key),
-            "anthropic": Provider(api="anthropic", base_url=llm.url, api_key=key),
+            "openai": Provider(base_url=f"{llm.url}/v1", api_key=key, price_list="openai", models=list(models)),
+            "anthropic": Provider(
+                api="anthropic", base_url=llm.url, api_key=key, price_list="anthropic", models=list(models)
+            ),
         }
-        policy = GatewayPolicy(**{"providers": providers, "prices": list_prices(), "budget": budget, **fields})
+        policy = GatewayPolicy(**{"providers": providers, "budget": budget, **fields})
         services = RunServices(tmp_path / workdir, gateway=policy)
         services.__enter__()
         env = services.env

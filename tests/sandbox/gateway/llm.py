@@ -59,6 +59,17 @@ class ScriptedLLM:
     """Answers wait for it; see `held`."""
     under_way: int = 0
     most_under_way: int = 0
+    greedy: bool = False
+    """Bill every byte of text as a token, and as much output as a request allows; whether the answer arrives or not."""
+    tier: str | None = None
+    usage: dict[str, Any] | None = None
+    """Reported instead of the usual one."""
+    breaks_off: int | None = None
+    """Number of events after which a stream ends without its end."""
+    large: int = 0
+    """Bytes of text in each answer, instead of the usual text."""
+    billed: list[tuple[str, int, int]] = field(default_factory=list)
+    """Model, input and output tokens of each request, with `greedy`."""
 
     def __post_init__(self) -> None:
         self.open.set()
@@ -90,6 +101,8 @@ class ScriptedLLM:
         content = await request.body()
         body = json.loads(content) if content else None
         self.requests.append(Seen(request.url.path, request.url.query, dict(request.headers), body))
+        if self.greedy and isinstance(body, dict):
+            self.billed.append(_bill(request.url.path, body))
         if self.redirect:
             return Response(status_code=307, headers={"location": self.redirect})
         if self.hang:
@@ -110,13 +123,18 @@ class ScriptedLLM:
     async def _succeed(self, request: Request, body: Any) -> Response:
         path = request.url.path
         headers = {"x-request-id": "req-1", "openai-organization": "the-operator", "set-cookie": "a=b"}
+        if self.large and not (body or {}).get("stream"):
+            return JSONResponse({"text": "x" * self.large})
         if path.startswith("/v1/models"):
             return JSONResponse({"object": "list", "data": [{"id": "gpt-4o", "object": "model"}]}, headers=headers)
         if path.endswith("count_tokens"):
             return JSONResponse({"input_tokens": 12})
         if not body.get("stream"):
             await asyncio.sleep(self.pause)
-            return JSONResponse(self._whole(path, body), headers=headers)
+            whole = self._whole(path, body)
+            if self.report_usage and (self.usage or self.greedy):
+                whole["usage"] = self.usage or _usage(path, *self.billed[-1][1:])
+            return JSONResponse({**whole, **({"service_tier": self.tier} if self.tier else {})}, headers=headers)
         events = {"/v1/messages": self._anthropic, "/v1/responses": self._responses}.get(path, self._chat)
         return StreamingResponse(self._paced(events(body)), media_type="text/event-stream", headers=headers)
 
@@ -135,7 +153,9 @@ class ScriptedLLM:
         return {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message}], **usage}
 
     async def _paced(self, events: list[bytes]) -> AsyncIterator[bytes]:
-        for event in events:
+        for _ in range(self.large >> 16):
+            yield b'data: {"choices": [{"index": 0, "delta": {"content": "' + b"x" * (1 << 16) + b'"}}]}\n\n'
+        for event in events[: self.breaks_off]:
             yield event
             await asyncio.sleep(self.pause)
         self.finished_streams += 1
@@ -162,3 +182,20 @@ class ScriptedLLM:
 
 def _named(event: Any) -> bytes:
     return b"event: " + event["type"].encode() + b"\ndata: " + json.dumps(event).encode() + b"\n\n"
+
+
+def _bill(path: str, body: dict[str, Any]) -> tuple[str, int, int]:
+    """What a provider may bill: a token per byte of text, and all the output that the request allows."""
+    text = body.get("messages") or body.get("input") or body.get("prompt") or ""
+    prompts = body.get("prompt")
+    many = len(prompts) if isinstance(prompts, list) and not isinstance(prompts[0], int) else 1
+    limits = [body[name] for name in ("max_completion_tokens", "max_output_tokens", "max_tokens") if name in body]
+    output = max(limits, default=16_384) * max(body.get("n", 1), body.get("best_of", 1)) * many
+    given = len(json.dumps(text, ensure_ascii=False).encode())
+    return body["model"], given, 0 if path == "/v1/embeddings" else output
+
+
+def _usage(path: str, given: int, output: int) -> dict[str, int]:
+    if path in ("/v1/messages", "/v1/responses"):
+        return {"input_tokens": given, "output_tokens": output}
+    return {"prompt_tokens": given, "completion_tokens": output, "total_tokens": given + output}

@@ -21,7 +21,7 @@ from sandbox.backend import RunSpec, ServiceAddresses
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
 from sandbox.validation.checker import Verdict
-from sandbox.validation.service import ValidationLimits
+from sandbox.validation.limits import ValidationLimits
 from tests.waiting import until
 
 GOOD = b"id,label\n1,0\n2,1\n"

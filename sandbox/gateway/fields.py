@@ -1,0 +1,115 @@
+"""The fields and models that agents may ask for, by endpoint.
+
+Providers add features all the time that reach the internet, or objects that are stored in the operator's account. What
+nobody has listed here is therefore refused. The operator can allow more: `MLEBENCH_PROVIDERS__NAME__FIELDS` for one
+provider, `MLEBENCH_LLM_HOSTED_TOOLS` for all tools that providers run.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from common.providers import Api, Provider
+
+_SAMPLING = (
+    "temperature top_p top_k min_p seed stop presence_penalty frequency_penalty repetition_penalty logit_bias user"
+)
+_TOOLS = "tools tool_choice parallel_tool_calls"
+_OPENAI = "model stream stream_options service_tier metadata store prompt_cache_key safety_identifier verbosity"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FIELDS: dict[str, frozenset[str]] = {
+    "/chat/completions": _words(
+        f"{_OPENAI} {_SAMPLING} {_TOOLS} messages n max_tokens max_completion_tokens logprobs top_logprobs functions "
+        "function_call response_format reasoning_effort modalities prompt_cache_retention guided_json guided_regex "
+        "guided_choice guided_grammar chat_template_kwargs reasoning thinking"
+    ),
+    "/completions": _words(
+        f"model stream stream_options {_SAMPLING} prompt suffix n best_of max_tokens logprobs echo "
+        "prompt_logprobs add_special_tokens"
+    ),
+    "/responses": _words(
+        f"{_OPENAI} {_TOOLS} input instructions max_output_tokens max_tool_calls temperature top_p top_logprobs "
+        "reasoning text truncation include user prompt_cache_retention"
+    ),
+    "/embeddings": _words("model input encoding_format dimensions user input_type"),
+    "/v1/messages": _words(
+        f"{_TOOLS} model messages system max_tokens metadata stop_sequences stream temperature top_k top_p thinking "
+        "service_tier output_config output_format cache_control context_management"
+    ),
+}
+FIELDS["/v1/messages/count_tokens"] = FIELDS["/v1/messages"]
+HOSTED = _words("web_search_options mcp_servers container plugins search_parameters")
+"""Fields that are allowed besides with hosted tools."""
+PLAIN_TIERS = ("auto", "default", "flex", "standard_only")
+"""Tiers of service that do not cost more than the plain price."""
+
+_OWN_TOOLS = {
+    "openai": ("function", "custom", "local_shell", "apply_patch", "computer"),
+    "anthropic": ("custom", "bash_2", "text_editor_2", "computer_2", "memory_2"),
+}
+"""Prefixes of the types of tools that the agent runs itself."""
+_TOOL_KEYS = _words(
+    "type function custom name description parameters input_schema strict format cache_control max_characters "
+    "display_width display_height display_width_px display_height_px display_number environment enable_zoom "
+    "input_examples defer_loading eager_input_streaming"
+)
+_FOREIGN_MODEL = re.compile(
+    r":online|:nitro|@preset|^ft:|(?<!re)search|deep-?research|sonar|compound|browsing|multi-agent"
+    r"|/(auto|fusion|router)\Z",
+    re.IGNORECASE,
+)
+"""Models that search the web, change their price, or belong to the operator's account."""
+
+
+def unknown_field(path: str, body: dict[str, Any], provider: Provider, *, hosted_tools: bool) -> str | None:
+    """The first field that may not be sent to this path of the provider; None if there is none."""
+    allowed = FIELDS[path] | set(provider.fields) | (HOSTED if hosted_tools else frozenset())
+    return next((name for name in body if name not in allowed), None)
+
+
+def without_empty(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The body without unlisted fields that ask for nothing, which some clients send."""
+    known = FIELDS[path]
+    return {name: value for name, value in body.items() if name in known or value not in (None, False, [], {}, "")}
+
+
+def foreign_model(provider: Provider, model: str) -> bool:
+    """Whether a model searches the web or belongs to the operator's account, and the operator does not name it."""
+    return model not in provider.models and _FOREIGN_MODEL.search(model) is not None
+
+
+def hosted_tool(api: Api, tools: Any) -> str | None:
+    """The first tool that the provider would run itself; None if there is none."""
+    if tools is None:
+        return None
+    if not isinstance(tools, list):
+        return "the form of `tools`"
+    for tool in tools:
+        kind = tool.get("type", "custom" if api == "anthropic" else "") if isinstance(tool, dict) else ""
+        if not isinstance(kind, str) or not kind.startswith(_OWN_TOOLS[api]):
+            return f"the tool {str(kind)[:60]!r}"
+        if unknown := set(tool) - _TOOL_KEYS:
+            return f"the field {min(unknown)[:60]!r} of a tool"
+    return None
+
+
+def wrong_value(body: dict[str, Any]) -> str | None:
+    """What is wrong with the values on which the price of a request depends; None if nothing is."""
+    for name in ("n", "best_of", "max_tokens", "max_completion_tokens", "max_output_tokens"):
+        value = body.get(name)
+        if value is not None and (type(value) is not int or value < 0 or value > 10**9):
+            return f"`{name}` must be a number of at least 0, without a fraction"
+    if not isinstance(body.get("stream", False), bool | None):
+        return "`stream` must be true or false"
+    tier = body.get("service_tier")
+    if tier is not None and tier not in PLAIN_TIERS:
+        return f"`service_tier` may only be one of {', '.join(PLAIN_TIERS)} here: other tiers cost more"
+    if body.get("modalities") not in (None, ["text"]):
+        return "`modalities` may only be text here"
+    return None

@@ -1,0 +1,87 @@
+"""The most that a request can use, known before it is sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from common.providers import Provider
+from sandbox.gateway.content import Media
+from sandbox.gateway.dialects import Endpoint
+from sandbox.gateway.prices import Rates
+from sandbox.gateway.tokens import Usage
+
+IMAGE_TOKENS = 50_000
+"""The dearest known: gpt-4o-mini counts 2,833 tokens for an image and 5,667 for each of up to 8 tiles."""
+DOCUMENT_TOKENS = 1_000_000
+"""Where the window of the model is not known. A few bytes of PDF can be hundreds of pages."""
+TOOLS_TOKENS = 1_000
+"""What providers add to the prompt of a request with tools."""
+LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+LEAST_OUTPUT = 16
+"""The least that OpenAI's responses API accepts as a limit. An answer is not limited to less."""
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The most tokens of a request."""
+
+    input_tokens: int
+    answers: int
+    """How many answers it asks for: by `n`, `best_of` and the number of prompts."""
+    limit: int | None
+    """Output tokens of each answer; None if the request does not limit them."""
+    field: str
+    """The field that limits them; empty if there is no output."""
+
+    def usage(self, provider: Provider, rates: Rates | None) -> Usage:
+        """The most that it can use. Without a limit and a known window, the provider's `output_tokens`."""
+        window = rates.window if rates is not None else None
+        each = self.limit if self.limit is not None else window or provider.output_tokens
+        return Usage(self.input_tokens, each * self.answers, estimated=True)
+
+    def leaves_room(self, body: dict[str, Any]) -> bool:
+        """Whether the limit is above what the request reserves for thinking, as Anthropic's API requires."""
+        thinking = body.get("thinking")
+        reserved = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+        return self.limit is None or not isinstance(reserved, int) or reserved < self.limit
+
+    def limited(self, tokens: int) -> WorstCase:
+        """The same with at most `tokens` in each answer."""
+        return replace(self, limit=tokens if self.limit is None else min(tokens, self.limit))
+
+    def apply(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The body with this limit."""
+        if not self.field or self.limit is None:
+            return body
+        stated = [name for name in LIMITS if body.get(name) is not None] or [self.field]
+        return {**body, **{name: min(body.get(name) or self.limit, self.limit) for name in stated}}
+
+
+def worst_case(
+    body: dict[str, Any], endpoint: Endpoint, media: Media, provider: Provider, window: int | None
+) -> WorstCase:
+    """The most that a checked request can use: no token is shorter than a byte."""
+    if endpoint.free:
+        return WorstCase(0, 0, 0, "")
+    text = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")) - media.bytes
+    given = text + media.images * IMAGE_TOKENS + (TOOLS_TOKENS if body.get("tools") or body.get("functions") else 0)
+    prompts = _prompts(body.get("prompt"))
+    if media.documents:
+        given += media.documents * (window or DOCUMENT_TOKENS)
+    if window is not None:
+        given = min(given, window * max(prompts, _prompts(body.get("input")) if not endpoint.output else 1))
+    if not endpoint.output:
+        return WorstCase(given, 0, 0, "")
+    answers = max(body.get("n") or 1, body.get("best_of") or 1) * prompts
+    stated = [body[name] for name in LIMITS if body.get(name) is not None]
+    field = endpoint.output if endpoint.output != "max_completion_tokens" else provider.output_field
+    return WorstCase(given, answers, max(stated, default=None), field)
+
+
+def _prompts(value: Any) -> int:
+    """Number of prompts in the field of that name: a text, a list of tokens, or a list of either."""
+    if not isinstance(value, list) or not value or isinstance(value[0], int):
+        return 1
+    return len(value)

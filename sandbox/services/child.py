@@ -1,0 +1,123 @@
+"""A run's services in a process of their own, so that what an agent does to them is no other run's trouble.
+
+It has the addresses and keys of the providers, and nothing else of the operator's: submissions are checked by the
+orchestrator, which this process asks. It ends when the orchestrator does. Started by `sandbox.services.separate`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import logging
+import os
+import pickle
+import resource
+import socket
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from sandbox.services.host import ServiceHost
+from sandbox.services.messages import Sender, received
+from sandbox.validation.checker import Verdict
+
+NICENESS = 5
+WATCH_SECONDS, STUCK_SECONDS = 5.0, 60.0
+
+
+class _AskingChecker:
+    """Has submissions checked by the orchestrator."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._numbers = itertools.count()
+        self._waiting: dict[int, tuple[threading.Event, list[Verdict]]] = {}
+
+    def __call__(self, submission: Path) -> Verdict:
+        number, answered = next(self._numbers), (threading.Event(), list[Verdict]())
+        self._waiting[number] = answered
+        self._sender.send(check=str(submission), number=number)
+        answered[0].wait()
+        return answered[1][0]
+
+    def answer(self, number: int, verdict: dict[str, Any]) -> None:
+        """Pass on a verdict."""
+        event, verdicts = self._waiting.pop(number)
+        verdicts.append(Verdict(**verdict))
+        event.set()
+
+    def close(self) -> None:
+        """Nothing: the orchestrator closes the checker."""
+
+
+class _Forward(logging.Handler):
+    """Sends log records to the orchestrator."""
+
+    def __init__(self, sender: Sender) -> None:
+        super().__init__(logging.WARNING)
+        self._sender = sender
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with contextlib.suppress(OSError):
+            self._sender.send(log=self.format(record)[:4000], level=record.levelno, name=record.name)
+
+
+def limit(memory_bytes: int, descriptors: int) -> None:
+    """Limit this process. Memory that cannot be had fails the request that needs it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for which, most in ((resource.RLIMIT_DATA, memory_bytes), (resource.RLIMIT_NOFILE, descriptors)):
+        with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already
+            resource.setrlimit(which, (most, most))
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+    with contextlib.suppress(OSError):  # if the machine runs out of memory, this process rather than the orchestrator
+        Path("/proc/self/oom_score_adj").write_text("500")
+
+
+def _end_if_stuck(host: ServiceHost) -> None:
+    """End the process when its servers no longer do anything, so that the orchestrator starts it again."""
+    while True:
+        time.sleep(WATCH_SECONDS)
+        if not host.responds(STUCK_SECONDS):
+            os._exit(1)
+
+
+def main() -> None:
+    """Serve as the first line of standard input says, until it is closed."""
+    control, replies = os.fdopen(os.dup(0), "rb"), Sender(os.dup(1))
+    os.dup2(2, 1)  # what libraries print must not be mixed with the replies
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        start = pickle.loads(base64.b64decode(control.readline()))  # written by the orchestrator
+        limit(start["memory_bytes"], start["descriptors"])
+        tempfile.tempdir = str(start["spec"].folder)  # uploads go where the run's disk space is, not to a small /tmp
+        logging.getLogger().addHandler(_Forward(replies))
+        listeners = {name: socket.socket(fileno=number) for name, number in start["listeners"].items()}
+        checker = _AskingChecker(replies)
+        host = ServiceHost(start["spec"], listeners, checker)
+    except Exception as error:
+        replies.send(failed=f"{type(error).__name__}: {error}")
+        return
+    threading.Thread(target=_end_if_stuck, args=(host,), daemon=True).start()
+    replies.send(ready=True)
+    for message in received(control):
+        if "verdict" in message:
+            checker.answer(message["number"], message["verdict"])
+        elif "reset" in message:
+            host.reset_limits()
+            replies.send(reset=True)
+        elif "close" in message:
+            host.close()
+            sys.stderr.flush()
+            with contextlib.suppress(OSError):
+                replies.send(closed=True)
+            break
+    os._exit(0)  # at once: the orchestrator is gone, or threads may still wait for it
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The servers of a run's services, in a thread of this process."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.gateway.policy import GatewayPolicy
+from sandbox.validation.checker import SubmissionChecker
+from sandbox.validation.limits import ValidationLimits
+
+if TYPE_CHECKING:
+    from sandbox.gateway.service import GatewayService
+    from sandbox.validation.service import ValidationService
+
+
+@dataclass(frozen=True)
+class HostSpec:
+    """What the servers need besides their sockets and the checker. It can be pickled."""
+
+    folder: Path
+    """Where the services write their journals."""
+    token: str
+    since: str
+    """ISO time from which on requests count towards the limits."""
+    validation: ValidationLimits | None = None
+    gateway: GatewayPolicy | None = None
+
+
+class ServiceHost:
+    """Serves until it is closed. `listeners` are by name of the service, and `checker` checks submissions."""
+
+    def __init__(self, spec: HostSpec, listeners: dict[str, socket.socket], checker: SubmissionChecker | None) -> None:
+        from starlette.applications import Starlette
+
+        from sandbox.serving import ServerThread
+
+        self._gateway: GatewayService | None = None
+        self._validation: ValidationService | None = None
+        self._thread = ServerThread(f"services of {spec.folder.parent.name}")
+        routes = {}
+        if spec.validation is not None and checker is not None:
+            from sandbox.validation.service import ValidationService
+
+            self._validation = ValidationService(checker, spec.folder, spec.validation, spec.since)
+            routes["validation"] = self._validation.routes
+        if spec.gateway is not None:
+            from sandbox.gateway.service import GatewayService
+
+            self._gateway = GatewayService(spec.gateway, spec.folder, spec.token, spec.since)
+            routes["gateway"] = self._gateway.routes
+        for name, listener in listeners.items():
+            app = Starlette(routes=routes[name])
+            app.router.redirect_slashes = False
+            self._thread.serve(app, listener)
+
+    def responds(self, seconds: float) -> bool:
+        """Whether the servers do anything within `seconds`."""
+        return self._thread.responds(seconds)
+
+    def reset_limits(self) -> None:
+        """Count only requests from now on towards the limits."""
+        if self._validation is not None:
+            self._validation.reset_limits()
+        if self._gateway is not None:
+            self._gateway.budget.reset()
+
+    def close(self) -> None:
+        """Stop serving. Requests under way are aborted and logged."""
+        self._thread.close(self._gateway.close if self._gateway else None)
+        if self._validation is not None:
+            self._validation.close()

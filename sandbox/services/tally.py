@@ -1,0 +1,56 @@
+"""Sums over the journals of a run's services, read as they grow, whichever process writes them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.jsonlines import parse
+
+
+@dataclass
+class Sums:
+    """What a run has used."""
+
+    validations: int = 0
+    requests: int = 0
+    tokens: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0
+    """Number of requests whose cost is unknown."""
+
+
+class Tally:
+    """The sums of a run. Thread-safe; a call reads only what was written since the last one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sums = Sums()
+        self._read: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def sums(self) -> Sums:
+        """The sums so far."""
+        with self._lock:
+            for record in self._new("validation.jsonl"):
+                self._sums.validations += record["verdict"] != "refused"
+            for record in self._new("gateway.jsonl"):
+                if record.get("status") != "refused":
+                    self._sums.requests += 1
+                    self._sums.tokens += record["input_tokens"] + record["output_tokens"]
+                    self._sums.dollars += record["cost_usd"] or 0.0
+                    self._sums.unpriced += record["cost_usd"] is None
+            return Sums(**vars(self._sums))
+
+    def _new(self, name: str) -> list[dict[str, Any]]:
+        try:
+            with (self._folder / name).open("rb") as file:
+                file.seek(self._read.get(name, 0))
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        complete = content[: content.rfind(b"\n") + 1]
+        self._read[name] = self._read.get(name, 0) + len(complete)
+        return list(parse(complete))

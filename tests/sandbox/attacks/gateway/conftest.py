@@ -1,0 +1,3 @@
+from tests.sandbox.gateway.conftest import gateway, llm
+
+__all__ = ["gateway", "llm"]

@@ -1,0 +1,275 @@
+"""Attempts to reach the internet, or the operator's stored objects, through a provider of language models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from common.providers import Price, Provider
+from sandbox.gateway.dialects import ENDPOINTS
+from tests.sandbox.gateway.conftest import Gateway
+from tests.sandbox.gateway.llm import ScriptedLLM
+
+Open = Callable[..., Gateway]
+AWAY = "https://evil.example/?stolen=1"
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: {"model": "gpt-4o", "messages": [{"role": "user", "content": "a"}]},
+    "/v1/completions": {"model": "gpt-4o", "prompt": "a"},
+    RESPONSES: {"model": "gpt-4o", "input": "a"},
+    "/v1/embeddings": {"model": "text-embedding-3-small", "input": "a"},
+    MESSAGES: {
+        "model": "claude-3-5-sonnet-20240620",
+        "max_tokens": 10,
+        "messages": [{"role": "user", "content": "a"}],
+    },
+    "/v1/messages/count_tokens": {
+        "model": "claude-3-5-sonnet-20240620",
+        "messages": [{"role": "user", "content": "a"}],
+    },
+}
+
+
+def part(kind: str, /, **fields: Any) -> dict[str, Any]:
+    """A message with one part of content."""
+    return {"messages": [{"role": "user", "content": [{"type": kind, **fields}]}]}
+
+
+def item(kind: str, /, **fields: Any) -> dict[str, Any]:
+    """An input with one item."""
+    return {"input": [{"type": kind, **fields}]}
+
+
+def said(kind: str, /, **fields: Any) -> dict[str, Any]:
+    """An input with a message of one part."""
+    return {"input": [{"role": "user", "content": [{"type": kind, **fields}]}]}
+
+
+def refused(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) -> None:
+    response = gateway().http.post(path, json={**BODIES[path], **fields})
+    assert response.status_code in (400, 404)
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_plain_requests_pass(gateway: Open, path: str) -> None:
+    assert set(BODIES) == set(ENDPOINTS)
+    assert gateway().http.post(path, json=BODIES[path]).is_success
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    "field",
+    [
+        "search_parameters",
+        "web_search",
+        "web_search_options",
+        "plugins",
+        "extra_body",
+        "enable_search",
+        "tool_resources",
+        "container",
+        "mcp_servers",
+        "models",
+        "route",
+        "provider",
+        "transforms",
+        "preset",
+        "assistant_id",
+        "conversation",
+        "previous_response_id",
+        "attachments",
+        "file_ids",
+        "data_sources",
+        "citations",
+        "search_domain_filter",
+        "speed",
+        "inference_geo",
+        "background",
+        "webhook",
+        "callback_url",
+        "no-such-field",
+    ],
+)
+def test_fields_that_nobody_listed(gateway: Open, llm: ScriptedLLM, path: str, field: str) -> None:
+    refused(gateway, llm, path, {field: {"mode": "on", "url": AWAY, "id": "pmpt_1"}})
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openai/gpt-4o:online",
+        "openai/gpt-4o:nitro",
+        "sonar",
+        "perplexity/sonar-deep-research",
+        "gpt-4o-search-preview",
+        "gpt-5-search-api",
+        "o3-deep-research",
+        "groq/compound",
+        "relace/relace-search",
+        "x-ai/grok-4.20-multi-agent",
+        "openrouter/auto",
+        "compound-beta-mini",
+        "@preset/of-the-operator",
+        "openai/gpt-4o@preset/of-the-operator",
+        "ft:gpt-4o:the-operator::abc",
+        "GPT-4o-Search-Preview",
+    ],
+)
+def test_models_that_search_the_web_or_belong_to_the_operator(gateway: Open, llm: ScriptedLLM, model: str) -> None:
+    gate = gateway()
+    for path in (CHAT, RESPONSES):
+        assert gate.http.post(path, json={**BODIES[path], "model": model}).status_code == 404
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (CHAT, {"tools": [{"type": "web_search"}]}),
+        (CHAT, {"tools": [{"google_search": {}}]}),
+        (CHAT, {"tools": [{"type": "function", "function": {"name": "f"}, "google_search": {}}]}),
+        (CHAT, {"tools": [{"type": "openrouter:web_search"}]}),
+        (CHAT, {"tools": {"type": "web_search"}}),
+        (CHAT, {"tools": "web_search"}),
+        (RESPONSES, {"tools": [{"type": "shell", "environment": {"type": "container_auto"}}]}),
+        (RESPONSES, {"tools": [{"type": "file_search", "vector_store_ids": ["vs_1"]}]}),
+        (RESPONSES, {"tools": [{"type": "image_generation"}]}),
+        (RESPONSES, {"tools": [{"type": "mcp", "connector_id": "connector_gmail"}]}),
+        (MESSAGES, {"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]}),
+        (MESSAGES, {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]}),
+        (MESSAGES, {"tools": [{"type": "bash_code_execution", "name": "bash"}]}),
+    ],
+)
+def test_tools_that_the_provider_runs(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) -> None:
+    refused(gateway, llm, path, fields)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (CHAT, part("image_url", image_url={"url": AWAY})),
+        (CHAT, part("image_url", image_url=AWAY)),
+        (CHAT, part("image_url", image_url={"url": f" {AWAY}"})),
+        (CHAT, part("image_url", image_url={"url": "//evil.example/a.png"})),
+        (CHAT, part("image_url", image_url={"url": "gs://bucket/a.png"})),
+        (CHAT, part("image_url", image_url={"url": ["https://evil.example"]})),
+        (CHAT, part("video_url", video_url={"url": AWAY})),
+        (CHAT, part("file", file={"filename": "a.pdf", "file_data": AWAY})),
+        (CHAT, part("file", file={"filename": "a.pdf", "file_data": "data:application/pdf;url=x,"})),
+        (CHAT, part("something_new", url=AWAY)),
+        (CHAT, part("text", text="a", image_url={"url": AWAY})),
+        (CHAT, {"messages": [{"role": "tool", "content": [{"type": "image_url", "image_url": {"url": AWAY}}]}]}),
+        (CHAT, {"messages": [{"role": "user", "content": {"type": "image_url", "image_url": {"url": AWAY}}}]}),
+        (CHAT, {"messages": {"role": "user", "content": [{"type": "image_url", "image_url": {"url": AWAY}}]}}),
+        (CHAT, {"messages": [{"role": "user", "content": "a", "attachments": [{"url": AWAY}]}]}),
+        (RESPONSES, said("input_image", image_url=AWAY)),
+        (RESPONSES, said("input_file", file_url=AWAY)),
+        (RESPONSES, said("input_file", file_data=AWAY)),
+        (RESPONSES, item("function_call_output", call_id="c", output=[{"type": "input_image", "image_url": AWAY}])),
+        (RESPONSES, item("computer_call_output", call_id="c", output={"type": "x", "image_url": AWAY})),
+        (RESPONSES, {"messages": "a", **said("input_image", image_url=AWAY)}),
+        (MESSAGES, part("image", source={"type": "url", "url": AWAY})),
+        (MESSAGES, part("document", source={"type": "url", "url": AWAY})),
+        (MESSAGES, part("document", source={"type": "base64", "media_type": "a/b", "data": AWAY})),
+        (MESSAGES, part("tool_result", content=[{"type": "image", "source": {"type": "url", "url": AWAY}}])),
+        (MESSAGES, {"system": [{"type": "image", "source": {"type": "url", "url": AWAY}}]}),
+        (CHAT, {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"$ref": AWAY}}}]}),
+        (CHAT, {"functions": [{"name": "f", "parameters": {"properties": {"a": {"$ref": "file:///etc/passwd"}}}}]}),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"schema": {"$dynamicRef": AWAY}}}}),
+        (CHAT, {"guided_json": {"anyOf": [{"$ref": AWAY}]}}),
+        (RESPONSES, {"text": {"format": {"type": "json_schema", "name": "a", "schema": {"$ref": AWAY}}}}),
+        (MESSAGES, {"tools": [{"name": "f", "input_schema": {"$ref": AWAY}}]}),
+        (MESSAGES, {"output_format": {"type": "json_schema", "schema": {"$ref": AWAY}}}),
+        ("/v1/embeddings", {"input": [{"type": "image_url", "image_url": {"url": AWAY}}]}),
+        ("/v1/completions", {"prompt": [{"type": "image_url", "image_url": {"url": AWAY}}]}),
+    ],
+)  # fmt: skip
+def test_addresses_that_the_provider_would_fetch(
+    gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]
+) -> None:
+    refused(gateway, llm, path, fields)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (CHAT, part("file", file={"file_id": "file-of-the-operator"})),
+        (CHAT, part("image_url", image_url={"url": "data:image/png;base64,AAAA", "file_id": "file-1"})),
+        (CHAT, {"messages": [{"role": "assistant", "audio": {"id": "audio_of_another"}}]}),
+        (RESPONSES, said("input_image", file_id="file-1")),
+        (RESPONSES, said("input_file", file_id="file-1")),
+        (RESPONSES, item("item_reference", id="msg_of_another_run")),
+        (RESPONSES, {"input": [{"id": "msg_of_another_run"}]}),
+        (RESPONSES, {"prompt": {"id": "pmpt_of_the_operator", "version": "1"}}),
+        (RESPONSES, {"conversation": "conv_of_another_run"}),
+        (RESPONSES, {"previous_response_id": "resp_of_another_run"}),
+        (MESSAGES, part("document", source={"type": "file", "file_id": "file_1"})),
+        (MESSAGES, part("container_upload", file_id="file_1")),
+        (MESSAGES, {"container": "container_of_the_operator"}),
+    ],
+)
+def test_objects_stored_in_the_operators_account(
+    gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]
+) -> None:
+    refused(gateway, llm, path, fields)
+
+
+def test_features_that_a_header_turns_on(gateway: Open, llm: ScriptedLLM) -> None:
+    betas = "files-api-2025-04-14,mcp-client-2025-04-04,prompt-caching-2024-07-31,web-fetch-2025-09-10"
+    headers = {"anthropic-version": "2023-06-01", "anthropic-beta": betas, "openai-beta": "assistants=v2"}
+    gateway().http.post(MESSAGES, json=BODIES[MESSAGES], headers=headers)
+    assert llm.requests[0].headers["anthropic-beta"] == "prompt-caching-2024-07-31"
+    assert "openai-beta" not in llm.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (CHAT, {"temperature": 0, "n": 2, "max_tokens": 5, "stop": ["a"], "response_format": {"type": "text"}}),
+        (CHAT, {"tools": [{"type": "function", "function": {"name": "fetch", "parameters": {"url": AWAY}}}]}),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {
+            "$defs": {"a": {"type": "string"}}, "properties": {"$ref": {"$ref": "#/$defs/a"}}}}}}),
+        (CHAT, {"messages": [{"role": "user", "content": f"read {AWAY}"}], "background": None, "plugins": []}),
+        (CHAT, {"messages": [{"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "fetch", "arguments": f'{{"url": "{AWAY}"}}'}}]}]}),
+        (CHAT, part("image_url", image_url={"url": "data:image/png;base64,AAAA", "detail": "low"})),
+        (RESPONSES, said("input_text", text=AWAY)),
+        (RESPONSES, item("function_call", call_id="c", name="f", arguments=AWAY)),
+        (RESPONSES, item("function_call_output", call_id="c", output=AWAY)),
+        (RESPONSES, {"input": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"}]}),
+        (RESPONSES, {"reasoning": {"effort": "low"}, "text": {"format": {"type": "text"}}, "store": False}),
+        (MESSAGES, {"system": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]}),
+        (MESSAGES, part("image", source={"type": "base64", "media_type": "image/png", "data": "AAAA"})),
+        (MESSAGES, part("tool_result", tool_use_id="t", content=AWAY)),
+        (MESSAGES, part("tool_use", id="t", name="fetch", input={"type": "image", "url": AWAY})),
+        (MESSAGES, {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2000}),
+        ("/v1/completions", {"echo": True, "logprobs": 1, "max_tokens": 0, "prompt": ["a", "b"]}),
+    ],
+)  # fmt: skip
+def test_what_honest_agents_send_passes(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) -> None:
+    response = gateway().http.post(path, json={**BODIES[path], **fields})
+    assert response.is_success, response.text
+
+
+@pytest.mark.parametrize(("path", "model"), [(CHAT, "web-of-tomorrow"), (MESSAGES, "claude-with-a-browser")])
+def test_models_that_nobody_listed(gateway: Open, llm: ScriptedLLM, path: str, model: str) -> None:
+    """A provider's next model may search by itself. Those with list prices pass, and those that the operator names."""
+    refused(gateway, llm, path, {"model": model})
+    named = gateway(workdir="named", models=["*-of-tomorrow", "claude-*"])
+    assert named.http.post(path, json={**BODIES[path], "model": model}).is_success
+    priced = gateway(workdir="priced", prices={model: Price(input=1, output=1)})
+    assert priced.http.post(path, json={**BODIES[path], "model": model}).is_success
+
+
+def test_names_that_only_look_like_search_pass(gateway: Open) -> None:
+    assert gateway(models=["nousresearch/*"]).chat(model="nousresearch/hermes-4-70b").is_success
+
+
+def test_the_operator_may_allow_fields_and_models(gateway: Open, llm: ScriptedLLM) -> None:
+    kind = Provider(base_url=f"{llm.url}/v1", models=["sonar", "*"], fields=["search_parameters"])
+    gate = gateway(providers={"kind": kind})
+    assert gate.chat(model="sonar", search_parameters={"mode": "on"}).is_success
+    assert gate.chat(model="sonar-pro").status_code == 404
