@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import logging
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from common.errors import UserError, close_matches
@@ -24,7 +24,7 @@ _further: tuple[Path, ...] = ()
 def extend(directories: Iterable[str | Path]) -> None:
     """Add the competition folders in `directories` to the catalog, replacing those that an earlier call added.
 
-    A directory that does not exist causes an error at the next lookup.
+    A directory that does not exist causes a warning at the next lookup.
     """
     global _further
     _further = tuple(Path(directory).expanduser() for directory in directories)
@@ -33,17 +33,33 @@ def extend(directories: Iterable[str | Path]) -> None:
 def folders() -> dict[str, Path]:
     """The folder of every competition by id: first those of the catalog, then those added by `extend`.
 
-    Raises `UserError` for an id that occurs twice, because grading another competition under a known id would go
-    unnoticed.
+    A directory that does not exist is passed over with a warning. So is the second folder of an id; `get` refuses both.
     """
+    return _found()[0]
+
+
+def _found() -> tuple[dict[str, Path], dict[str, Path]]:
+    """The folder of every competition by id, and the second folders of ids that occur twice."""
     found = {path.name: path for path in sorted(CATALOG.iterdir()) if (path / "competition.yaml").is_file()}
+    twice: dict[str, Path] = {}
     for directory in _further:
         if not directory.is_dir():
-            raise UserError(f"MLEBENCH_COMPETITIONS names {directory}, which is not a directory")
+            _warn(f"MLEBENCH_COMPETITIONS names {directory}, which is not a directory")
+            continue
         for path in sorted(directory.iterdir()):
             if (path / "competition.yaml").is_file() and found.setdefault(path.name, path) != path:
-                raise UserError(f"competition {path.name!r} exists twice: {found[path.name]} and {path}")
-    return found
+                twice[path.name] = path
+                _warn(_exists_twice(path.name, found[path.name], path))
+    return found, twice
+
+
+def _exists_twice(name: str, first: Path, second: Path) -> str:
+    return f"competition {name!r} exists twice: {first} and {second}. Rename one of them"
+
+
+@cache  # once a process: competitions are looked up often
+def _warn(text: str) -> None:
+    logging.getLogger("mlebench.registry").warning("%s", text)
 
 
 @lru_cache(maxsize=256)
@@ -52,8 +68,14 @@ def _load(folder: Path) -> Competition:
 
 
 def get(competition_id: str) -> Competition:
-    """The competition with that id. Raises `UnknownCompetition`, naming close matches."""
-    known = folders()
+    """The competition with that id.
+
+    Raises `UnknownCompetition`, naming close matches, and `UserError` for an id that occurs twice, because grading
+    another competition under a known id would go unnoticed.
+    """
+    known, twice = _found()
+    if competition_id in twice:
+        raise UserError(_exists_twice(competition_id, known[competition_id], twice[competition_id]))
     if competition_id not in known:
         hint = close_matches(competition_id, known) or " `mlebench list` shows all."
         raise UnknownCompetition(f"unknown competition {competition_id!r}.{hint}")

@@ -53,7 +53,8 @@ class BackgroundProcesses:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                env={**os.environ, **env},
+                # What lies in the current directory does not hide our packages.
+                env={**os.environ, "PYTHONSAFEPATH": "1", **env},
                 start_new_session=True,  # keep it running after Ctrl-C in the terminal
             )
         process = psutil.Process(started.pid)

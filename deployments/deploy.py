@@ -33,6 +33,7 @@ The concurrency limit of a deployment comes with a lease that a flow run has to 
 absence of the server, it would be ended.
 """
 WATCH = "mlebench: a flow run has fallen silent"
+CRASH = "mlebench: a flow run has crashed"
 
 
 def deployments() -> list[RunnerDeployment]:
@@ -56,12 +57,15 @@ def deployments() -> list[RunnerDeployment]:
 def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDeployment:
     from prefect.deployments.runner import EntrypointType
 
+    from flows.fleet.setup import JOB_VARIABLES
+
     found: RunnerDeployment = flow.to_deployment(
         name,
         tags=["mlebench", *tags],
         work_queue_name=name if name in QUEUES else None,
         # The worker imports the flow from the installed package; no source is copied.
         entrypoint_type=EntrypointType.MODULE_PATH,
+        job_variables=JOB_VARIABLES,
         **more,
     )
     return found
@@ -90,6 +94,7 @@ def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
         each.paused = paused
         found[f"{each.flow_name}/{each.name}"] = each.apply()
     ensure(automation(found["recovery/recover"]))
+    ensure(automation_of_crashes(found["recovery/recover"]))
     return list(found)
 
 
@@ -116,6 +121,29 @@ def automation(recover: UUID) -> AutomationCore:
     return AutomationCore(
         name=WATCH,
         description="Its process or machine has died: mark it as crashed, free its slots, and submit it again.",
+        trigger=trigger,
+        actions=[RunDeployment(source="selected", deployment_id=recover, parameters=None, job_variables=None)],
+    )
+
+
+def automation_of_crashes(recover: UUID) -> AutomationCore:
+    """An automation that starts the deployment `recover` when a deployment's flow run ends with its worker.
+
+    Prefect marks it as crashed itself, so that no silence is noticed.
+    """
+    from prefect.events.actions import RunDeployment
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, ResourceSpecification
+
+    trigger = EventTrigger(
+        match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
+        match_related=ResourceSpecification({"prefect.resource.role": "deployment"}),
+        expect={"prefect.flow-run.Crashed"},
+        posture=Posture.Reactive,
+        threshold=1,
+    )
+    return AutomationCore(
+        name=CRASH,
+        description="Submit it again if it ended because its worker had died.",
         trigger=trigger,
         actions=[RunDeployment(source="selected", deployment_id=recover, parameters=None, job_variables=None)],
     )

@@ -54,7 +54,6 @@ COMMANDS = {
     "export": ("export", "Write the grading report of a run group in the published format."),
     "import-report": ("import_report", "Import published grading reports into the tables."),
 }
-INTERRUPTED = 130
 
 
 class _Commands(click.Group):
@@ -167,7 +166,9 @@ def _shown_warnings() -> Iterator[None]:
 
 
 def _interrupted() -> int:
-    click.echo("mlebench: stopped. Finished work is kept; run the same command again to continue.", err=True)
+    from flows.commands.stopping import INTERRUPTED, STOPPED
+
+    click.echo(f"mlebench: {STOPPED}", err=True)
     return INTERRUPTED
 
 

@@ -20,6 +20,7 @@ from storage.store import Store
 from tasks.agent_run import attempts_of
 from tasks.wiring import scratch
 from tasks.wiring.manifest import note_plan
+from tasks.wiring.overwriting import require_replaceable
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import open_store
@@ -75,6 +76,7 @@ def add_all(attempts: Attempts, request: RunRequest, competition_id: str, failed
         found = attempts_of(request, competition_id)
     for attempt in found:
         with contained(attempt.name, failed):
+            require_replaceable(attempt)
             attempts.add(attempt)
 
 

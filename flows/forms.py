@@ -59,6 +59,11 @@ class Execution(BaseModel):
         title="Obfuscate competitions",
         description="Hide from agents which competition they work on: another description, and no name.",
     )
+    overwrite: bool = Field(
+        default=False,
+        title="Overwrite",
+        description="Replace runs of the group that were made under other conditions, such as another time limit.",
+    )
     integrity: bool = Field(
         default=False,
         title="Integrity checks",
@@ -154,5 +159,6 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         most_disk=how.max_disk,
         isolation=how.isolation,
         obfuscated=how.obfuscated,
+        overwrite=how.overwrite,
         examine=how.integrity,
     )

@@ -23,13 +23,15 @@ def recovery(confirm_seconds: float | None = None) -> dict[str, str]:
         confirm_seconds: Time to wait for another heartbeat before a flow run is resolved, because heartbeats are also
             missing after an outage of the server. Default: the heartbeat interval.
     """
+    aborted = zombies.resubmit_aborted()
     found = zombies.find()
-    if not found:
+    if not found and not aborted:
         return {}
-    beat = get_current_settings().flows.heartbeat_frequency or 0
-    time.sleep(beat if confirm_seconds is None else confirm_seconds)
-    done = zombies.resolve(found)
-    names = {each.id: each.name for each in found}
+    if found:
+        beat = get_current_settings().flows.heartbeat_frequency or 0
+        time.sleep(beat if confirm_seconds is None else confirm_seconds)
+    done = zombies.resolve(found) | dict.fromkeys(aborted, "resubmitted")
+    names = {each.id: each.name for each in found} | aborted
     rows = [{"flow run": names[run], "result": result, "id": str(run)} for run, result in done.items()]
     with shown("the table of what was recovered"):
         create_table_artifact(table=rows, key="recovered", description="Flow runs whose process had died")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
+import logging
 import os
+import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,6 +28,8 @@ FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """The most that an agent's folder may contain. It is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
+ABOUT = re.compile(r"(?:README|LICEN[CS]E|CHANGELOG|CONTRIBUTING)(?:\.[a-z]+)?|\.git(?:ignore|attributes)|.*~", re.I)
+"""Files in an agent's folder that are about it. They are for people: agents do not get them, so they cannot matter."""
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 
 
@@ -76,6 +81,9 @@ class Agent(BaseModel):
         default_factory=Limits, description="Resource limits of a run; the operator's settings override them."
     )
     variant: str | None = Field(default=None, exclude=True, description="Chosen by `NAME@VARIANT`; not in the file.")
+    claims_trust: bool = Field(
+        default=False, exclude=True, description="Its file says `trusted`, which does not count where it is."
+    )
     folder: Path = Field(exclude=True, description="The folder the agent was loaded from; not a field of the file.")
 
     @field_validator("start")
@@ -104,7 +112,9 @@ class Agent(BaseModel):
         return [part for name, text in texts.items() for part in (f"--{name}", text)]
 
     def files(self) -> Iterator[Path]:
-        """The agent's files relative to its folder, sorted, without caches.
+        """The agent's files relative to its folder, sorted.
+
+        Caches are left out, and in the folder itself files such as README.md (`ABOUT`): the agent does not get them.
 
         Raises:
             AgentError: it has too many files or bytes, or something in it is neither a regular file nor a folder: a
@@ -115,6 +125,8 @@ class Agent(BaseModel):
         with self._readable(), trees.opened_folder(self.folder) as top:
             for entry in trees.walk(top, enter=lambda folder: folder.name not in IGNORED):
                 if entry.is_folder or entry.name in IGNORED or entry.name.endswith(".pyc"):
+                    continue
+                if "/" not in entry.path and self._is_about(entry.name):
                     continue
                 if not entry.is_file:
                     raise trees.NotRegular(f"{entry.path} is {trees.kind(entry.status.st_mode)}")
@@ -139,6 +151,9 @@ class Agent(BaseModel):
     def _readable(self) -> Iterator[None]:
         with _readable(self.folder):
             yield
+
+    def _is_about(self, name: str) -> bool:
+        return name != self.start and ABOUT.fullmatch(name) is not None
 
     def fingerprint(self) -> str:
         """SHA-256 (hex) of the variant and of the files' names, executable bits and contents; part of cache keys."""
@@ -204,7 +219,9 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     if looks_like_path and Path(text).expanduser().is_dir():
         agent = _read(Path(text).expanduser().resolve(), variant)
         # The operator decides which agents are trusted, so a folder in any other place cannot declare itself trusted.
-        return agent if agent.folder in folders.values() else agent.model_copy(update={"trusted": False})
+        if agent.folder in folders.values():
+            return agent
+        return agent.model_copy(update={"trusted": False, "claims_trust": agent.trusted})
     close = difflib.get_close_matches(text, folders, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known agents: {', '.join(sorted(folders))}"
     if looks_like_path:
@@ -212,13 +229,19 @@ def load_agent(name_or_path: str | Path, extra_dirs: Iterable[str | Path] = ()) 
     raise UnknownAgent(f"unknown agent {text!r}: {hint}")
 
 
+@cache  # once a process: agents are looked up often
+def _warn(text: str) -> None:
+    logging.getLogger("mlebench.agents").warning("%s", text)
+
+
 def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
-    """Agent folders by name; earlier directories take precedence."""
+    """Agent folders by name; earlier directories take precedence. One that does not exist causes a warning."""
     found: dict[str, Path] = {}
     for directory in [*map(Path, extra_dirs), BUILTIN_AGENTS]:
         directory = directory.expanduser()
         if not directory.is_dir():
-            raise AgentError(f"agent directory {directory} does not exist: correct the setting that names it")
+            _warn(f"MLEBENCH_AGENT_DIRS names {directory}, which is not a directory")
+            continue
         candidates = [directory] if (directory / DEFINITION).is_file() else sorted(directory.iterdir())
         for folder in candidates:
             if (folder / DEFINITION).is_file():
@@ -229,7 +252,7 @@ def _folders(extra_dirs: Iterable[str | Path]) -> dict[str, Path]:
 def _read(folder: Path, variant: str | None = None) -> Agent:
     path = folder / DEFINITION
     fields = read_fields(folder, DEFINITION)
-    for field in ("folder", "variant"):
+    for field in ("folder", "variant", "claims_trust"):
         if field in fields:
             raise AgentError(f"{path}: {field}: unknown field")
     try:

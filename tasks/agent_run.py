@@ -36,6 +36,7 @@ from tasks.wiring.host import TRY, placed
 from tasks.wiring.making import Making, given_up, keep, run_folder
 from tasks.wiring.manifest import note_in_manifest
 from tasks.wiring.meters import meter
+from tasks.wiring.overwriting import note_overwriting, require_replaceable
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.retries import retried
 from tasks.wiring.services import run_services
@@ -129,6 +130,7 @@ def run_agent(attempt: Attempt) -> str:
 
     Raises:
         LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
+        RunDiffers: the group has the run already, made under other conditions, and the request does not insist.
     """
 
     def waiting(reason: str) -> None:
@@ -138,6 +140,7 @@ def run_agent(attempt: Attempt) -> str:
         record = finished_run(attempt)
         if record is not None:
             return str(record.status)
+        require_replaceable(attempt)
         waiting("")
         try:
             status = _attempt(attempt, _run, waiting)
@@ -317,6 +320,7 @@ def _start(making: Making) -> tuple[RunHandle, int]:
     runner, spec, tries = making.runner, making.spec, making.tries
     if runner.find(spec) != "new":
         return runner.start(spec), making.number()
+    note_overwriting(making.attempt)
     # Before the start, so that the store knows of every agent that runs.
     number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name)
     try:

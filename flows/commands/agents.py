@@ -11,11 +11,16 @@ def command(name: str | None) -> None:
     """List the agents and their variants; with NAME (or NAME@VARIANT), show the definition of one."""
     from common.settings import get_settings
     from sandbox.definitions import list_agents, load_agent, variants_of
+    from sandbox.errors import AgentError
 
     folders = get_settings().agent_dirs
     if name is None:
         for each in list_agents(folders):
-            agent = load_agent(each, folders)
+            try:
+                agent = load_agent(each, folders)
+            except AgentError as error:  # no reason to hide the others
+                click.echo(f"{each}  [broken]  {error}")
+                continue
             trust = "trusted" if agent.trusted else "container only"
             click.echo(f"{each}  [{trust}{', privileged' if agent.privileged else ''}]  {agent.description}")
             if found := variants_of(agent):

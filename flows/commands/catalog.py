@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import click
 
+from common.errors import UserError
 from competitions import registry
 from flows.commands.options import Selection, takes
 
@@ -17,7 +18,14 @@ from flows.commands.options import Selection, takes
 def command(as_json: bool, selection: Selection) -> None:
     """List competitions with their split, category and metric."""
     ids = selection.ids() if selection else replace(selection, competitions=tuple(registry.list())).ids()
-    facts = [registry.get(name).facts for name in ids]
+    facts = []
+    for name in ids:
+        try:
+            facts.append(registry.get(name).facts)
+        except UserError as error:  # no reason to hide the others
+            if selection:
+                raise
+            click.echo(f"mlebench: {error}", err=True)
     if as_json:
         for each in facts:
             click.echo(

@@ -37,14 +37,15 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 def command(
     selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
-    """Check the requirements of a long run: store, disk, access, memory, Docker, Dask, Prefect and versions.
+    """Check the requirements of a long run: store, disk, access, memory, Docker, Dask, Prefect,
+    workers and versions.
 
     Checks the 22 competitions of the low split unless others are selected. Also reports what dead processes have left
     behind. Exit code 1 if a check fails.
     """
     quiet_prefect()
     from common.settings import get_settings
-    from flows.diagnosis import health, leftovers
+    from flows.diagnosis import health, leftovers, workers
 
     ids = (selection or replace(selection, lite=True)).ids()
     place, settings = storage.open(), get_settings()
@@ -69,6 +70,7 @@ def command(
     ]
     # Leftovers are looked up on the Prefect server; if it does not answer, the finding above says so.
     if not any((each.about, each.verdict) == ("prefect", "fail") for each in findings):
+        findings += health.guarded("workers", lambda: workers.check_workers(settings.agent_pool))
         findings += health.guarded("flow runs", lambda: leftovers.check_flow_runs(fix, silence))
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))

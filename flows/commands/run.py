@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -23,6 +23,10 @@ from flows.commands.options import (
 )
 from flows.fleet.setup import Priority
 from sandbox.isolation import BackendName, Network
+
+if TYPE_CHECKING:
+    from sandbox.definitions import Agent
+    from tasks.wiring.requests import RunRequest
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,15 @@ class RunOptions:
             "--obfuscated",
             is_flag=True,
             help="Hide from agents which competition they work on: another description, and no name.",
+        ),
+    ] = False
+    overwrite: Annotated[
+        bool,
+        option(
+            "--overwrite",
+            is_flag=True,
+            help="Replace runs of the group that were made under other conditions, such as another time limit. The "
+            "evidence says so.",
         ),
     ] = False
     integrity: Annotated[
@@ -192,10 +205,7 @@ def command(
     ids = selection.ids()
     chosen = load_agent(run.agent, get_settings().agent_dirs)
     if isolation.backend == "process" and not chosen.trusted and not isolation.allow_untrusted:
-        raise click.UsageError(
-            f"agent {chosen.name!r} is not trusted and would run without isolation: use --backend docker, or accept "
-            "that with --allow-untrusted"
-        )
+        raise click.UsageError(_untrusted(chosen))
     wanted = Isolation(
         isolation.backend, isolation.network, isolation.runtime, isolation.allow_untrusted, isolation.allow_privileged
     )
@@ -212,6 +222,7 @@ def command(
         most_disk=run.max_disk,
         isolation=wanted,
         obfuscated=run.obfuscated,
+        overwrite=run.overwrite,
         examine=run.integrity,
     )
     request.require_sound(ids)  # fails now, not after hours of preparing
@@ -225,8 +236,10 @@ def command(
         limits = stated_limits(chosen, request, get_settings())
         require_runnable(chosen.model_copy(update={"limits": limits}), wanted, get_settings().allowed_hosts)
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
+    _require_replaceable(request, ids)
     raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow
+    from flows.commands.stopping import INTERRUPTED
 
     if pool is not None:
         from flows.fleet.setup import require_server
@@ -262,8 +275,9 @@ def command(
         )
         click.echo(f"Handed over to work pool {pool}. {_commands(group)}")
         return 0
+    go_on = f"stopped. Finished work is kept; to continue, run the same command with --run-group {group}."
     try:
-        code = run_flow(f"{chosen.full_name} as {group}", flow, leaves_agents=pool is not None)
+        code = run_flow(f"{chosen.full_name} as {group}", flow, leaves_agents=pool is not None, go_on=go_on)
     except KeyboardInterrupt:
         if pool is not None:
             click.echo(
@@ -271,15 +285,41 @@ def command(
                 f"To continue, add --run-group {group} to this command.",
                 err=True,
             )
-            return 130
-        if not run.run_group:
-            click.echo(f"to continue these runs, add: --run-group {group}", err=True)
-        raise
+            return INTERRUPTED
+        click.echo(f"mlebench: {go_on}", err=True)
+        return INTERRUPTED
     from flows.commands.results import show_results
 
     show_results(place, group)
     click.echo(f"{time.monotonic() - started:.0f} s in total")
     return code
+
+
+def _untrusted(agent: Agent) -> str:
+    """Why the process backend refuses an agent, and what to do."""
+    refused = f"agent {agent.name!r} is not trusted and would run without isolation: use --backend docker"
+    if agent.claims_trust:
+        return (
+            f"{refused}, or, if it is your own, trust its folder with MLEBENCH_AGENT_DIRS={agent.folder} (elsewhere "
+            "`trusted: true` in agent.yaml is ignored)"
+        )
+    return f"{refused}, or accept that with --allow-untrusted"
+
+
+def _require_replaceable(request: RunRequest, competition_ids: list[str]) -> None:
+    """Refuse to overwrite runs of other conditions before anything begins. Tasks check it again for their own run."""
+    from storage.runs.folders import finished_folders
+    from tasks.agent_run import attempts_of
+    from tasks.wiring.overwriting import require_replaceable
+    from tasks.wiring.stores import open_store
+
+    made = {(each.competition_id, each.seed) for each in finished_folders(open_store(request.store), request.run_group)}
+    for name in competition_ids:
+        if any(competition == name for competition, _ in made):
+            for attempt in attempts_of(request, name):
+                # Without a dataset the key of the run is not known; the dataset may be prepared elsewhere.
+                if attempt.dataset_key is not None and (name, attempt.seed) in made:
+                    require_replaceable(attempt)
 
 
 def _commands(group: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ import click
 
 from common.processes import start_time
 from flows.commands.options import quiet_prefect
+from flows.commands.stopping import STOPPED, interruptible, keep_server_from_interrupts
 
 if TYPE_CHECKING:
     from flows.watching.outcome import Outcome
@@ -21,17 +20,19 @@ if TYPE_CHECKING:
 _STARTED_BY = "MLEBENCH_STARTED_BY"
 
 
-def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False) -> int:
+def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, go_on: str = STOPPED) -> int:
     """Run `flow` with the live board and print the outcomes; returns the exit code.
 
-    Ctrl-C ends the agents of this process, unless the flow leaves them alone because they run in a work pool.
+    Ctrl-C ends the agents of this process, unless the flow leaves them alone because they run in a work pool. `go_on`
+    is the line that says how to go on then, if the flow does not end by itself.
     """
     quiet_prefect()
     end_orphaned_servers()
+    keep_server_from_interrupts()
     from flows.watching.board import board
     from flows.watching.outcome import PartlyFailed
 
-    with contextlib.nullcontext() if leaves_agents else _interruptible():
+    with contextlib.nullcontext() if leaves_agents else interruptible(go_on):
         try:
             with board(title):
                 outcomes = flow()
@@ -86,25 +87,3 @@ def _lives(started_by: str | None) -> bool:
         return start_time(1) is not None and "python" in Path("/proc/1/cmdline").read_text(errors="replace")
     pid, _, started = started_by.partition(" ")
     return str(start_time(int(pid))) == started
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C stops the agents, then the flow; a second one ends the process at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_signal: int, _frame: Any) -> None:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-        click.echo("\nstopping ...", err=True)
-        from tasks.wiring.backends import stop_all
-
-        threading.Thread(target=stop_all, daemon=True).start()
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -24,6 +24,7 @@ HEARTBEAT = "prefect.flow-run.heartbeat"
 _BEAT = 180  # seconds between heartbeats by Prefect's default
 _STARTS = 3  # a flow run that crashes its machine must not be restarted forever
 _PAGE = 200
+_ABORTED = "Execution was aborted by Python system exit call"
 
 Resolution = Literal["resubmitted", "crashed"]
 
@@ -88,6 +89,31 @@ def resolve(zombies: Sequence[Zombie]) -> dict[UUID, Resolution]:
             if zombie.resubmittable:
                 client.set_flow_run_state(zombie.id, AwaitingRetry(message="Resubmitted: its process had died."))
                 done[zombie.id] = "resubmitted"
+    return done
+
+
+def resubmit_aborted() -> dict[UUID, str]:
+    """Schedule flow runs of deployments again whose processes ended with their workers; returns their names.
+
+    Prefect has marked them as crashed itself: a flow run that begins when its worker is killed cannot write its log.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter
+    from prefect.states import AwaitingRetry
+
+    from flows.fleet.again import family
+
+    since = datetime.now(UTC) - timedelta(days=1)
+    wanted = FlowRunFilter.model_validate({"state": {"type": {"any_": ["CRASHED"]}}, "end_time": {"after_": since}})
+    done = {}
+    with get_client(sync_client=True) as client:
+        for run in _pages(client, wanted):
+            aborted = run.state is not None and _ABORTED in (run.state.message or "")
+            # Those of a fleet are followed by flow runs of their own.
+            if not aborted or run.deployment_id is None or run.run_count >= _STARTS or family(run.tags) is not None:
+                continue
+            client.set_flow_run_state(run.id, AwaitingRetry(message="Resubmitted: its worker had died."))
+            done[run.id] = run.name
     return done
 
 

@@ -23,7 +23,7 @@ from flows.watching.outcome import Outcome
 from tasks.agent_run import agent_run, finished_run, work_folder
 from tasks.grade import grade_request
 from tasks.wiring import scratch
-from tasks.wiring.backends import stop_all
+from tasks.wiring.backends import ending_agents
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.stores import open_store
 
@@ -80,9 +80,12 @@ class LocalAttempts:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if error[1] is not None and not isinstance(error[1], Exception):
-            stop_all()  # interrupted or cancelled: without this, the runner would wait for its agents
-        self._runner.__exit__(*error)
+        if error[1] is None or isinstance(error[1], Exception):
+            self._runner.__exit__(*error)
+            return
+        # Interrupted or cancelled: the runner would wait for its agents, and start those that wait for a slot.
+        with ending_agents("stopped with its flow"):
+            self._runner.__exit__(*error)
 
     def add(self, attempt: Attempt) -> None:
         """Make an attempt, unless it is made; only grade it if it is not graded by the current grader."""

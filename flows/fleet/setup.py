@@ -25,6 +25,9 @@ BEAT_SECONDS = 30
 """Interval between two heartbeats of a flow run, Prefect's minimum."""
 BIG_BYTES = 64 << 30
 """An agent that may use more memory than this goes to the hosts with the label `big`."""
+JOB_VARIABLES: dict[str, Any] = {"env": {"PYTHONSAFEPATH": "1"}}
+"""Of every deployment. Prefect runs hooks as a script in its folder `prefect/runner`, whose `storage.py` would hide our
+package, and so would a folder `flows` or a file `tasks.py` in the directory where a worker was started."""
 
 
 def require_server(what: str = "a work pool needs") -> None:
@@ -155,7 +158,6 @@ def _register(flow: Any, pool: str, queue: str, tag: str) -> UUID:
         entrypoint_type=EntrypointType.MODULE_PATH,
         work_pool_name=pool,
         work_queue_name=queue,
-        # Prefect runs hooks as a script in its folder `prefect/runner`, whose `storage.py` would hide our package.
-        job_variables={"env": {"PYTHONSAFEPATH": "1"}},
+        job_variables=JOB_VARIABLES,
     )
     return found.apply()

@@ -68,8 +68,7 @@ def agents_until(seconds: float, what: str) -> Iterator[None]:
     """
 
     def end() -> None:
-        _agents.refuse(f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue")
-        stop_all()
+        end_agents(f"stopped: the time of {what} is over ({seconds / 3600:.1f} h); run it again to continue")
 
     timer = Timer(seconds, end)
     timer.daemon = True
@@ -86,6 +85,23 @@ def cancelled() -> BaseException:
     """The error of a run that was cancelled: by the end of the time for agents, or by Ctrl-C."""
     with _agents.lock:
         return UserError(_agents.refusal) if _agents.refusal else KeyboardInterrupt()
+
+
+def end_agents(reason: str) -> None:
+    """Stop every agent of this process, and start no more: the runs that wait for a slot fail with this reason."""
+    _agents.refuse(reason)
+    stop_all()
+
+
+@contextlib.contextmanager
+def ending_agents(reason: str) -> Iterator[None]:
+    """Stop every agent of this process, and start none during the block."""
+    already = _agents.refusal
+    end_agents(already or reason)
+    try:
+        yield
+    finally:
+        _agents.refuse(already)
 
 
 def stop_all() -> None:

@@ -39,6 +39,9 @@ class RunRequest(_Request):
     most_disk: int | None = Field(default=None, gt=0, description="Most bytes on disk of a run.")
     isolation: Isolation = Field(default=PROCESSES, description="Where agents run, and what they can reach.")
     obfuscated: bool = Field(default=False, description="Do not tell agents which competition they work on.")
+    overwrite: bool = Field(
+        default=False, description="Replace runs of the group that were made under other conditions."
+    )
     examine: bool = Field(default=False, description="Examine the runs for plagiarism and broken rules.")
 
     _store = field_validator("store")(root_url)

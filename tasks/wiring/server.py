@@ -11,6 +11,7 @@ from typing import Any
 from common import progress
 from common.causes import explain, patiently
 from common.settings import get_settings
+from tasks.wiring.logs import outlast_worker
 
 _PASSING = (502, 503, 504)  # of a proxy before the server; 500 is an error of the server, which stays
 _LONGEST_PAUSE = 15.0
@@ -19,6 +20,15 @@ _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
 def outlast_server() -> None:
+    """Have this flow outlast its worker and an absence of the server. Every flow calls this first. Idempotent.
+
+    What the process writes goes to a file; see `outlast_worker`. Requests to a Prefect server wait; see `wait_for_it`.
+    """
+    outlast_worker()
+    wait_for_it()
+
+
+def wait_for_it() -> None:
     """Have this process' requests to a Prefect server wait until it answers, for MLEBENCH_PATIENCE seconds.
 
     Prefect's own retries last a minute, and there are none for the first request of a client: a flow would end with the

@@ -49,17 +49,20 @@ def test_further_folders_replace_those_added_before(tmp_path: Path) -> None:
     assert {"of-a", "of-b"} & set(registry.list()) == {"of-b"}
 
 
-def test_a_further_directory_that_is_none_is_named(tmp_path: Path) -> None:
-    registry.extend([tmp_path / "nowhere"])
-    with pytest.raises(UserError, match="nowhere, which is not a directory"):
-        registry.list()
+def test_a_directory_that_is_none_is_named_and_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    copy_of("diabetes", tmp_path / "own" / "mine")
+    registry.extend([tmp_path / "nowhere", tmp_path / "own"])
+    assert "mine" in registry.list()
+    assert "nowhere, which is not a directory" in caplog.text
 
 
-def test_an_id_that_exists_twice_is_an_error(tmp_path: Path) -> None:
+def test_an_id_that_exists_twice_is_refused_and_hides_no_other(tmp_path: Path) -> None:
     shutil.copytree(registry.CATALOG / "diabetes", tmp_path / "diabetes")
+    copy_of("diabetes", tmp_path / "mine")
     registry.extend([tmp_path])
-    with pytest.raises(UserError, match="exists twice"):
-        registry.list()
+    assert registry.get("mine").id == "mine"
+    with pytest.raises(UserError, match=r"exists twice: .* Rename one of them"):
+        registry.get("diabetes")
 
 
 @pytest.mark.parametrize(

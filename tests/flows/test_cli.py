@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from competitions import registry
 from storage.datasets import prepare
+from tests.agents import write_agent
 from tests.flows.gates import Gate
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +92,26 @@ class TestBadInput:
         code, output = mlebench("run", "-c", "digits", "--agent", str(here / "wild"))
         assert code != 0
         assert "--allow-untrusted" in output
+
+    def test_trust_that_does_not_count_is_told_with_the_remedy(self, here: Path) -> None:
+        agent = write_agent(here / "claims", 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\n')
+        broken = here / "broken"
+        broken.mkdir()
+        (broken / "agent.yaml").write_text("nonsense")
+        command = ("run", "-c", "diabetes", "--agent", str(agent))
+        code, output = mlebench(*command, MLEBENCH_AGENT_DIRS="")
+        assert code != 0
+        (remedy,) = re.findall(r"MLEBENCH_AGENT_DIRS=(\S+)", output)
+        assert "`trusted: true` in agent.yaml is ignored" in " ".join(output.split())
+        # What it says helps, and neither a broken folder nor a missing one hides the agent.
+        directories = os.pathsep.join([str(broken), str(here / "nowhere"), remedy])
+        code, output = mlebench(*command, MLEBENCH_AGENT_DIRS=directories)
+        assert code == 0, output
+        code, output = mlebench("agents", MLEBENCH_AGENT_DIRS=directories)
+        assert code == 0
+        assert "broken  [broken]" in output
+        assert "claims  [trusted]" in output
+        assert "nowhere, which is not a directory" in output
 
     def test_a_wrong_setting_is_named(self, here: Path) -> None:
         code, output = mlebench("prepare", "-c", "digits", MLEBENCH_AGENTS="none")

@@ -58,7 +58,7 @@ def test_an_obfuscated_run_does_not_learn_its_competition(store: Store, agent: s
 
     again = full_benchmark(["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root, obfuscated=True))
     assert {each.result for each in again} == {"reused"}
-    plain = full_benchmark(["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root))
+    plain = full_benchmark(["breast-cancer"], RunRequest(agent=agent, run_group="g", store=store.root, overwrite=True))
     assert [each.result for each in plain] == ["reused", "done"], "another run than the one that was not told"
     replaced = run / json.loads((run / "run.json").read_text())["files"]
     assert (replaced / "logs" / "description.md").read_text() == competition.description

@@ -123,9 +123,12 @@ def test_a_wrong_definition_is_one_clear_line(folder: Path, text: str, part: str
     assert "\n" not in str(caught.value)
 
 
-def test_a_directory_setting_that_points_nowhere_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(AgentError, match="does not exist"):
-        list_agents([tmp_path / "nowhere"])
+def test_a_directory_that_does_not_exist_is_named_and_hides_no_other(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    define(folder, "description: Mine.\n")
+    assert "mine" in list_agents([tmp_path / "nowhere", folder])
+    assert f"{tmp_path / 'nowhere'}, which is not a directory" in caplog.text
 
 
 def test_the_fingerprint_follows_names_contents_and_executable_bits_only(folder: Path, tmp_path: Path) -> None:

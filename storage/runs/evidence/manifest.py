@@ -6,7 +6,8 @@ before it, and a signature if there is a key. A file is created only if it does 
 append to one manifest.
 
 Kinds of entries: `planned` (competitions and seeds), `present` (runs from before there was a manifest), `started` (a
-try: a new start of an agent), `recorded` (a run is stored), `copied` (a regraded copy of a run of another group).
+try: a new start of an agent), `overwritten` (a result of other conditions is being replaced), `recorded` (a run is
+stored), `copied` (a regraded copy of a run of another group).
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tup
 
     Returns:
         The problems of each run, and notes on runs that are planned or were started and have no record, and on runs
-        that were made more than once.
+        that were made more than once or overwritten.
     """
     problems: dict[str, list[Problem]] = {}
     recorded, started = manifest.recorded(), manifest.started()
@@ -134,6 +135,11 @@ def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tup
         tries, records = started[run], len(recorded.get(run, []))
         if max(tries, records) > 1:
             notes.append(f"{run}: started {tries} times, recorded {records} times")
+    notes += [
+        f"{entry.get('run')}: a run was overwritten ({'; '.join(map(str, entry.get('differs') or []))})"
+        for entry in manifest.entries
+        if entry.get("kind") == "overwritten"
+    ]
     return problems, notes
 
 

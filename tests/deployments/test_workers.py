@@ -1,0 +1,102 @@
+"""What depends on workers: flow runs outlive theirs, none is missed, and a user's files do not hide our packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.agents import noting, write_agent
+from tests.deployments.installation import Running, installation, until_served
+
+pytestmark = pytest.mark.timeout(900)
+NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """An installation that is started where a user has files with the names of our packages."""
+    here = tmp_path_factory.mktemp("user")
+    for name in ("flows", "storage", "tasks"):
+        (here / name).mkdir()
+        (here / name / "__init__.py").write_text("raise SystemExit('the file of a user')\n")
+    (here / "common.py").write_text("raise SystemExit('the file of a user')\n")
+    with installation(here / "up") as started:
+        yield started
+
+
+def waiting_agent(running: Running, name: str) -> tuple[Path, Path]:
+    """An agent that waits for a file `go`, and the file that it writes when it starts."""
+    notes = running.folder.parent / f"notes-{name}"
+    notes.mkdir()
+    agent = running.folder.parent / name
+    write_agent(agent, noting(notes, f"while [ ! -e {notes}/go ]; do sleep 0.1; done\n"))
+    return agent, notes / "starts-digits"
+
+
+def restart_worker(running: Running, folder: Path) -> psutil.Process:
+    """Start the worker and those of Dask again, from the user's folder."""
+    running.installation.processes.stop("worker", "dask-workers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, value in running.env.items():
+            patch.setenv(name, value)
+        patch.setenv("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO")  # as it is for users; the tests' own is none
+        running.installation._start_dask_workers()
+        running.installation.start_worker()
+    return running.installation.processes.running()["worker"]
+
+
+def test_a_flow_run_outlives_its_worker(running: Running) -> None:
+    worker = restart_worker(running, running.folder.parent)
+    agent, started = waiting_agent(running, "outlives")
+    run = running.trigger(
+        "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="outlives"
+    )
+    until_served("the agent", started.exists, 400)
+    worker.kill()
+    psutil.wait_procs([worker], timeout=30)
+    (started.parent / "go").touch()
+
+    state = running.ended(run)
+    assert state["type"] == "COMPLETED", state
+    assert running.flow_run(run)["run_count"] == 1, "the same process went on"
+    log = (running.folder / "s" / "logs" / f"{run}.log").read_text()
+    assert "Completed" in log
+
+
+def test_cancelling_in_the_ui_ends_the_agents(running: Running) -> None:
+    restart_worker(running, running.folder.parent)
+    agent, started = waiting_agent(running, "cancelled")
+    run = running.trigger(
+        "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), seeds=6, run_group="cancelled"
+    )
+    until_served("the agents", started.exists, 400)
+    running.api(f"/flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})  # as the button does
+    until_served("the end of the flow run", lambda: running.flow_run(run)["state_type"] == "CANCELLED", 120)
+
+    def agents() -> list[str]:
+        return [p.name() for p in psutil.process_iter(["cmdline"]) if str(running.folder / "s/runs") in str(p.info)]
+
+    until_served("the end of the agents", lambda: not agents(), 60)
+
+
+def test_doctor_says_that_no_worker_polls(running: Running) -> None:
+    running.installation.processes.stop("worker")
+    until_served(
+        "the worker's status",
+        lambda: (
+            "no worker polls work pool mlebench" in running.mlebench("doctor", "--split", "demo", **NO_ENGINE).stdout
+        ),
+        300,
+    )
+    said = running.mlebench("doctor", "--split", "demo", **NO_ENGINE)
+    assert said.returncode == 1
+    assert "make up" in said.stdout
+    restart_worker(running, running.folder.parent)
+    said = running.mlebench("doctor", "--split", "demo", **NO_ENGINE)
+    assert "ok   workers" in said.stdout
+    said = running.mlebench("doctor", "--split", "demo", MLEBENCH_AGENT_POOL="agents", **NO_ENGINE)
+    assert "there is no work pool agents -> mlebench worker --pool agents" in said.stdout

@@ -1,0 +1,115 @@
+"""Ctrl-C in a terminal while agents run and others wait for a slot: a pseudo-terminal, a process group, real agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.agents import write_agent
+from tests.waiting import until
+
+STOPS = "mlebench: stopped. Finished work is kept; to continue, run the same command with --run-group stopped."
+SLOTS = 2
+
+
+class Terminal:
+    """A command in a terminal of its own: Ctrl-C reaches all processes of its foreground group, as for a user."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.output = b""
+        self.code: int | None = None
+        self.pid, self._terminal = pty.fork()
+        if self.pid == 0:
+            os.execv(sys.executable, [sys.executable, "-m", "flows.cli", *arguments])
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def press_ctrl_c(self) -> None:
+        os.write(self._terminal, b"\x03")
+
+    def ended(self) -> bool:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code is not None
+
+    def text(self) -> str:
+        return self.output.decode(errors="replace")
+
+    def _read(self) -> None:
+        while select.select([self._terminal], [], []):
+            try:
+                self.output += os.read(self._terminal, 65536)
+            except OSError:
+                return
+
+
+def processes_of(here: Path) -> list[psutil.Process]:
+    """The processes that were started by a command whose files are in `here`."""
+    found = []
+    for process in psutil.process_iter(["environ", "cmdline", "status"]):
+        texts = [*(process.info["environ"] or {}).values(), *(process.info["cmdline"] or [])]
+        ours = process.pid != os.getpid() and any(str(here / "scratch") in each for each in texts)
+        if ours and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+def run_until_agents_wait(here: Path, monkeypatch: pytest.MonkeyPatch, script: str, *options: str) -> Terminal:
+    """Start six runs with two slots; returns when two agents run and the others wait."""
+    for name, value in {"SCRATCH": "scratch", "AGENT_DIRS": "agents", "STORE": "store"}.items():
+        monkeypatch.setenv(f"MLEBENCH_{name}", str(here / value))
+    monkeypatch.setenv("PREFECT_HOME", str(here / "scratch" / "prefect"))
+    monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
+    write_agent(here / "agents" / "waits", script)
+    terminal = Terminal(
+        "run", "-c", "digits", "--agent", "waits", "--seeds", "6", "--agents", str(SLOTS), "--run-group", "stopped",
+        *options,
+    )  # fmt: skip
+    until(lambda: begun(here) == SLOTS, seconds=180, what="the first agents", may_yet=lambda: not terminal.ended())
+    return terminal
+
+
+def begun(here: Path) -> int:
+    """How many agents have been started, as the manifest of the group tells."""
+    entries = [json.loads(each.read_text()) for each in (here / "store" / "manifests" / "stopped").glob("*.json")]
+    return sum(each["kind"] == "started" for each in entries)
+
+
+@pytest.mark.parametrize(
+    "options", [("--backend", "process"), pytest.param(("--backend", "docker"), marks=pytest.mark.service("docker"))]
+)
+def test_ctrl_c_ends_what_runs_and_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    terminal = run_until_agents_wait(tmp_path, monkeypatch, "sleep 1000", *options)
+    terminal.press_ctrl_c()
+    until(terminal.ended, seconds=60, what="the end of the command")
+
+    assert terminal.code == 130, terminal.text()
+    until(lambda: STOPS in terminal.text(), what="the line that says how to go on")
+    assert "Traceback" not in terminal.text()
+    until(lambda: not processes_of(tmp_path), seconds=30, what="the end of all that it had started")
+    assert begun(tmp_path) == SLOTS, "an agent that waited for a slot was started"
+
+
+def test_a_second_ctrl_c_is_immediate_and_the_agents_end_nevertheless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = run_until_agents_wait(tmp_path, monkeypatch, "trap '' TERM\nwhile true; do sleep 0.1; done")
+    terminal.press_ctrl_c()
+    until(lambda: "stopping" in terminal.text(), what="the answer to the first Ctrl-C")
+    terminal.press_ctrl_c()
+    until(terminal.ended, seconds=60, what="the end of the command")
+
+    assert terminal.code == 130, terminal.text()
+    assert "Traceback" not in terminal.text()
+    until(lambda: not processes_of(tmp_path), seconds=30, what="the end of all that it had started")
+    assert begun(tmp_path) == SLOTS
