@@ -49,7 +49,7 @@ def command(
     """Self-test competitions: prepare each twice in a temporary directory, then grade many kinds of submissions.
 
     Checks facts and description, the sample submission and the perfect one, shuffled rows, the absence of private data
-    in public files, and about 200 careless or malicious submissions. Exit code 1 if a check fails.
+    and of answers in public files, and about 200 careless or malicious submissions. Exit code 1 if a check fails.
     """
     if not ids and not split:
         raise UserError("name competitions, as in `mlebench check digits`, or a split with --split")

@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from competitions.scoring.errors import InvalidSubmission
+from grading.selfcheck import leaks
 from grading.selfcheck.csvfile import table, to_csv
 from grading.selfcheck.hostile import hostile_submissions
 from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
@@ -93,6 +94,22 @@ def secrecy(subject: Subject) -> list[str]:
     return problems
 
 
+def public(subject: Subject) -> list[str]:
+    """No public table has the answers, under whatever name, by id or row by row. No public file is named after them."""
+    if subject.competition.facts.leaks(subject.edition):
+        return []  # competition.yaml says so
+    paths = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
+    problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
+    gold, sample = subject.file("gold_submission"), subject.file("sample_submission")
+    if max(gold.stat().st_size, sample.stat().st_size) > _LARGEST_SAMPLE:
+        raise Skipped(f"the sample submission has {sample.stat().st_size >> 20} MB; try it on a smaller download")
+    answers = leaks.answers_of(gold.read_bytes(), sample.read_bytes())
+    if answers is not None:
+        for name, table in leaks.public_tables(subject.prepared / "public", sample.name):
+            problems += leaks.leaks(name, table, answers)
+    return problems
+
+
 def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
     sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
@@ -138,6 +155,7 @@ CHECKS: dict[str, Callable[[Subject], list[str]]] = {
     "gold": gold,
     "order": order,
     "secrecy": secrecy,
+    "public": public,
     "hostile": hostile,
     "validity": validity,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ def agent(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path, agent: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def run(tmp_path: Path, agent: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs the agent in the group g, with more options; returns the exit code and the output."""
 
     def run(*options: str) -> tuple[int, str]:

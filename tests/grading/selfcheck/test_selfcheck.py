@@ -54,6 +54,7 @@ def test_the_template_passes(folder: Path, tmp_path: Path) -> None:
         "gold",
         "order",
         "secrecy",
+        "public",
         "hostile",
         "validity",
     ]
@@ -88,7 +89,9 @@ def test_a_file_that_the_description_does_not_name(folder: Path, edit: Edit, tmp
 
 def test_answers_in_public(folder: Path, edit: Edit, tmp_path: Path) -> None:
     edit("prepare.py", 'test.drop(columns="area")', 'test[["id", "area"]]')
-    assert failed(folder, tmp_path) == {"secrecy": "private/test.csv is public/test.csv as well"}
+    found = failed(folder, tmp_path)
+    assert found["secrecy"] == "private/test.csv is public/test.csv as well"
+    assert set(found) == {"secrecy", "public"}
 
 
 def test_answers_in_a_public_archive(folder: Path, edit: Edit, tmp_path: Path) -> None:
@@ -96,7 +99,32 @@ def test_answers_in_a_public_archive(folder: Path, edit: Edit, tmp_path: Path) -
     archive = 'out.public.archive("train.csv.zip", {"x": table(test[["id", "area"]])})'
     edit("prepare.py", "    return out", f"    {archive}\n    return out")
     edit("description.md", "`train.csv`", "`train.csv`, `train.csv.zip`")
-    assert failed(folder, tmp_path) == {"secrecy": "public/train.csv.zip holds private test.csv"}
+    found = failed(folder, tmp_path)
+    assert found["secrecy"] == "public/train.csv.zip holds private test.csv"
+    assert "public/train.csv.zip/x has" not in found.get("public", ""), "only tables are read"
+
+
+@pytest.mark.parametrize(
+    ("code", "tells"),
+    [
+        ("test", "public/test.csv has the answers area in its column area (by id, 100% are equal)"),
+        ('test.rename(columns={"area": "size"})', "has the answers area in its column size (by id"),
+        ('test.rename(columns={"id": "row", "area": "size"})[["size", "row"]][::-1]', "in its column size (by row"),
+        ('test.drop(columns="id")', "in its column area (row by row"),
+        ("test.assign(area=test.area.round(1))", "public/test.csv has values in the answer column area"),
+    ],
+)
+def test_answers_in_a_public_table(folder: Path, edit: Edit, tmp_path: Path, code: str, tells: str) -> None:
+    edit("prepare.py", 'test.drop(columns="area")', code)
+    found = failed(folder, tmp_path)
+    assert set(found) == {"public"}
+    assert tells in found["public"]
+
+
+def test_a_public_file_that_is_named_after_answers(folder: Path, edit: Edit, tmp_path: Path) -> None:
+    edit("prepare.py", "    return out", '    out.public.text("test_labels.csv", "x")\n    return out')
+    edit("description.md", "`test.csv`", "`test.csv`, `test_labels.csv`")
+    assert failed(folder, tmp_path) == {"public": "public/test_labels.csv is named like a file with answers"}
 
 
 def test_a_metric_that_goes_the_other_way(folder: Path, edit: Edit, tmp_path: Path) -> None:
