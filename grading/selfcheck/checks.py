@@ -101,7 +101,7 @@ def public(subject: Subject) -> list[str]:
     paths = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
     gold, sample = subject.file("gold_submission"), subject.file("sample_submission")
-    if max(gold.stat().st_size, sample.stat().st_size) > _LARGEST_SAMPLE:
+    if max(gold.stat().st_size, sample.stat().st_size) > LARGEST_SAMPLE:
         raise Skipped(f"the sample submission has {sample.stat().st_size >> 20} MB; try it on a smaller download")
     answers = leaks.answers_of(gold.read_bytes(), sample.read_bytes())
     if answers is not None:
