@@ -19,9 +19,7 @@ ORACLES = [
     ("freesound-audio-tagging-2019", "v1"),
     ("freesound-audio-tagging-2019", "v2"),
     ("jigsaw-toxic-comment-classification-challenge", "v1"),
-    ("osic-pulmonary-fibrosis-progression", "v2"),
     ("stanford-covid-vaccine", "v1"),
-    ("stanford-covid-vaccine", "v2"),
 ]
 """Competitions whose grading is valid or not by the answers, as published."""
 
