@@ -13,10 +13,12 @@ import pytest
 from pydantic import ByteSize
 
 from sandbox.backend import RunSpec
-from sandbox.docker import containers
-from sandbox.docker.engine import BACKSTOP, ROLE, connect
+from sandbox.docker import containers, watch
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.engine import BACKSTOP, ROLE, EngineUnreachable, connect
 from sandbox.supervision import control, endings
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
+from tests.sandbox.docker.conftest import Relay, Waiting
 from tests.waiting import until
 
 ORCHESTRATOR = """
@@ -225,3 +227,25 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     assert machine.disk_bytes
     assert machine.cpus
     assert containers.BACKSTOP_SECONDS > 0
+
+
+def test_an_outage_of_the_engine(contained: Hostile, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever can make the engine fail does not get a second attempt: the run is found where it was."""
+    monkeypatch.setattr(watch, "ENGINE_SECONDS", 1.0)
+    script = 'echo begun >>"$LOGS_DIR/starts"; echo begun; until [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done\n'
+    spec = contained.spec(script + HANDS_IN)
+    with DockerBackend(client=relay.client()) as backend:
+        waiting = Waiting(backend, backend.start(spec))
+        waiting.until("begun")
+        relay.close()
+        with pytest.raises(EngineUnreachable):
+            waiting.result()
+        with pytest.raises(EngineUnreachable):  # rather than a new start
+            backend.start(spec)
+        relay.open()
+        handle = backend.start(spec)
+        assert handle.attachment == "running"
+        (control.Layout(spec.workdir).home / "submission" / "go").touch()
+        result = backend.wait(handle)
+    assert (result.status, result.submission is not None) == ("completed", True)
+    assert (result.logs / "starts").read_text() == "begun\n"
