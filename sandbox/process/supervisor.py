@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -116,9 +117,7 @@ class Supervision:
                 return
             if self._snap.is_due():
                 with self._snap.look():
-                    self._snapshots.look(
-                        time.monotonic() - self._began, give_up=lambda end=deadline: self._is_over(end)
-                    )
+                    self._snapshots.look(time.monotonic() - self._began, give_up=partial(self._is_over, deadline))
             due = min(deadline, self._look.due, self._snap.due)
             for key, _ in selector.select(max(due - time.monotonic(), 0)):
                 if key.fd == wake:
