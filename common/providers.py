@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
+from common.errors import close_matches
+
 Api = Literal["openai", "anthropic"]
 
 
@@ -49,6 +51,22 @@ class Provider(BaseModel):
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError("an API key consists of printable ASCII characters without spaces")
         return SecretStr(key)
+
+    @field_validator("price_list")
+    @classmethod
+    def _price_list_exists(cls, value: str | None) -> str | None:
+        """Under a name that nobody has, all models would be without a price, and outside of a budget in dollars."""
+        if value is None:
+            return None
+        from genai_prices.data_snapshot import get_snapshot
+
+        prices = get_snapshot()
+        try:
+            prices.find_provider(None, value, None)
+        except LookupError:
+            hint = close_matches(value.lower(), (each.id for each in prices.providers))
+            raise ValueError(f"there are no list prices of {value!r}.{hint}") from None
+        return value
 
     def fits(self, model: str) -> int:
         """Length of the longest pattern that matches the model, 0 if none does."""

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prefect import task
 
+from common import trees
 from common.errors import UserError
 from common.settings import get_settings
 from grading.integrity.examiner import Examiner, Unreadable
 from grading.integrity.matching import Corpus, Fragment, Match
 from grading.integrity.tokens import Document, tokenize
-from sandbox.definitions import load_agent
+from sandbox.definitions import Agent, load_agent
 from storage.notebooks import plain_code
 from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of, stored_runs
 from storage.runs.records import ExaminationRecord
-from storage.runs.texts import code_of
+from storage.runs.texts import FILE_BYTES, code_of
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.retries import retried
 from tasks.wiring.stores import open_store
+
+logger = logging.getLogger(__name__)
 
 LEAST_SHOWN = 0.05
 """Pairs of files below this similarity are left out of the table."""
@@ -33,7 +38,9 @@ FRAGMENTS, LINES = 12, 60
 """Number of fragments of a pair that are kept for the report, the longest first, and of lines kept of each."""
 
 CHARACTERS = 20_000_000
-"""Characters of a run's Python files that are compared. The smallest files come first."""
+"""Characters of the Python files of a run, or of an agent's folder, that are compared. A run's smallest files come
+first."""
+MORE = "there is more code than is compared"
 _NOTHING_SHARED = {
     "similarity": 0.0,
     "of_file": 0.0,
@@ -92,7 +99,7 @@ def _compare(
 ) -> list[dict[str, Any]]:
     rows, agent_dirs = [], get_settings().agent_dirs
     for competition_id, runs in sorted(by_competition.items()):
-        kernels, urls = kernel_documents(store, competition_id)
+        kernels, urls = kernel_documents(store, competition_id, examiner)
         others = [
             each
             for each in stored_runs(store, competition_id=competition_id)
@@ -106,10 +113,11 @@ def _compare(
                 for document in _documents(store, each, examiner).values()
                 if isinstance(document, Document)
             ]
-            own = template(agent, agent_dirs)
+            template = _template(agent, agent_dirs, examiner)
+            own = [each for each in template.values() if isinstance(each, Document)]
             corpora = {"kernel": Corpus(kernels, own, whole=True), "run": Corpus(foreign, own)}
             # What the agent ships can be copied, too. Nothing is ignored there, and each of its runs has it.
-            shipped = {f"agent folder: {each.name}": each for each in own}
+            shipped = {f"agent folder: {name}": each for name, each in template.items()}
             plain = {"kernel": Corpus(kernels, whole=True)}
             for run in (each for each in runs if each.record.agent == agent):
                 rows += _rows(run, _documents(store, run, examiner), corpora, urls)
@@ -117,45 +125,60 @@ def _compare(
     return rows
 
 
-def kernel_documents(store: Store, competition_id: str) -> tuple[list[Document], dict[str, str]]:
+def kernel_documents(store: Store, competition_id: str, examiner: Examiner) -> tuple[list[Document], dict[str, str]]:
     """The pulled notebooks of a competition, and their URLs by name; both are empty if none were pulled."""
     index = read_index(store, competition_id)
-    documents, urls = [], {}
-    for row in index.to_dict("records") if index is not None else []:
-        content = store.read(store.url("kernels", competition_id, str(row["path"])))
-        documents.append(tokenize(str(row["ref"]), content.decode("utf-8", "replace")))
-        urls[str(row["ref"])] = str(row["url"])
-    return documents, urls
+    rows = {str(row["ref"]): row for row in (index.to_dict("records") if index is not None else [])}
+
+    def read(ref: str) -> str:
+        content = store.read(store.url("kernels", competition_id, str(rows[ref]["path"])))
+        return content.decode("utf-8", "replace")
+
+    found = _tokens(rows, read, "", examiner, math.inf)
+    for ref, document in found.items():
+        if isinstance(document, str):
+            logger.warning("notebook %s of %s is not compared: %s", ref, competition_id, document)
+    return (
+        [each for each in found.values() if isinstance(each, Document)],
+        {ref: str(row["url"]) for ref, row in rows.items()},
+    )
 
 
-def template(agent: str, agent_dirs: Sequence[Path]) -> list[Document]:
-    """Python files and notebooks of an agent's own folder, which runs share with each other."""
+def _template(agent: str, agent_dirs: Sequence[Path], examiner: Examiner) -> dict[str, Document | str]:
+    """Python files and notebooks of an agent's own folder, which runs share with each other, as `_tokens` has them."""
     try:
         found = load_agent(agent, agent_dirs)
-    except UserError:  # the agent no longer exists
-        return []
-    paths = [found.folder / name for name in found.files() if _python(str(name))]
-    return [tokenize(str(path.relative_to(found.folder)), _code(path)) for path in paths]
+        names = [str(name) for name in found.files() if _python(str(name))]
+        return _tokens(names, lambda name: _text(found, Path(name)), "", examiner)
+    except UserError:  # the agent no longer exists, or cannot be read
+        return {}
 
 
-def _code(path: Path) -> str:
-    text = path.read_text("utf-8", "replace")
-    return plain_code(text) if path.suffix == ".ipynb" else text
+def _text(agent: Agent, name: Path) -> str:
+    with agent.opened(name) as file:
+        text = b"".join(trees.pieces(file, FILE_BYTES)).decode("utf-8", "replace")
+    return plain_code(text) if name.suffix == ".ipynb" else text
 
 
 def _documents(store: Store, run: StoredRun, examiner: Examiner) -> dict[str, Document | str]:
-    """The Python files of a run by path, as tokens; or why a file could not be read."""
+    """The Python files of a run, as `_tokens` has them."""
+    texts = code_of(store, run).texts
+    return _tokens(filter(_python, texts), texts.__getitem__, f"{run.name}/", examiner)
+
+
+def _tokens(
+    names: Iterable[str], read: Callable[[str], str], prefix: str, examiner: Examiner, characters: float = CHARACTERS
+) -> dict[str, Document | str]:
+    """Files by name as tokens, or why a file could not be read. The prefix is part of the documents' names."""
     documents: dict[str, Document | str] = {}
-    left = CHARACTERS
-    for name, text in code_of(store, run).texts.items():
-        if not _python(name):
+    for name in names:
+        if characters < 0:
+            documents[name] = MORE
             continue
-        left -= len(text)
-        if left < 0:
-            documents[name] = "the run has more code than is compared"
-            continue
+        text = read(name)
+        characters -= len(text)
         try:
-            documents[name] = examiner.call(tokenize, f"{run.name}/{name}", text)
+            documents[name] = examiner.call(tokenize, f"{prefix}{name}", text) if characters >= 0 else MORE
         except Unreadable as error:
             documents[name] = str(error)
     return documents

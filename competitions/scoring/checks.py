@@ -84,7 +84,8 @@ def align_repeated(
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:
     unknown = submitted[~submitted.isin(expected)]
-    missing = expected[~expected.isin(submitted)]
+    # Without repetitions: how often an id is in the answers, such as once for each box of an image, can be an answer.
+    missing = expected[~expected.isin(submitted)].drop_duplicates()
     found = [
         f"{len(unknown)} unknown (such as {_short(unknown.iloc[0])})" if len(unknown) else "",
         f"{len(missing)} missing (such as {_short(missing.iloc[0])})" if len(missing) else "",

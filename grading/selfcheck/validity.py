@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def replaced_answers(
     """Other answers to the same rows: (how, answers) with the rows' private columns in another order, and some twice.
 
     Private are all columns that the sample submission does not have with the same values, except those `declared` as
-    public.
+    public. If that leaves none, the words of a declared one are put into another order.
     """
     public = {name: {_value(row[place]) for row in rows if place < len(row)} for place, name in enumerate(header)}
     private = [
@@ -75,13 +76,18 @@ def replaced_answers(
     ]
     chance = random.Random(0)
     ids = [name for name in answers.columns if name not in private]
-    if len(ids) == 1 and answers[ids[0]].duplicated().any():  # several objects of one image stay together
+    if len(ids) == 1 and _repeated_in_private(answers, ids[0], header, rows):  # objects of one image stay together
         known = list(dict.fromkeys(answers[ids[0]]))
         others = dict(zip(known, chance.sample(known, len(known)), strict=True))
         moved = answers.assign(**{ids[0]: answers[ids[0]].map(others)})
         place = {each: number for number, each in enumerate(known)}
         yield "the answers of other ids", moved.sort_values(ids[0], key=lambda each: each.map(place), kind="stable")
         return
+    for name in declared if not private else ():  # which words a cell has is public, but not their order
+        if isinstance(answers[name].iloc[0], str):
+            words = [chance.sample(each, len(each)) for each in map(str.split, answers[name])]
+            yield f"the words of {name} in another order", answers.assign(**{name: list(map(" ".join, words))})
+            return
     orders = {
         "the answers of other rows": chance.sample(range(len(answers)), len(answers)),
         "some rows' answers for others": chance.choices(range(len(answers)), k=len(answers)),
@@ -91,6 +97,13 @@ def replaced_answers(
         for name in private:
             other[name] = answers[name].take(order).array
         yield how, other
+
+
+def _repeated_in_private(answers: pd.DataFrame, name: str, header: Row, rows: list[Row]) -> bool:
+    """Whether ids repeat in another way than in the sample submission, which tells how often each of its ids does."""
+    place = header.index(name) if name in header else len(header)
+    told = Counter(_value(row[place]) for row in rows if place < len(row))
+    return bool(answers[name].duplicated().any()) and Counter(map(_value, answers[name])) != told
 
 
 def _value(cell: object) -> str:

@@ -2,7 +2,8 @@
 
 The container's own `timeout` is not enough, because the agent can stop it. The backstop is a second container, which
 the agent neither sees nor can signal. It sees the processes of the machine and may only signal them, and ends the first
-process of the agent's container, and with it all others. It outlives the orchestrator.
+process of the agent's container, and with it all others. It is started before the agent and outlives the orchestrator,
+so there is no moment in which an agent runs without one.
 """
 
 from __future__ import annotations
@@ -16,20 +17,38 @@ from sandbox.limits import MIB
 if TYPE_CHECKING:
     from docker import DockerClient
 
-# Process ids are used again; with its start time, a process is known. Uptime cannot be set, unlike the clock.
+START_SECONDS = 120
+"""A container that has not been started for so long never will be: its orchestrator was killed."""
+
+# A process is known by its control group, which it cannot leave and no other can join, so process ids may be used
+# again. Before the agent there are processes of the runtime in the group, so the first process is looked for again when
+# one has ended. Uptime cannot be set, unlike the clock.
 _PROGRAM = """
-born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
 now() { cut -d . -f 1 /proc/uptime; }
-first=$(born "$1"); end=$(($(now) + $2))
-while [ -n "$first" ] && [ "$(born "$1")" = "$first" ]; do
-    [ "$(now)" -lt "$end" ] || kill -KILL "$1"
+its() { grep -qs "$id" "/proc/$1/cgroup"; }
+oldest() {
+    for each in $(grep -ls "$id" /proc/[0-9]*/cgroup); do
+        pid=${each#/proc/}; pid=${pid%/cgroup}
+        born=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d ' ' -f 20)
+        [ -z "$born" ] || echo "$born $pid"
+    done | sort -n -k 1 -k 2 | head -n 1 | cut -d ' ' -f 2
+}
+id=$1; began=$(now); first=; seen=
+while true; do
+    [ -n "$first" ] && its "$first" || first=$(oldest)
+    if [ -n "$first" ]; then
+        seen=1
+        [ "$(now)" -lt $((began + $2)) ] || kill -KILL "$first"
+    elif [ -n "$seen" ] || [ "$(now)" -ge $((began + $3)) ]; then
+        exit
+    fi
     sleep 2
 done
 """
 
 
 def start(client: DockerClient, container: Any, image: str, seconds: int, labels: Mapping[str, str]) -> None:
-    """Start the backstop of a running container.
+    """Start the backstop of a container that is about to be started.
 
     Args:
         client: the engine.
@@ -46,14 +65,10 @@ def start(client: DockerClient, container: Any, image: str, seconds: int, labels
     from sandbox.docker import seccomp
 
     with engine_errors("the run's backstop cannot be started"):
-        container.reload()
-        first = container.attrs["State"]["Pid"]
-        if not first:  # it has ended already
-            return
         client.containers.run(
             image,
             entrypoint=["/bin/sh", "-c", _PROGRAM, "backstop"],
-            command=[str(first), str(seconds)],
+            command=[container.id, str(seconds), str(START_SECONDS)],
             name=f"{container.name}-{BACKSTOP}",
             labels={**labels, ROLE: BACKSTOP},
             detach=True,

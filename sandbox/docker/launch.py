@@ -72,11 +72,12 @@ def launch(client: DockerClient, spec: RunSpec, layout: control.Layout, identity
         )
         client.networks.get("none").disconnect(container)
         net.connect(container)
+    if not spec.agent.privileged:  # which could end it
+        backstop.start(client, container, ours, backstop_seconds(spec.limits), labels)
+    with engine_errors(f"run {spec.run_id} cannot be started"):
         container.start()
         container.reload()
     control.write(layout.started, control.Started(parse_time(container.attrs["State"]["StartedAt"]).isoformat()))
-    if not spec.agent.privileged:  # which could end it
-        backstop.start(client, container, ours, backstop_seconds(spec.limits), labels)
 
 
 def _obfuscated_data(spec: RunSpec, layout: control.Layout) -> Path:

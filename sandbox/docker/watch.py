@@ -137,7 +137,7 @@ class Watch:
                 continue
             if self._snap.is_due():
                 with self._snap.look():
-                    self._snapshots.look(self.seconds)
+                    self._snapshots.look(self.seconds, give_up=self._limit)
             time.sleep(POLL_SECONDS)
         self._disk.close()
         self._reader.join(LOG_SECONDS)

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -116,7 +117,7 @@ class Supervision:
                 return
             if self._snap.is_due():
                 with self._snap.look():
-                    self._snapshots.look(time.monotonic() - self._began)
+                    self._snapshots.look(time.monotonic() - self._began, give_up=partial(self._is_over, deadline))
             due = min(deadline, self._look.due, self._snap.due)
             for key, _ in selector.select(max(due - time.monotonic(), 0)):
                 if key.fd == wake:
@@ -124,6 +125,10 @@ class Supervision:
                         os.read(wake, 4096)
                 elif not self._read(output, at_most=CHUNK):
                     selector.unregister(output)
+
+    def _is_over(self, deadline: float) -> bool:
+        """Whether there is something more urgent than a snapshot."""
+        return bool(time.monotonic() >= deadline or self._stopped or self._over_limit() or self.layout.stop.exists())
 
     def _terminate(self, grace: float) -> float:
         """Send SIGTERM to all processes; returns when the grace period ends."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import codecs
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 LINE_CHARACTERS = 64 * 1024
 """Longer lines are passed on in pieces."""
+LINES = 1000
+"""Maximum number of lines passed on in one call, so that a flood of them keeps nobody from watching the limits."""
+LAST_LINES = 10_000
+"""Maximum number of lines passed on at the end. The rest is only in the file."""
 
 
 class Follower:
@@ -22,22 +27,34 @@ class Follower:
         self._file: BinaryIO | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
+        self._waiting: deque[str] = deque()
 
     def forward(self, *, last: bool = False) -> None:
-        """Pass on the complete lines, and with ``last`` also an incomplete one at the end."""
+        """Pass on the next complete lines, and with ``last`` also an incomplete one at the end."""
         if self._on_line is None or not self._opened():
             return
+        for _ in range(LAST_LINES if last else LINES):
+            if not self._more():
+                break
+            self._on_line(self._waiting.popleft().rstrip("\r"))
+        if last and self._more():
+            self._on_line("[... there is more output in the log of the run ...]")
+            self._waiting.clear()
+        elif last and self._rest:
+            self._on_line(self._rest)
+        if last:
+            self._rest = ""
+
+    def _more(self) -> bool:
+        """Whether a complete line waits, after a look at what has been appended."""
         assert self._file is not None
-        while chunk := self._file.read(LINE_CHARACTERS):
+        while not self._waiting and (chunk := self._file.read(LINE_CHARACTERS)):
             *lines, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
             if len(self._rest) > LINE_CHARACTERS:
                 lines.append(self._rest)
                 self._rest = ""
-            for line in lines:
-                self._on_line(line.rstrip("\r"))
-        if last and self._rest:
-            self._on_line(self._rest)
-            self._rest = ""
+            self._waiting += lines
+        return bool(self._waiting)
 
     def close(self) -> None:
         """Close the file."""

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -51,12 +52,14 @@ class Snapshots:
             single=limits.submission_bytes,
         )
 
-    def look(self, seconds: float, *, last: bool = False) -> bool:
+    def look(self, seconds: float, *, last: bool = False, give_up: Callable[[], object] = bool) -> bool:
         """Copy the submission if it is a new version; returns whether it was copied.
 
         Args:
             seconds: time since the run's start.
             last: the agent has ended, so the file is complete.
+            give_up: asked while a file is copied, which can take long; if it returns something true, the copy is given
+                up until the next call.
         """
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             top = os.open(self._home / "submission", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -69,10 +72,10 @@ class Snapshots:
                 return False
             steady, self._seen = state == self._seen or last, state
             if steady:
-                return self._take(file, state, seconds)
+                return self._take(file, state, seconds, give_up)
         return False
 
-    def _take(self, file: int, state: tuple[int, ...], seconds: float) -> bool:
+    def _take(self, file: int, state: tuple[int, ...], seconds: float, give_up: Callable[[], object]) -> bool:
         target = self._folder / f"{seconds:.1f}.csv"
         temporary = target.with_suffix(".part")
         digest, left = hashlib.sha256(), state[2]
@@ -82,10 +85,12 @@ class Snapshots:
                     copy.write(chunk)
                     digest.update(chunk)
                     left -= len(chunk)
+                    if give_up():
+                        break
         except OSError:  # a full disk
             temporary.unlink(missing_ok=True)
             return False
-        if _state(file) != state:
+        if left > 0 or _state(file) != state:
             temporary.unlink()
             return False
         self._taken = state

@@ -120,6 +120,16 @@ def test_an_unknown_variable_is_a_warning_that_names_the_nearest(
     assert "MLEBENCH_CACHE_LIMIT" in record.getMessage().split("Did you mean")[1]
 
 
+def test_a_misspelled_list_of_prices_is_not_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its models would be without a price, and so outside of a budget in dollars."""
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__A__BASE_URL", "http://x")
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__A__PRICE_LIST", "antropic")
+    with pytest.raises(UserError, match=r"PROVIDERS__A__PRICE_LIST: .* 'antropic'\. Did you mean anthropic"):
+        get_settings()
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__A__PRICE_LIST", "anthropic")
+    assert get_settings().providers["a"].price_list == "anthropic"
+
+
 def test_every_documented_variable_is_a_setting() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "deployments" / "compose.yaml"]
     named = {name for page in pages for name in re.findall(rf"\b{PREFIX}[A-Z0-9_]*[A-Z0-9]\b", page.read_text("utf-8"))}

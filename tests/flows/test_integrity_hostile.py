@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from common.settings import get_settings
 from grading.integrity.detectors import RunTexts, detect
+from grading.integrity.examiner import Examiner, Unreadable
 from storage.runs import texts
 from storage.tables import read_table
 from tasks.plagiarism import find_plagiarism
@@ -32,6 +36,35 @@ def found(store: Store) -> set[tuple[str, str, str]]:
     """Run, rule and file of each finding."""
     rows = find_violations(store, "g").rows
     return {(row["agent"], row["rule"], row["file"]) for row in rows}
+
+
+def test_an_agents_own_folder_that_is_too_much_for_its_parser(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the folder, too, each file is read in a process with limits."""
+    home = tmp_path / "agents" / "hostile"
+    home.mkdir(parents=True)
+    (home / "agent.yaml").write_text("name: hostile\ndescription: is too much\n")
+    (home / "start.sh").write_text("#!/bin/bash\n")
+    (home / "bomb.py").write_text("x = 1\n")
+    (home / "good.py").write_text(HONEST)
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", str(home.parent))
+    get_settings.cache_clear()
+    examined, call = [], Examiner.call
+
+    def too_much(self: Examiner, function: Callable[..., Any], name: str, text: str) -> object:
+        examined.append(name)
+        if name == "bomb.py":
+            raise Unreadable("it takes too much memory")
+        return call(self, function, name, text)
+
+    monkeypatch.setattr(Examiner, "call", too_much)
+    add_run(store, "g", "hostile", {"main.py": HONEST}, {})
+    rows = find_plagiarism(store, "g")
+    get_settings.cache_clear()
+    assert {"bomb.py", "good.py"} < set(examined)
+    (row,) = (row for row in rows if row["other_kind"] == "unreadable")
+    assert (row["file"], row["other"]) == ("agent folder: bomb.py", "it takes too much memory")
 
 
 def folder(store: Store, part: str) -> Path:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from competitions.competition import Competition
@@ -13,6 +14,7 @@ from flows.commands.new import TEMPLATE
 from grading.selfcheck import checks
 from grading.selfcheck.hostile import hostile_submissions
 from grading.selfcheck.run import Result, check_download, check_prepared
+from grading.selfcheck.validity import replaced_answers
 from storage.datasets import prepare
 
 Edit = Callable[[str, str, str], None]
@@ -185,3 +187,20 @@ def test_hostile_submissions_have_names_of_their_own() -> None:
     names = [name for name, _ in hostile_submissions(b"id,a,b\n1,2,x y\n2,3,z\n", b"id,a,b\n1,2,x y\n2,3,z\n")]
     assert len(names) > 190
     assert len(names) == len(set(names))
+
+
+def test_ids_that_the_sample_submission_repeats_are_no_secret() -> None:
+    answers = pd.DataFrame({"id": ["a", "a", "b", "c"], "label": [1, 0, 1, 0]})
+    told = [["a", "5"], ["a", "5"], ["b", "5"], ["c", "5"]]
+    for _, other in replaced_answers(answers, ["id", "label"], told):
+        assert other["id"].tolist() == ["a", "a", "b", "c"]
+    [(how, other)] = replaced_answers(answers, ["id", "label"], [["a", "5"], ["b", "5"], ["c", "5"]])
+    assert how == "the answers of other ids"
+    assert other.groupby("id").size().tolist() != [2, 1, 1]
+
+
+def test_an_order_is_a_secret_although_its_words_are_public() -> None:
+    answers = pd.DataFrame({"id": ["a"], "cells": ["1 2 3 4 5 6 7 8"]})
+    [(_, other)] = replaced_answers(answers, ["id", "cells"], [["a", "8 7 6 5 4 3 2 1"]], ["cells"])
+    assert other["cells"][0] != answers["cells"][0]
+    assert sorted(other["cells"][0].split()) == sorted(answers["cells"][0].split())

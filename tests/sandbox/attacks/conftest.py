@@ -26,6 +26,7 @@ from tests.sandbox.docker.conftest import (  # noqa: F401
     base_image,
     docker_backend,
     docker_spec,
+    relay,
     remains_of,
     unique,
 )

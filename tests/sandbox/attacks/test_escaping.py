@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any
 import pytest
 from pydantic import ByteSize
 
-from sandbox.docker import containers
-from sandbox.docker.engine import BACKSTOP, ROLE, connect
+from sandbox.backend import RunSpec
+from sandbox.docker import containers, watch
+from sandbox.docker.backend import DockerBackend
+from sandbox.docker.engine import BACKSTOP, ROLE, EngineUnreachable, connect
 from sandbox.supervision import control, endings
 from tests.sandbox.attacks.conftest import HANDS_IN, Hostile, layout_of, python
+from tests.sandbox.docker.conftest import Relay, Waiting
 from tests.waiting import until
 
 ORCHESTRATOR = """
@@ -26,6 +30,18 @@ containers.BACKSTOP_SECONDS = 1.0
 backend = DockerBackend()
 handle = backend.start(pickle.loads(Path(sys.argv[1]).read_bytes()))
 backend.wait(handle, lambda line: print(line, flush=True))
+"""
+DIES_EARLY = """
+import os
+from docker.models.containers import Container
+start = Container.start
+
+def start_and_die(container):
+    start(container)
+    if container.labels.get("mlebench.role") == "agent":
+        os.kill(os.getpid(), 9)
+
+Container.start = start_and_die
 """
 
 STOP_EVERYTHING = """
@@ -52,6 +68,12 @@ def test_stopping_the_timer_while_the_orchestrator_is_dead(contained: Hostile, t
             if line == "stopped\n":
                 break
         orchestrator.kill()
+    both_end(spec)
+    assert contained.finish(spec).result.status == "timeout"
+
+
+def both_end(spec: RunSpec) -> None:
+    """Wait until the agent's container has ended, and its backstop after it."""
     client = connect()
     label: dict[str, str | list[str] | bool] = {"label": f"mlebench.workdir={spec.workdir}"}
     agent, backstop = (
@@ -65,7 +87,15 @@ def test_stopping_the_timer_while_the_orchestrator_is_dead(contained: Hostile, t
             return bool(container.status == "exited")
 
         until(ended, 60, what=f"the end of {each.name}")
-    assert contained.finish(spec).result.status == "timeout"
+
+
+def test_an_orchestrator_that_dies_in_the_moment_of_the_start(contained: Hostile, tmp_path: Path) -> None:
+    """The backstop is there before the agent."""
+    spec = contained.spec(python(STOP_EVERYTHING), time_limit_seconds=2, grace_seconds=0)
+    (tmp_path / "spec").write_bytes(pickle.dumps(spec))
+    done = subprocess.run([sys.executable, "-c", DIES_EARLY + ORCHESTRATOR, str(tmp_path / "spec")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    both_end(spec)
 
 
 def test_the_backstop_cannot_be_seen_or_signalled(contained: Hostile) -> None:
@@ -73,17 +103,16 @@ def test_the_backstop_cannot_be_seen_or_signalled(contained: Hostile) -> None:
     assert "1" not in done.lines
 
 
-def test_a_backstop_never_ends_a_process_that_got_the_same_id(contained: Hostile) -> None:
-    """It compares the start time: the id of an agent that has ended may belong to another process."""
+def test_a_backstop_never_ends_a_process_that_got_the_same_id() -> None:
+    """It compares the control group: the id of an agent that has ended may belong to another process."""
     from sandbox.docker import backstop
 
-    client = connect()
     with subprocess.Popen(["sleep", "1000"]) as stranger:
-        program = backstop._PROGRAM.replace('first=$(born "$1")', "first=12345")
-        subprocess.run(["sh", "-c", program, "backstop", str(stranger.pid), "0"], check=True, timeout=60)
+        program = backstop._PROGRAM.replace("first=;", f"first={stranger.pid};")
+        assert program != backstop._PROGRAM
+        subprocess.run(["sh", "-c", program, "backstop", "f" * 64, "0", "0"], check=True, timeout=60)
         assert stranger.poll() is None
         stranger.kill()
-    assert client.ping()
 
 
 def test_failing_to_collect_does_not_take_the_run_back(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,3 +227,25 @@ def test_limits_above_those_of_the_operator(monkeypatch: pytest.MonkeyPatch, tmp
     assert machine.disk_bytes
     assert machine.cpus
     assert containers.BACKSTOP_SECONDS > 0
+
+
+def test_an_outage_of_the_engine(contained: Hostile, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever can make the engine fail does not get a second attempt: the run is found where it was."""
+    monkeypatch.setattr(watch, "ENGINE_SECONDS", 1.0)
+    script = 'echo begun >>"$LOGS_DIR/starts"; echo begun; until [ -e "$SUBMISSION_DIR/go" ]; do sleep 0.1; done\n'
+    spec = contained.spec(script + HANDS_IN)
+    with DockerBackend(client=relay.client()) as backend:
+        waiting = Waiting(backend, backend.start(spec))
+        waiting.until("begun")
+        relay.close()
+        with pytest.raises(EngineUnreachable):
+            waiting.result()
+        with pytest.raises(EngineUnreachable):  # rather than a new start
+            backend.start(spec)
+        relay.open()
+        handle = backend.start(spec)
+        assert handle.attachment == "running"
+        (control.Layout(spec.workdir).home / "submission" / "go").touch()
+        result = backend.wait(handle)
+    assert (result.status, result.submission is not None) == ("completed", True)
+    assert (result.logs / "starts").read_text() == "begun\n"

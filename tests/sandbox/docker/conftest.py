@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import socket
 import subprocess
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from sandbox.backend import RunHandle, RunResult, RunSpec
@@ -21,6 +25,7 @@ from sandbox.supervision import control
 from tests.sandbox.conftest import Run
 
 ROOT = Path(__file__).parents[3]
+ENGINE = "/var/run/docker.sock"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -128,6 +133,58 @@ class Waiting:
 @pytest.fixture
 def layout() -> Callable[[RunHandle], control.Layout]:
     return lambda handle: control.Layout(handle.workdir)
+
+
+class Relay:
+    """The engine behind a socket of our own, which can be broken off and come back."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: list[socket.socket] = []
+        self.open()
+
+    def client(self) -> docker.DockerClient:
+        return docker.DockerClient(base_url=f"unix://{self.path}", timeout=10)
+
+    def open(self) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(self.path))
+        server.listen()
+        self._opened = [server]
+        threading.Thread(target=self._serve, args=(server, self._opened), daemon=True).start()
+
+    def close(self) -> None:
+        self.path.unlink(missing_ok=True)
+        for each in self._opened:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _serve(self, server: socket.socket, opened: list[socket.socket]) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                engine = socket.socket(socket.AF_UNIX)
+                engine.connect(ENGINE)
+                opened.extend((client, engine))
+                for pair in ((client, engine), (engine, client)):
+                    threading.Thread(target=_pump, args=pair, daemon=True).start()
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := source.recv(65536):
+            target.sendall(chunk)
+        target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def relay() -> Iterator[Relay]:
+    folder = Path(tempfile.mkdtemp(prefix="relay-"))  # the path of a socket is short
+    relay = Relay(folder / "e.sock")
+    yield relay
+    relay.close()
+    folder.rmdir()
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +20,7 @@ from sandbox.docker.engine import EngineUnreachable, connect
 from sandbox.docker.preflight import require_runnable
 from sandbox.errors import BackendError, BuildError, PrivilegedAgentRefused
 from sandbox.isolation import Isolation
-from tests.sandbox.docker.conftest import Waiting, remains_of
-
-ENGINE = "/var/run/docker.sock"
+from tests.sandbox.docker.conftest import Relay, Waiting, remains_of
 
 
 def one_line(caught: pytest.ExceptionInfo[BackendError]) -> str:
@@ -167,59 +162,19 @@ def test_privileged_agents_are_refused_unless_the_operator_insists(
     require_runnable(spec.agent, Isolation("docker", allow_privileged=True))
 
 
-@pytest.fixture
-def relay(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The engine behind a socket of our own, and a function that breaks it off."""
-    path = tmp_path / "e.sock"
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(str(path))
-    server.listen()
-    opened: list[socket.socket] = [server]
-
-    def pump(source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while chunk := source.recv(65536):
-                target.sendall(chunk)
-            target.shutdown(socket.SHUT_WR)
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = server.accept()
-                engine = socket.socket(socket.AF_UNIX)
-                engine.connect(ENGINE)
-                opened.extend((client, engine))
-                for pair in ((client, engine), (engine, client)):
-                    threading.Thread(target=pump, args=pair, daemon=True).start()
-
-    def close() -> None:
-        path.unlink(missing_ok=True)
-        for each in opened:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield f"unix://{path}", close
-    close()
-
-
 def test_the_engine_goes_away_in_mid_run(
-    relay: tuple[str, Callable[[], None]],
+    relay: Relay,
     docker_backend: DockerBackend,
     docker_spec: Callable[..., RunSpec],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(watch, "ENGINE_SECONDS", 1.0)
-    address, close = relay
-    import docker
-
-    unlucky = DockerBackend(client=docker.DockerClient(base_url=address, timeout=10))
+    unlucky = DockerBackend(client=relay.client())
     spec, other = docker_spec("echo begun; sleep 60"), docker_spec("echo begun; sleep 5", run_id="other")
     fine = Waiting(docker_backend, docker_backend.start(other))
     waiting = Waiting(unlucky, unlucky.start(spec))
     waiting.until("begun")
-    close()
+    relay.close()
     with pytest.raises(EngineUnreachable, match="the Docker engine does not answer") as caught:
         waiting.result()
     one_line(caught)
