@@ -189,7 +189,8 @@ def command(
 ) -> int:
     """Run the full benchmark: prepare competitions, run an agent on each with several seeds, grade, and report.
 
-    Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone.
+    Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone. Exit
+    code 1 if something failed, or if every run of an agent crashed.
     """
     if placing.agents is not None:
         os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
@@ -290,7 +291,7 @@ def command(
         return INTERRUPTED
     from flows.commands.results import show_results
 
-    show_results(place, group)
+    code = max(code, show_results(place, group))
     click.echo(f"{time.monotonic() - started:.0f} s in total")
     return code
 
