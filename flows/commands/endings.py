@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
 
 from common.units import counted
 from flows.commands.advice import advised
 from grading.words import ENDING_WORDS, KIND_WORDS, kind_of
 from storage.store import Store
 from tasks.wiring.requests import run_name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CRASHES = ("crashed", "memory", "disk", "processes")
 """Statuses of runs that did not end in an orderly way: by an error, or at a limit other than time."""
@@ -55,8 +54,8 @@ def crashed_agents(runs: pd.DataFrame) -> list[str]:
 
 def _rows(table: pd.DataFrame) -> list[Mapping[str, Any]]:
     """The rows with None for what is missing."""
-    found: Sequence[Mapping[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")
-    return list(found)
+    rows = table.to_dict("records")
+    return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
 
 def _problem(run: Mapping[str, Any], grade: Mapping[str, Any] | None) -> str:

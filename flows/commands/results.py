@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from common.units import counted
 from storage.store import Store
 
 _STYLES = {
@@ -48,8 +49,9 @@ def show_results(store: Store, run_group: str) -> int:
     rates = found.rates
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:
-            mean, error = _percent(row["mean"]), _percent(row["sem"])
-            console.print(f"any medal, {row['split']}: {mean} ± {error} over {row['seeds']} seeds")
+            error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
+            seeds = counted(int(row["seeds"]), "seed")
+            console.print(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}")
     if len(found.gaps):
         console.print(found.statement(), style="yellow")
     for line in problems(runs, grades, store, run_group):

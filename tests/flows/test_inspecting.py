@@ -171,7 +171,7 @@ class TestADamagedRecord:
     def test_leaves_other_groups_compared(self, damaged: Store, capfd: pytest.CaptureFixture[str]) -> None:
         assert main(["plagiarism", "old-process", "--store", damaged.root]) == 0
         out, err = capfd.readouterr()
-        assert "1 runs compared" in out
+        assert "1 run compared" in out
         assert err.startswith("mlebench: a run is skipped: runs/old-docker/digits/0/run.json")
         assert err.count("\n") == 1
 
