@@ -2,11 +2,11 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
-STORE ?= store
+STORE ?= $(or $(MLEBENCH_STORE),store)
 PORT ?= 4200
 STATE ?= .mlebench
 DASK_WORKERS ?= 2
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: help demo test check format bench up down clean
 
@@ -33,6 +33,8 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 demo: $(VENV)/installed
 	@$(BIN)/mlebench run --split demo --agent baseline --seeds 2 --run-group demo --store $(STORE)
+	@echo "To go on, for example with \`mlebench ls\`:"
+	@echo "  export MLEBENCH_STORE=$(if $(findstring ://,$(STORE)),$(STORE),$(abspath $(STORE))) PATH=$(abspath $(BIN)):\$$PATH"
 
 test: $(VENV)/installed-dev
 	@$(BIN)/python -m pytest $(PYTEST)

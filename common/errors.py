@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from common.causes import Kind
 
 
@@ -45,3 +48,29 @@ def one_line(error: Exception) -> str:
     'a b'
     """
     return re.sub(r"\s+", " ", str(error)).strip()
+
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxstring = 2, 200
+
+
+def explained(error: ValidationError) -> str:
+    """What is wrong with the fields of a file, in one line."""
+    return "; ".join(_message(item) for item in error.errors()[:10])
+
+
+def _message(item: Any) -> str:
+    where = ".".join(str(part)[:100] for part in item["loc"])
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{where}: unknown field"
+    if item["type"] == "missing":
+        return f"{where}: missing"
+    text = item["msg"].removeprefix("Value error, ")
+    return f"{where}: {text} (it is {_SHORT.repr(item['input'])})" if where else str(text)
+
+
+def invalid_yaml(error: Exception) -> str:
+    """What is wrong with a text that is not YAML, and where."""
+    mark = getattr(error, "problem_mark", None)
+    where = f" (line {mark.line + 1})" if mark else ""
+    return f"not valid YAML{where}: {getattr(error, 'problem', None) or str(error).splitlines()[0]}"

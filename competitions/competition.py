@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from common.errors import UserError, one_line
+from common.errors import UserError, explained, invalid_yaml, one_line
 from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
@@ -59,7 +59,11 @@ class Competition(BaseModel):
                 renamed = ", ".join(f"rename {name!r} to {_RENAMED[name]!r}" for name in old)
                 raise BadCompetition(f"{folder / 'competition.yaml'} is of an earlier version: {renamed}")
             facts = CompetitionFacts.model_validate(content)
-        except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
+        except yaml.YAMLError as error:
+            raise BadCompetition(f"{folder / 'competition.yaml'} is {invalid_yaml(error)}") from error
+        except ValidationError as error:
+            raise BadCompetition(f"{folder / 'competition.yaml'}: {explained(error)}") from error
+        except UnicodeDecodeError as error:
             raise BadCompetition(f"{folder / 'competition.yaml'} is not valid: {one_line(error)}") from error
         if facts.id != folder.name:
             raise BadCompetition(f"{folder / 'competition.yaml'}: id {facts.id!r} differs from the folder's name")

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from common.causes import cause_of, explain
-from common.errors import UserError
+from common.errors import UserError, close_matches
 from common.terminal import clean_output
 
 # name -> (module, help): the group's help needs no import of any command
@@ -26,10 +26,12 @@ COMMANDS = {
     "prepare": ("prepare", "Download, split and verify competitions."),
     "run": ("run", "Run the full benchmark: prepare, run an agent, grade, report."),
     "watch": ("watch", "Watch a run group whose attempts are in a work pool."),
-    "cancel": ("cancel", "End the attempts of a run group in a work pool."),
+    "cancel": ("cancel", "End the runs of a group that are in progress, or some of them."),
     "worker": ("worker", "Run agents on this host, taking attempts from a work pool."),
     "notify": ("notify", "Be told when a group finishes, a nightly fails or a host falls silent."),
     "agents": ("agents", "List the agents and their variants."),
+    "agent new": ("agent_new", "Create an agent of your own from a working template."),
+    "agent try": ("agent_try", "Try an agent on a small competition, with a short time limit."),
     "build": ("build", "Build the image of an agent, or the base image."),
     "grade": ("grade", "Grade a JSONL file of submissions."),
     "grade-sample": ("grade_sample", "Grade one CSV."),
@@ -39,12 +41,15 @@ COMMANDS = {
     "check": ("check", "Self-test competitions, also with hostile submissions."),
     "make-submission": ("make_submission", "Write the JSONL file of submissions of a run group."),
     "regrade": ("regrade", "Grade a run group again, without running agents."),
+    "config": ("config", "Show the settings, and where each comes from."),
     "doctor": ("doctor", "Check that the installation is ready for a long run."),
     "du": ("du", "Show the disk usage of the store and the cache."),
     "gc": ("gc", "Remove data that is no longer needed."),
     "report": ("report", "Write the report of one or several run groups."),
     "ls": ("ls", "List the run groups in the store, or the runs of one."),
     "show": ("show", "Show one run: how it ended, its grade, its files."),
+    "open": ("open", "Open the report of run groups in the browser."),
+    "rm": ("rm", "Remove run groups."),
     "logs": ("logs", "Print the log of a run's agent; -f follows a run in progress."),
     "plagiarism": ("plagiarism", "Compare the code of runs with public notebooks and other agents' runs."),
     "violations": ("violations", "Search code and logs of runs for broken rules."),
@@ -65,6 +70,19 @@ class _Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"flows.commands.{COMMANDS[cmd_name][0]}").command
         return _with_settings(command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first words name, which may be two, as in `agent new`."""
+        words = " ".join(args[:2])
+        if words in COMMANDS:
+            return words, self.get_command(ctx, words), args[2:]
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            two = [name for name in COMMANDS if name.startswith(f"{args[0]} ")]
+            hint = f" It is one of: {', '.join(two)}." if two else close_matches(args[0], COMMANDS)
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

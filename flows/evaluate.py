@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, Self
 
-from prefect import flow
+from prefect import flow, runtime
 
 from common.units import counted
 from flows.fleet.local import LocalAttempts
@@ -19,6 +19,7 @@ from storage.runs.folders import finished_folders
 from storage.store import Store
 from tasks.agent_run import attempts_of
 from tasks.wiring import scratch
+from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.manifest import note_plan
 from tasks.wiring.overwriting import require_replaceable
 from tasks.wiring.requests import Attempt, RunRequest
@@ -55,6 +56,8 @@ def evaluate(
     """
     outlast_server()
     scratch.collect_finished(open_store(request.store))
+    if runtime.flow_run.parent_flow_run_id is None:
+        forget_cancelling(request)
     note_plan(request, competition_ids)
     failed: dict[str, Outcome] = {}
     with attempts_in(pool, request, priority) as attempts:

@@ -18,6 +18,7 @@ from flows.fleet.setup import Priority
 from flows.prepare import Preparing, prepare, prepare_each
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
+from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.manifest import note_plan
 from tasks.wiring.requests import RunRequest
 from tasks.wiring.server import outlast_server
@@ -50,6 +51,7 @@ def full_benchmark(
         priority: Of the attempts among those of other groups in the work pool.
     """
     outlast_server()
+    forget_cancelling(request)
     note_plan(request, competition_ids)
     what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
     outcomes = (

@@ -36,7 +36,7 @@ def _benchmark_name() -> str:
 
 @flow(name="benchmark", flow_run_name=_benchmark_name)
 def benchmark(
-    split: Split = "low",
+    split: Split = "demo",
     agent: str = "baseline",
     seeds: Seeds = 1,
     run_group: str | None = None,
@@ -50,7 +50,7 @@ def benchmark(
     ends as failed, and its artifacts have a table of what failed and why.
 
     Args:
-        split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
+        split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
         agent: Name of an agent, or the path of its folder on the worker.
         seeds: Number of runs of each competition.
         run_group: Name of this set of runs; an existing one is continued. Default: agent and id of the flow run.
@@ -75,7 +75,7 @@ def benchmark(
 
 @flow(name="preparation", flow_run_name=lambda: f"prepare {chosen_name()} {parameters()['edition']}")
 def preparation(
-    split: Split = "low",
+    split: Split = "demo",
     competition_ids: list[str] | None = None,
     edition: Edition = "v1",
     store: str | None = None,
@@ -85,7 +85,7 @@ def preparation(
     """Download, split and verify competitions. Prepared ones are skipped, and a failure does not stop the rest.
 
     Args:
-        split: Which competitions: low (the 22 of Lite), medium, high, all 75, dev, the small demo, or systemcard.
+        split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
         competition_ids: Only these competitions, instead of a split.
         edition: v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.

@@ -78,7 +78,19 @@ def score_and_medal(grade: Mapping[str, Any] | None) -> tuple[str, str]:
     if grade["outcome"] != "valid":
         return str(grade["outcome"]), "-"
     kind = kind_of(grade)
-    return f"{math.nan if grade['score'] is None else grade['score']:g}", _SHORT.get(kind, kind)
+    return number(grade["score"]), _SHORT.get(kind, kind)
+
+
+def number(value: float | None) -> str:
+    """A score or threshold with up to five decimals, as reports round them. NaN stands for a score that is none.
+
+    >>> number(0.5), number(1234567.125), number(6.1e-05), number(None)
+    ('0.5', '1234567.125', '0.00006', 'nan')
+    """
+    if value is None or not math.isfinite(value):
+        return f"{math.nan if value is None else value:g}"
+    text = f"{value:.5f}".rstrip("0").removesuffix(".")
+    return "0" if text == "-0" else text
 
 
 def in_words(grade: Mapping[str, Any] | None) -> str:

@@ -16,10 +16,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from common import names, trees
+from common.errors import explained
 from common.units import size
 from sandbox import variants
 from sandbox.errors import AgentError, UnknownAgent
-from sandbox.fields import explained, read_fields
+from sandbox.fields import read_fields
 from sandbox.limits import GIB, Limits
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from reprlib import Repr
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from common import trees
+from common.errors import invalid_yaml
 from sandbox.errors import AgentError
 
 MOST_BYTES = 256 * 1024
@@ -56,10 +55,7 @@ def read_fields(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise AgentError(f"{path} cannot be read: {error}") from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise AgentError(f"{path} is not valid YAML{where}: {what}") from None
+        raise AgentError(f"{path} is {invalid_yaml(error)}") from None
     except RecursionError:
         raise AgentError(f"{path} is nested too deeply") from None
     except (ValueError, TypeError, AttributeError) as error:  # e.g. a date that does not exist
@@ -67,21 +63,3 @@ def read_fields(folder: Path, name: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise AgentError(f"{path} must contain fields such as `description:`, not {type(fields).__name__}")
     return fields
-
-
-_SHORT = Repr()
-_SHORT.maxlevel, _SHORT.maxstring = 2, 200
-
-
-def explained(error: ValidationError) -> str:
-    """What is wrong with the fields, in one line."""
-    return "; ".join(_message(item) for item in error.errors()[:10])
-
-
-def _message(item: Any) -> str:
-    where = ".".join(str(part)[:100] for part in item["loc"]) or "agent"
-    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{where}: unknown field"
-    if item["type"] == "missing":
-        return f"{where}: missing"
-    return f"{where}: {item['msg'].removeprefix('Value error, ')} (it is {_SHORT.repr(item['input'])})"

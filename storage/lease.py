@@ -62,6 +62,12 @@ class LeaseLost(UserError):
     """Another process took over the work, because this one did not send a heartbeat for too long."""
 
 
+def held(store: Store, name: str) -> bool:
+    """Whether a process holds the lease, as far as this one can tell: a holder elsewhere may have died unnoticed."""
+    record = _read(store, name, max(_generations(store, name), default=0))
+    return bool(record) and not record.get("released") and alive(record.get("holder")) is not False
+
+
 class Lease:
     """A lease held by this process. Call `require_held` before publishing a result."""
 

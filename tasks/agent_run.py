@@ -29,8 +29,9 @@ from storage.lease import lease, run_lease
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.uses import Continuing
-from tasks.wiring.backends import backend, cancelled
+from tasks.wiring.backends import backend
 from tasks.wiring.caching import while_stored
+from tasks.wiring.cancelling import end_cancelled, require_wanted
 from tasks.wiring.caps import caps_of, limits_of
 from tasks.wiring.host import TRY, placed
 from tasks.wiring.making import Making, given_up, keep, run_folder
@@ -54,7 +55,7 @@ def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
     """The attempts of a request at a competition, one per seed. Raises `UserError` as `RunRequest.require_sound`."""
     request.require_sound([competition_id])
     dataset_key = committed_key(open_store(request.store), Dataset(request.edition, competition_id))
-    return [
+    found = [
         Attempt(
             request=request,
             competition_id=competition_id,
@@ -63,8 +64,17 @@ def attempts_of(request: RunRequest, competition_id: str) -> list[Attempt]:
             key=run_key(request, seed, dataset_key or ""),
             dataset_key=dataset_key,
         )
-        for seed in range(request.seeds)
+        for seed in request.seed_numbers
     ]
+    return [_again(each) for each in found] if request.retry else found
+
+
+def _again(attempt: Attempt) -> Attempt:
+    """The attempt, which replaces the finished run if that ended with one of the statuses that are tried again."""
+    record = finished_run(attempt)
+    if record is None or record.status not in attempt.request.retry:
+        return attempt
+    return attempt.model_copy(update={"replaces": str(record.finished_at)})
 
 
 def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
@@ -92,11 +102,12 @@ def run_key(request: RunRequest, seed: int, dataset_key: str) -> str:
 def finished_run(attempt: Attempt) -> RunRecord | None:
     """The record of the attempt if it is finished under the same key, otherwise None.
 
-    A run that was lost or cancelled is made again.
+    A run that was lost or cancelled is made again, and one that the attempt replaces.
     """
     record = run_folder(attempt).read_run()
-    made = record is not None and record.key == attempt.key and record.status not in ("lost", "cancelled")
-    return record if made else None
+    if record is None or record.key != attempt.key or record.status in ("lost", "cancelled"):
+        return None
+    return None if attempt.replaces is not None and str(record.finished_at) == attempt.replaces else record
 
 
 def _stored_key(attempt: Attempt) -> str | None:
@@ -130,6 +141,7 @@ def run_agent(attempt: Attempt) -> str:
 
     Raises:
         LeaseLost: another process took over the run, because this one was stopped or could not reach the store.
+        RunCancelled: somebody has cancelled the run.
         RunDiffers: the group has the run already, made under other conditions, and the request does not insist.
     """
 
@@ -141,6 +153,7 @@ def run_agent(attempt: Attempt) -> str:
         if record is not None:
             return str(record.status)
         require_replaceable(attempt)
+        require_wanted(attempt)
         waiting("")
         try:
             status = _attempt(attempt, _run, waiting)
@@ -295,7 +308,7 @@ def _run(making: Making) -> RunResult:
         making.held.require_held()
     if result.status == "cancelled":
         tries.drop_last()
-        raise cancelled()
+        end_cancelled(making, handle, result, number)
     keep(making, handle, result, number)
     if result.status == "lost":
         raise BackendError(f"run {making.spec.run_id} was {result.message}")
@@ -320,6 +333,7 @@ def _start(making: Making) -> tuple[RunHandle, int]:
     runner, spec, tries = making.runner, making.spec, making.tries
     if runner.find(spec) != "new":
         return runner.start(spec), making.number()
+    require_wanted(making.attempt)
     note_overwriting(making.attempt)
     # Before the start, so that the store knows of every agent that runs.
     number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name)

@@ -2,42 +2,92 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from common.errors import UserError
-from flows.commands.options import quiet_prefect
+from flows.commands.options import StoreOptions, quiet_prefect, takes
+from storage.runs.folders import is_seed
+from storage.store import Store
+
+_LOOK_SECONDS = 0.25
 
 
 @click.command("cancel")
-@click.argument("group")
+@click.argument("runs", metavar="GROUP[/ID[/SEED]]")
 @click.option(
     "--wait",
     type=click.FloatRange(0),
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for the hosts to confirm.",
+    help="How long to wait for the end of the agents.",
 )
-def command(group: str, wait: float) -> int:
-    """End the attempts of a run group in a work pool.
+@takes(storage=StoreOptions)
+def command(runs: str, wait: float, storage: StoreOptions) -> int:
+    """End the runs of a group that are in progress: all, those of one competition, or one run.
 
-    Those that wait are not started. Agents that run are ended within their grace period; what they have handed in is
-    kept, and their records say `cancelled`. Running the group again makes cancelled attempts again.
+    Cancels runs on this machine and, if a Prefect server is configured, attempts in a work pool. Those that wait are
+    not started. Agents that run are ended within their grace period; what they have handed in is kept, and their
+    records say `cancelled`. Running the group again makes cancelled runs again.
     """
     quiet_prefect()
-    from flows.fleet.groups import cancel, group_runs
-    from flows.fleet.setup import require_server
-    from storage.store import check_run_group
+    from prefect.settings import get_current_settings
 
-    require_server()
-    check_run_group(group)
-    runs = group_runs(group)
-    if not runs.attempts and not runs.watchers:
-        raise UserError(f"group {group!r} has no attempts on the Prefect server")
-    done, waiting = cancel(group, wait)
+    place = storage.open()
+    group, competition, seed = _parts(runs)
+    done, left, known = _cancel_here(place, group, competition, seed, wait)
+    if get_current_settings().api.url:
+        from flows.fleet.groups import cancel, group_runs
+
+        found = group_runs(group)
+        if found.attempts or found.watchers:
+            more, waiting = cancel(group, wait, competition, seed)
+            done, left, known = done + more, left + waiting, True
+    if not known:
+        raise UserError(
+            f"nothing of {runs} in {place.root} is in progress on this machine or known to a Prefect server"
+        )
     for name in done:
         click.echo(f"  cancelled {name}")
-    for name in waiting:
+    for name in left:
         click.echo(f"  not confirmed {name}: its host does not answer")
-    click.echo(f"{len(done)} cancelled, {len(waiting)} not confirmed" if done or waiting else "all had ended already")
-    return 1 if waiting else 0
+    click.echo(f"{len(done)} cancelled, {len(left)} not confirmed" if done or left else "all had ended already")
+    return 1 if left else 0
+
+
+def _parts(runs: str) -> tuple[str, str | None, int | None]:
+    """Group, competition and seed. Raises `UserError` for a text of another form."""
+    from storage.store import check_run_group
+
+    group, *rest = runs.strip("/").split("/")
+    if len(rest) > 2 or (len(rest) == 2 and not is_seed(rest[1])):
+        raise UserError(
+            f"{runs!r}: give GROUP, GROUP/COMPETITION or GROUP/COMPETITION/SEED, as `mlebench ls` lists them"
+        )
+    return check_run_group(group), rest[0] if rest else None, int(rest[1]) if len(rest) > 1 else None
+
+
+def _cancel_here(
+    store: Store, group: str, competition: str | None, seed: int | None, patience: float
+) -> tuple[list[str], list[str], bool]:
+    """Cancel runs on this machine; returns those that have ended, those that have not, and whether there were any."""
+    from tasks.wiring.cancelling import Cancellable
+    from tasks.wiring.requests import run_name
+
+    chosen = Cancellable(store.root, group, competition, seed)
+    running, waiting = chosen.running(), chosen.waiting()
+    if not running and not waiting:
+        return [], [], False
+    chosen.ask()
+
+    def names(claims: list[dict[str, str]]) -> list[str]:
+        return [run_name(each["competition"], int(each["seed"])) for each in claims]
+
+    give_up = time.monotonic() + patience
+    while (remaining := chosen.running()) and time.monotonic() < give_up:
+        time.sleep(_LOOK_SECONDS)
+    left = names([each.claim.labels for each in remaining])
+    asked = names([*(each.labels for each in waiting), *(each.claim.labels for each in running)])
+    return [name for name in sorted(set(asked)) if name not in left], sorted(set(left)), True

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from grading.statistics.compare import Comparison
+    from storage.runs.folders import no_runs
     from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
@@ -59,7 +60,7 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
     if edition and len(grades):
         grades = grades[grades["edition"] == edition]
     if not len(grades):
-        raise UserError(f"no graded runs of group {name!r} in {store.root}")
+        raise no_runs(store, name, "graded runs")
     editions = sorted(set(grades["edition"]))
     if len(editions) > 1:
         raise UserError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")

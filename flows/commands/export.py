@@ -36,13 +36,14 @@ def command(
     """
     from grading.report import summarise
     from grading.statistics.series import latest_grades
+    from storage.runs.folders import no_runs
     from storage.tables import read_table
     from tasks.report import reports_of
 
     place = storage.open()
     grades = read_table(place, "grades", [run_group])
     if not len(grades):
-        raise UserError(f"no graded runs of group {run_group!r} in {place.root}")
+        raise no_runs(place, run_group, "graded runs")
     grades = latest_grades(grades)
     editions = sorted(set(grades["edition"]))
     if edition is None and len(editions) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from common.errors import UserError
+from common.units import counted
 from competitions import registry
 from flows.commands.options import StoreOptions, takes
 
@@ -33,6 +34,4 @@ def command(competition_id: str, top: int, storage: StoreOptions) -> None:
     kernels = pull_kernels(place, competition_id, top, report, get_settings().network_timeout)
     for kernel in kernels:
         click.echo(f"{kernel.votes:6} votes  {kernel.ref}")
-    click.echo(
-        f"{len(kernels)} notebooks in {place.local('kernels', competition_id) or place.url('kernels', competition_id)}"
-    )
+    click.echo(f"{counted(len(kernels), 'notebook')} in {place.shown(place.url('kernels', competition_id))}")

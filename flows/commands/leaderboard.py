@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from common.errors import UserError
+from common.units import counted
 from competitions import registry
 from competitions.competition import Competition
 from flows.commands.options import StoreOptions, takes
@@ -79,7 +80,7 @@ def _refresh(competition: Competition, storage: StoreOptions) -> None:
         click.echo(f"    {scoreless} teams have no score and do not count")
     if not in_order(scores, facts):
         click.echo(f"    warning: Kaggle's ranking contradicts '{facts.metric.direction} is better'", err=True)
-    click.echo(f"  {len(teams)} teams written to {place.shown(url)}")
+    click.echo(f"  {counted(len(teams), 'team')} written to {place.shown(url)}")
 
 
 def _show(figure: Figure, label: str) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import click
 
 from common.errors import UserError
+from flows.commands.advice import advised
 from flows.commands.options import StoreOptions, takes
 from flows.commands.prepare import show_other_code
 from grading.words import score_and_medal
-from storage.runs.folders import finished_folders, grades_of, runs_of
+from storage.runs.folders import finished_folders, grades_of, runs_of, stored_runs
 from storage.runs.records import RunRecord
 from storage.store import Store
+from tasks.wiring.going import Going, in_progress
 
 
 @click.command("ls")
@@ -21,10 +26,13 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
 
     Also names the prepared datasets that were made by other code than the current one.
 
-    The list is made from the records of runs, so a group in progress is listed with its finished runs.
+    Runs in progress are listed with their host and the time since their agent was started: those of this machine, and
+    those of other hosts that use the same store. A run is `interrupted` if its agent was started and nobody waits for
+    it any more; the command that started it continues it.
     """
     place = readable(storage.open())
-    lines = _runs(place, run_group) if run_group else _groups(place)
+    going = in_progress(place, run_group)
+    lines = _runs(place, run_group, going) if run_group else _groups(place, going)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -47,30 +55,38 @@ def readable(store: Store) -> Store:
     return store
 
 
-def _groups(store: Store) -> list[tuple[str, ...]]:
-    """Print one line per run group, sorted by name."""
-    found: dict[str, list[RunRecord]] = {}
+def _groups(store: Store, going: Sequence[Going]) -> list[tuple[str, ...]]:
+    """One line per run group, sorted by name."""
+    found: dict[str, list[RunRecord]] = {each.folder.run_group: [] for each in going}
     folders = finished_folders(store)
     records_of = store.concurrently([folder.read_run_if_valid for folder in folders])
     for folder, record in zip(folders, records_of, strict=True):
         found.setdefault(folder.run_group, []).extend([record] if record else [])
     if not found:
-        raise UserError(f"no runs in {store.root}; create some with: mlebench run")
-    lines = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED")]
+        raise UserError(f"no runs in {store.root}; create some with: {advised('mlebench run', store)}")
+    lines: list[tuple[str, ...]] = [
+        ("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED", *(["IN PROGRESS"] if going else []))
+    ]
     for group, records in sorted(found.items()):
-        agents = ", ".join(sorted({record.agent for record in records}))
+        agents = ", ".join(sorted({record.agent for record in records})) or "-"
         last = max((record.finished_at for record in records if record.finished_at), default=None)
-        lines.append((group, str(len(records)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-"))
-    return list(lines)
+        states = Counter(each.state for each in going if each.folder.run_group == group)
+        progress = [", ".join(f"{count} {state}" for state, count in sorted(states.items()))] if going else []
+        lines.append((group, str(len(records)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-", *progress))
+    return lines
 
 
-def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
-    """Print one line per finished run of the group."""
-    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL")]
-    runs = runs_of(store, run_group)
+def _runs(store: Store, run_group: str, going: Sequence[Going]) -> list[tuple[str, ...]]:
+    """One line per run of the group: finished ones, then those in progress."""
+    hosts = ["HOST"] if going else []
+    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL", *hosts)]
+    runs = stored_runs(store, run_group) if going else runs_of(store, run_group)
     for run, grade in zip(runs, grades_of(store, runs), strict=True):
         seconds = run.record.duration_seconds
         cells = score_and_medal(grade.to_row() if grade else None)
         took = "-" if seconds is None else f"{seconds:.0f}"
-        lines.append((run.folder.name, run.record.status or "-", took, *cells))
+        lines.append((run.folder.name, run.record.status or "-", took, *cells, *["-" for _ in hosts]))
+    for each in going:
+        took = "-" if each.seconds is None else f"{each.seconds:.0f}"
+        lines.append((each.folder.name, each.state, took, "-", "-", each.host))
     return lines

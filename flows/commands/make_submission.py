@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
+from common.units import counted
 from flows.commands.options import StoreOptions, takes
 from flows.commands.submissions import Line
 from storage.runs.folders import stored_runs
@@ -66,7 +67,7 @@ def command(
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
     made = sum(line.submission_path is not None for line in lines)
-    click.echo(f"{output}: {len(lines)} runs, {made} with a submission")
+    click.echo(f"{output}: {counted(len(lines), 'run')}, {made} with a submission")
 
 
 def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:

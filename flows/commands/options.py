@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import click
 
@@ -47,10 +47,34 @@ class Option:
     names: tuple[str, ...]
     attributes: Mapping[str, Any]
 
-    def named(self, name: str, default: Any = None) -> Callable[[Function], Function]:
-        """The decorator that gives a command this option as the parameter `name`."""
+    def named(self, name: str, default: Any = None, title: str = "") -> Callable[[Function], Function]:
+        """The decorator that gives a command this option as the parameter `name`, below a title in its help."""
         attributes = dict(self.attributes) if default is None else {**self.attributes, "default": default}
-        return click.option(*self.names, name, **attributes)
+        return click.option(*self.names, name, cls=_TitledOption, title=title, **attributes)
+
+
+class _TitledOption(click.Option):
+    """An option that belongs to a group of options with a title."""
+
+    def __init__(self, *args: Any, title: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.title = title
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows each group of options below its title, those without a title last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options into the formatter."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            line = each.get_help_record(ctx)
+            if line is not None:
+                sections.setdefault(getattr(each, "title", "") or "Other options", []).append(line)
+        others = sections.pop("Other options", [])
+        for title, lines in [*sections.items(), ("Other options", others)]:
+            with formatter.section(title):
+                formatter.write_dl(lines)
 
 
 def option(*names: str, **attributes: Any) -> Option:
@@ -83,7 +107,7 @@ def takes(**groups: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., A
             hints = get_type_hints(group, include_extras=True)
             for each in reversed(fields(group)):
                 (found,) = (part for part in hints[each.name].__metadata__ if isinstance(part, Option))
-                decorated = found.named(each.name, each.default)(decorated)
+                decorated = found.named(each.name, each.default, getattr(group, "TITLE", ""))(decorated)
         return decorated
 
     return decorate
@@ -113,6 +137,7 @@ RAW_DIR = option(
 class Selection:
     """Options that select competitions."""
 
+    TITLE: ClassVar[str] = "Competitions"
     competitions: Annotated[
         tuple[str, ...],
         option(
@@ -165,6 +190,7 @@ class Selection:
 class StoreOptions:
     """Options that select the store."""
 
+    TITLE: ClassVar[str] = "Store"
     store: Annotated[
         str | None,
         option(
@@ -199,6 +225,7 @@ class StoreOptions:
 class PreparationOptions:
     """Options of preparing competitions."""
 
+    TITLE: ClassVar[str] = "Preparing"
     edition: Annotated[Edition, EDITION] = "v1"
     raw_dir: Annotated[Path | None, RAW_DIR] = None
     keep_raw: Annotated[

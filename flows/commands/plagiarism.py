@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from common.units import counted
 from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
@@ -43,5 +44,6 @@ def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> 
         if registry.get(name).facts.source == "kaggle" and read_index(place, name) is None:
             click.echo(f"{name}: no notebooks to compare with; pull them with: mlebench kernels {name}", err=True)
     flagged = sum(row["flagged"] for row in rows)
-    click.echo(f"{len(runs)} runs compared, {len(rows)} pairs share something, {flagged} to look at")
+    pairs = f"{counted(len(rows), 'pair')} with something in common"
+    click.echo(f"{counted(len(runs), 'run')} compared, {pairs}, {flagged} to look at")
     refresh_report(place, run_group)

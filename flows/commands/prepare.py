@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.errors import UserError
+from flows.commands.advice import advised
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
 from storage.store import Store
 
@@ -75,8 +76,8 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
     found = made_by_other_code(store, ids)
     if found:
         click.echo(
-            f"{len(found)} prepared by other code, used as they are: {listed(found)}; `mlebench prepare --renew` "
-            "compares them with what the current code makes"
+            f"{len(found)} prepared by other code, used as they are: {listed(found)}; "
+            f"`{advised('mlebench prepare --renew', store)}` compares them with what the current code makes"
         )
 
 

@@ -9,13 +9,14 @@ import click
 
 from common.causes import cause_of, explain
 from common.errors import UserError
+from common.units import counted
 from competitions.editions import EDITIONS, Edition
 from flows.commands.options import LEADERBOARD, StoreOptions, quiet_prefect, takes
 from grading.words import in_words
 
 if TYPE_CHECKING:
     from grading.medals import Leaderboard
-    from storage.runs.folders import StoredRun
+    from storage.runs.folders import StoredRun, no_runs
     from storage.runs.records import GradeRecord
 
 
@@ -48,7 +49,7 @@ def command(
     place = storage.open()
     runs = stored_runs(place, run_group)
     if not runs:
-        raise UserError(f"no runs of group {run_group!r} in {place.root}")
+        raise no_runs(place, run_group)
     target = check_run_group(new_group or run_group)
     if new_group and group_exists(place, new_group):
         raise UserError(f"group {new_group!r} exists already; choose another name")
@@ -71,7 +72,7 @@ def command(
     if ungraded == len(runs):
         raise UserError(f"none of the {ungraded} runs could be graded; see the causes above")
     write_tables(place, target)
-    click.echo(f"{len(runs)} runs graded, {changed} changed" + (f", {failed} failed" if failed else ""))
+    click.echo(f"{counted(len(runs), 'run')} graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])
     click.echo(place.shown(report))
     return 1 if failed else 0

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
 
 
@@ -43,6 +42,7 @@ def command(
 
     Writes report.html and report.md, and the aggregates to tables/aggregates. Prints the path of the page.
     """
+    from storage.runs.folders import no_runs
     from storage.tables import read_table, upgrade_tables
     from tasks.report import write_aggregates, write_report
 
@@ -50,7 +50,7 @@ def command(
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
         if not len(read_table(place, "grades", [group])):
-            raise UserError(f"no graded runs of group {group!r} in {place.root}")
+            raise no_runs(place, group, "graded runs")
     for group in groups:
         upgrade_tables(place, group)
         write_aggregates(place, group, incomplete, interval, split)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from common.units import counted
 from storage.store import Store
 
 _STYLES = {
@@ -16,12 +17,16 @@ _STYLES = {
 _STYLES |= dict.fromkeys(("invalid", "missing", "failed", "ungraded"), "red")
 
 
-def show_results(store: Store, run_group: str) -> None:
-    """Print medals and scores of the group, the rate of medals by split, and the path of the report."""
+def show_results(store: Store, run_group: str) -> int:
+    """Print medals and scores of the group, what went wrong in its runs, and the path of the report.
+
+    Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from flows.commands.endings import crashed_agents, problems
     from grading.page import medal_table
     from grading.statistics.aggregate import aggregate
     from storage.tables import read_table
@@ -31,7 +36,7 @@ def show_results(store: Store, run_group: str) -> None:
     grades = read_table(store, "grades", [run_group])
     if not len(grades):
         console.print("no run was graded")
-        return
+        return 0
     content = medal_table(grades)
     table = Table(title=f"Scores and medals of {run_group}", title_justify="left")
     for column in content.columns:
@@ -44,14 +49,21 @@ def show_results(store: Store, run_group: str) -> None:
     rates = found.rates
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:
-            mean, error = _percent(row["mean"]), _percent(row["sem"])
-            console.print(f"any medal, {row['split']}: {mean} ± {error} over {row['seeds']} seeds")
+            error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
+            seeds = counted(int(row["seeds"]), "seed")
+            console.print(f"any medal, {row['split']}: {_percent(row['mean'])}{error} over {seeds}")
     if len(found.gaps):
         console.print(found.statement(), style="yellow")
+    for line in problems(runs, grades, store, run_group):
+        console.print(Text(line, "" if line.startswith(" ") else "red"), soft_wrap=True)
+    crashed = crashed_agents(runs)
+    for agent in crashed:
+        console.print(Text(f"Every run of {agent} crashed.", "bold red"))
     if content.model_leaderboards:
         console.print("The thresholds of the demo come from trained models, not from people.", style="dim")
     path = store.local("reports", run_group, "report.html")
     console.print(f"Report: {path or store.url('reports', run_group, 'report.html')}", soft_wrap=True)
+    return 1 if crashed else 0
 
 
 def _percent(value: float) -> str:

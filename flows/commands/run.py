@@ -4,173 +4,30 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.units import counted
 from competitions import registry
 from flows.commands.options import (
-    SIZE,
+    GroupedCommand,
     PreparationOptions,
     Selection,
     StoreOptions,
-    option,
     quiet_prefect,
     raw_directory,
     takes,
 )
-from flows.fleet.setup import Priority
-from sandbox.isolation import BackendName, Network
+from flows.commands.run_options import IsolationOptions, PlacingOptions, RunOptions
 
 if TYPE_CHECKING:
     from sandbox.definitions import Agent
     from tasks.wiring.requests import RunRequest
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of the runs: agent, number, limits and conditions."""
-
-    agent: Annotated[str, option("--agent", show_default=True, help="Name of an agent, or the path of its folder.")] = (
-        "baseline"
-    )
-    seeds: Annotated[
-        int, option("--seeds", type=click.IntRange(1), show_default=True, help="Runs of each competition.")
-    ] = 1
-    run_group: Annotated[
-        str | None,
-        option(
-            "--run-group", help="Name of this set of runs; an existing group is continued. Default: agent and time."
-        ),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        option(
-            "--time-limit",
-            type=click.FloatRange(1),
-            metavar="SECONDS",
-            help="Wall-clock limit of a run. Default: the agent's.",
-        ),
-    ] = None
-    max_memory: Annotated[
-        int | None,
-        option(
-            "--max-memory", type=SIZE, metavar="SIZE", help="Most memory of a run, e.g. 64GB, whatever the agent asks."
-        ),
-    ] = None
-    max_cpus: Annotated[
-        int | None, option("--max-cpus", type=click.IntRange(1), metavar="N", help="Most CPU cores of a run.")
-    ] = None
-    max_disk: Annotated[
-        int | None, option("--max-disk", type=SIZE, metavar="SIZE", help="Most disk space of a run, e.g. 200GB.")
-    ] = None
-    obfuscated: Annotated[
-        bool,
-        option(
-            "--obfuscated",
-            is_flag=True,
-            help="Hide from agents which competition they work on: another description, and no name.",
-        ),
-    ] = False
-    overwrite: Annotated[
-        bool,
-        option(
-            "--overwrite",
-            is_flag=True,
-            help="Replace runs of the group that were made under other conditions, such as another time limit. The "
-            "evidence says so.",
-        ),
-    ] = False
-    integrity: Annotated[
-        bool,
-        option("--integrity", is_flag=True, help="Examine code and logs of the runs for plagiarism and broken rules."),
-    ] = False
-
-
-@dataclass(frozen=True)
-class IsolationOptions:
-    """Options of isolation: where agents run and what they can reach."""
-
-    allow_untrusted: Annotated[
-        bool,
-        option(
-            "--allow-untrusted",
-            is_flag=True,
-            help="Run an untrusted agent without isolation. It can read this machine's files.",
-        ),
-    ] = False
-    backend: Annotated[
-        BackendName,
-        option(
-            "--backend",
-            type=click.Choice(["process", "docker"]),
-            show_default=True,
-            help="Run agents as processes (trusted agents only) or in containers.",
-        ),
-    ] = "process"
-    network: Annotated[
-        Network,
-        option(
-            "--network",
-            type=click.Choice(["none", "gateway", "allowlist", "open", "private"]),
-            show_default=True,
-            help="What agents in containers can reach besides the validation service: nothing, the LLM gateway, also "
-            "the hosts of MLEBENCH_ALLOWED_HOSTS, all public addresses, or also private networks and this machine.",
-        ),
-    ] = "gateway"
-    runtime: Annotated[
-        str | None,
-        option("--runtime", metavar="NAME", help="Container runtime: runc, sysbox-runc, runsc. Default: the engine's."),
-    ] = None
-    allow_privileged: Annotated[
-        bool,
-        option(
-            "--allow-privileged",
-            is_flag=True,
-            help="Run an agent that requires a privileged container. It can take over this machine.",
-        ),
-    ] = False
-
-
-@dataclass(frozen=True)
-class PlacingOptions:
-    """Options of placing: how many agents at the same time, and on which machines."""
-
-    agents: Annotated[
-        int | None,
-        option(
-            "--agents",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Agents at the same time on this machine. Default: MLEBENCH_AGENTS.",
-        ),
-    ] = None
-    pool: Annotated[
-        str | None,
-        option(
-            "--pool",
-            metavar="NAME",
-            help="Run the agents on the hosts of this work pool. Default: MLEBENCH_AGENT_POOL, or this machine.",
-        ),
-    ] = None
-    priority: Annotated[
-        Priority,
-        option(
-            "--priority",
-            type=click.Choice(["high", "normal", "low"]),
-            show_default=True,
-            help="With a work pool: which group's agents come first where several wait.",
-        ),
-    ] = "normal"
-    detach: Annotated[
-        bool,
-        option("--detach", is_flag=True, help="With a work pool: hand everything over to its hosts, return at once."),
-    ] = False
-
-
-@click.command("run")
+@click.command("run", cls=GroupedCommand)
 @takes(
     selection=Selection,
     run=RunOptions,
@@ -189,7 +46,8 @@ def command(
 ) -> int:
     """Run the full benchmark: prepare competitions, run an agent on each with several seeds, grade, and report.
 
-    Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone.
+    Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone. Exit
+    code 1 if something failed, or if every run of an agent crashed.
     """
     if placing.agents is not None:
         os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
@@ -202,6 +60,10 @@ def command(
     pool = placing.pool or get_settings().agent_pool
     if placing.detach and pool is None:
         raise click.UsageError("--detach needs a work pool: give --pool NAME, or set MLEBENCH_AGENT_POOL")
+    if run.retry and run.run_group is None:
+        raise click.UsageError("--retry needs the name of the group: give --run-group NAME")
+    if run.seed and run.seeds != 1:
+        raise click.UsageError("--seed and --seeds are alternatives; give one of them")
     ids = selection.ids()
     chosen = load_agent(run.agent, get_settings().agent_dirs)
     if isolation.backend == "process" and not chosen.trusted and not isolation.allow_untrusted:
@@ -215,6 +77,8 @@ def command(
         run_group=run.run_group or f"{chosen.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}",
         store=place.root,
         seeds=run.seeds,
+        only_seeds=run.seed,
+        retry=run.retry or (),
         edition=preparation.edition,
         time_limit_seconds=run.time_limit,
         most_memory=run.max_memory,
@@ -235,9 +99,14 @@ def command(
 
         limits = stated_limits(chosen, request, get_settings())
         require_runnable(chosen.model_copy(update={"limits": limits}), wanted, get_settings().allowed_hosts)
+    raw = raw_directory(preparation.raw_dir)
+    if run.dry_run:
+        from flows.commands.plan import show_plan
+
+        show_plan(request, ids, raw)
+        return 0
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     _require_replaceable(request, ids)
-    raw = raw_directory(preparation.raw_dir)
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED
 
@@ -257,7 +126,8 @@ def command(
 
     group = request.run_group
     click.echo(
-        f"Run group {group}: {len(ids)} competitions, {run.seeds} seeds, agent {chosen.full_name}, store {place.root}"
+        f"Run group {group}: {counted(len(ids), 'competition')}, {counted(len(request.seed_numbers), 'seed')}, "
+        f"agent {chosen.full_name}, store {place.root}"
     )
     if placing.detach:
         from flows.fleet.detached import submit
@@ -290,7 +160,7 @@ def command(
         return INTERRUPTED
     from flows.commands.results import show_results
 
-    show_results(place, group)
+    code = max(code, show_results(place, group))
     click.echo(f"{time.monotonic() - started:.0f} s in total")
     return code
 

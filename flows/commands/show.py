@@ -5,11 +5,14 @@ from __future__ import annotations
 import click
 
 from common.errors import UserError
+from common.units import duration
+from flows.commands.advice import advised
 from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
-from grading.words import score_and_medal
+from grading.words import number, score_and_medal
 from storage.runs.folders import RunFolder
 from storage.store import Store
+from tasks.wiring.going import Going, in_progress
 
 _SHOWN = (
     "agent",
@@ -38,14 +41,22 @@ def run_folder(store: Store, run: str) -> RunFolder:
 @click.argument("run", metavar="RUN")
 @takes(storage=StoreOptions)
 def command(run: str, storage: StoreOptions) -> None:
-    """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes."""
+    """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes.
+
+    Of a run in progress: since when it runs, and where.
+    """
     from grading.page.cleaning import clean
 
     place = readable(storage.open())
     folder = run_folder(place, run)
     record = folder.read_run()
+    going = next((each for each in in_progress(place, folder.run_group) if each.folder == folder), None)
+    if going is not None:
+        _show_going(going, place)
+    if record is None and going is not None:
+        return
     if record is None:
-        raise UserError(f"no finished run {run} in {place.root}; `mlebench logs {run}` shows a run in progress")
+        raise UserError(f"no run {run} in {place.root}, finished or in progress; `mlebench ls` names the groups")
     fields = record.to_json()
     for name in _SHOWN:
         if fields.get(name) is not None:
@@ -58,9 +69,21 @@ def command(run: str, storage: StoreOptions) -> None:
         click.echo(f"{'grader says':<20}{clean(grade.message)}")
     if grade and grade.gold_threshold is not None:
         limits = grade.to_row()
-        thresholds = (f"{name} {limits[f'{name}_threshold']:g}" for name in ("gold", "silver", "bronze", "median"))
+        thresholds = (
+            f"{name} {number(limits[f'{name}_threshold'])}" for name in ("gold", "silver", "bronze", "median")
+        )
         click.echo(f"{'thresholds':<20}{', '.join(thresholds)}")
     click.echo(f"\n{folder.url}")
     top = place.top.path(place.relative(folder.url)) + "/"
     for path, facts in sorted(place.top.fs.find(top, detail=True).items()):
         click.echo(f"{facts['size']:>12,}  {str(path).removeprefix(top)}")
+
+
+def _show_going(going: Going, store: Store) -> None:
+    click.echo(f"{'status':<20}{going.state}")
+    click.echo(f"{'host':<20}{going.host}")
+    if going.since is not None and going.seconds is not None:
+        click.echo(f"{'started_at':<20}{going.since.isoformat()}")
+        click.echo(f"{'elapsed':<20}{duration(round(going.seconds))}")
+    for command in ("logs", "cancel"):
+        click.echo(f"{command:<20}{advised(f'mlebench {command} {going.folder.name}', store)}")

@@ -13,6 +13,7 @@ from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
     from storage.runs.evidence.chain import Problem
+    from storage.runs.folders import no_runs
     from storage.store import Store
 
 
@@ -42,7 +43,7 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     results = verify_group(place, run_group, key)
     strangers = find_strangers(place, run_group)
     if not results and not strangers:
-        raise UserError(f"no runs of group {run_group!r} in {place.root}")
+        raise no_runs(place, run_group)
     if regrade:
         for name, problems in _grades_that_differ(place, run_group):
             results.setdefault(name, []).extend(problems)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from common.units import counted
 from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
@@ -40,7 +41,7 @@ def command(run_group: str, storage: StoreOptions) -> int:
             f"{found.model} read {found.pieces} pieces, ${found.cost_usd:.2f}: {found.invented} claims dropped for "
             f"quotes that do not occur, {found.unreadable} answers not understood"
         )
-    click.echo(f"{found.runs} runs examined, {found.flagged} to look at, {notices} notices")
+    click.echo(f"{counted(found.runs, 'run')} examined, {found.flagged} to look at, {counted(notices, 'notice')}")
     refresh_report(place, run_group)
     if found.failed:
         why = next(row["why"] for row in found.rows if row["rule"] == "not-examined").split(": ", 1)[-1]

@@ -38,6 +38,7 @@ def command(group: str, once: bool, storage: StoreOptions) -> int:
 def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     from common import progress
     from common.progress import Event
+    from flows.commands.advice import advised
     from flows.commands.results import show_results
     from flows.commands.session import show_outcomes
     from flows.fleet import groups
@@ -76,8 +77,8 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     ended = groups.outcomes(found)
     show_outcomes(ended)
     assert place is not None
+    code = 1 if any(each.result == "failed" for each in ended) else 0
     if place.exists(place.url("reports", group)):
-        show_results(place, group)
-    else:
-        click.echo(f"no report yet; `mlebench report {group}` writes it")
-    return 1 if any(each.result == "failed" for each in ended) else 0
+        return max(code, show_results(place, group))
+    click.echo(f"no report yet; `{advised(f'mlebench report {group}', place)}` writes it")
+    return code

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from common.settings import Settings
+from common.units import counted
 from competitions import registry
 from storage.store import Store
 
@@ -54,7 +55,8 @@ def check_disk(store: Store, competition_ids: list[str]) -> Finding:
     if where is None:
         return Finding("disk", "ok", "the store is not on this machine; its space is not checked")
     needed, free = space_needed(competition_ids), shutil.disk_usage(_existing(where)).free
-    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {len(competition_ids)} competitions"
+    what = counted(len(competition_ids), "competition")
+    text = f"{free / 1e9:,.0f} GB free, about {needed / 1e9:,.1f} GB needed for {what}"
     if free < needed:
         return Finding(
             "disk", "fail", text, "free space (mlebench gc), select fewer competitions, or choose another store"

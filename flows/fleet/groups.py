@@ -138,13 +138,15 @@ def outcomes(found: Sequence[Event]) -> list[Outcome]:
     return [Outcome(each.row, results.get(each.state, "failed"), each.detail) for each in found]
 
 
-def cancel(run_group: str, patience: float) -> tuple[list[str], list[str]]:
-    """Cancel the flow runs of a group, and wait until their hosts have confirmed it.
+def cancel(
+    run_group: str, patience: float, competition_id: str | None = None, seed: int | None = None
+) -> tuple[list[str], list[str]]:
+    """Cancel the flow runs of a group, or only some attempts of it, and wait until their hosts have confirmed it.
 
     Returns the names of the attempts that are cancelled, and of those whose hosts have not confirmed within `patience`
     seconds.
     """
-    first = group_runs(run_group)
+    first = _chosen(group_runs(run_group), competition_id, seed)
     asked = {run.id for run in first.attempts.values() if run in first.unfinished}
     give_up = time.monotonic() + patience
     runs = first
@@ -163,7 +165,19 @@ def cancel(run_group: str, patience: float) -> tuple[list[str], list[str]]:
         if time.monotonic() > give_up:
             break
         time.sleep(0.5)
-        runs = group_runs(run_group)
+        runs = _chosen(group_runs(run_group), competition_id, seed)
     waiting = [name for name, run in runs.attempts.items() if run in runs.unfinished]
     done = [name for name, run in runs.attempts.items() if run.id in asked and name not in waiting]
     return done, waiting
+
+
+def _chosen(runs: GroupRuns, competition_id: str | None, seed: int | None) -> GroupRuns:
+    """Only the attempts at a competition, or the one with a seed; what hands out the others is left alone then."""
+    if competition_id is None:
+        return runs
+    found = {name: run for name, run in runs.attempts.items() if _is(_attempt(run), competition_id, seed)}
+    return GroupRuns(found)
+
+
+def _is(attempt: Attempt, competition_id: str, seed: int | None) -> bool:
+    return attempt.competition_id == competition_id and seed in (None, attempt.seed)

@@ -19,7 +19,8 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
         folder = store.url("runs", run_group)
         create_link_artifact(key="store", link=folder, link_text=f"Files of {run_group}", description=folder)
         if report is not None:
-            create_link_artifact(key="report", link=report, link_text=f"Report of {run_group}", description=report)
+            link = store.browser_url(report, "text/html; charset=utf-8")
+            create_link_artifact(key="report", link=link, link_text=f"Report of {run_group}", description=report)
             markdown = store.read(report.replace(".html", ".md")).decode()
             create_markdown_artifact(markdown, key="summary")
 
@@ -38,7 +39,8 @@ def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:
                 "agent": record.agent,
                 "run": record.status,
                 "score": score,
-                "medal": medal,
+                # The UI shows tables as Markdown, in which a dash begins a list.
+                "medal": "none" if medal == "-" else medal,
                 "message": (grade or record).message,
             }
         )

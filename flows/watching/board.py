@@ -103,9 +103,14 @@ def board(title: str) -> Iterator[None]:
             yield
         return
 
+    told: dict[str, str] = {}
+
     def line(event: Event) -> None:
-        if state.take(event) or event.state in _FINAL:
-            text = f"{event.row}: {event.state} {event.detail}".rstrip()
+        text = f"{event.row}: {event.state} {event.detail}".rstrip()
+        changed = state.take(event)
+        # Some ends are reported twice: by the work itself, and by the flow that waits for it.
+        if (changed or event.state in _FINAL) and told.get(event.row) != text:
+            told[event.row] = text
             print(f"{text}\n", end="", file=sys.stderr, flush=True)  # noqa: T201  # in one piece: threads write lines
 
     with listening(line):

@@ -10,6 +10,7 @@ from prefect import runtime
 
 from common.errors import UserError
 from common.settings import get_settings
+from common.units import counted
 from competitions import registry
 from sandbox.definitions import load_agent
 from tasks.wiring.requests import RunRequest
@@ -52,7 +53,7 @@ def selection_name(competition_ids: Sequence[str]) -> str:
     if len(chosen) == 1:
         return chosen[0]
     splits = (split for split in registry.SPLITS if registry.list(split) == chosen)
-    return next(splits, f"{len(chosen)} competitions")
+    return next(splits, counted(len(chosen), "competition"))
 
 
 def chosen_name() -> str:

@@ -28,7 +28,7 @@ class TimeTable:
 
     moments: list[str]
     rows: list[tuple[Series, str, list[str]]]
-    chart: Markup
+    chart: Markup | None  # None if no rate is ever above zero, or if there is one moment only
     split: str  # the split in the chart
     top: int  # percent at the upper edge of the chart
 
@@ -78,7 +78,8 @@ def time_table(view: View, results: Results) -> TimeTable | None:
         f"{s.label}: " + ", ".join(f"{100 * rate:.1f} % after {duration(at)}" for at, rate in points)
         for s, points in lines
     )
-    return TimeTable([duration(t) for t in times], rows, _rates_chart(drawn, label), clean(shown), round(100 * top))
+    figure = _rates_chart(drawn, label) if most > 0 and len(times) > 1 else None
+    return TimeTable([duration(t) for t in times], rows, figure, clean(shown), round(100 * top))
 
 
 def by_competition(snapshots: pd.DataFrame | None) -> dict[str, pd.DataFrame]:

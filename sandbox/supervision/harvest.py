@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -21,6 +22,7 @@ from sandbox.limits import Limits
 REMOVE_SECONDS = 60.0
 OUTPUT, OWN = "agent.log", "agent.own.log"
 """The agent's output, and the name that a file of the agent gets whose name this is."""
+_BYTECODE = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc\Z")
 
 
 def harvest(home: Path, log: Path, target: Path, limits: Limits) -> tuple[bool, list[str]]:
@@ -120,7 +122,7 @@ def _folder(home: int, name: str, target: Path, limits: Limits) -> int:
         for earlier in _files(target):
             room, places = room - earlier.stat().st_size, places - 1
         for entry in trees.walk(folder, enter=_unlocked):
-            if entry.is_folder:
+            if entry.is_folder or (name == "code" and _BYTECODE.search(entry.path)):
                 continue
             inside = OWN + entry.path[len(OUTPUT) :] if _is_output(name, entry.path) else entry.path
             length = entry.status.st_size

@@ -11,6 +11,7 @@ competition. It is current until another one is.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -93,8 +94,16 @@ def require(store: Store, dataset: Dataset) -> Dataset:
     if found is None:
         if dataset.key:
             raise UserError(f"the store {store.root} does not have the dataset {dataset.key} of {dataset}")
-        raise UserError(f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}")
+        raise not_prepared(store, dataset)
     return found
+
+
+def not_prepared(store: Store, dataset: Dataset) -> UserError:
+    """The error about a dataset that does not exist, with the command that prepares it."""
+    edition = "" if dataset.edition == "v1" else f" --edition {dataset.edition}"
+    where = shlex.quote(store.shown(store.root))
+    command = f"mlebench prepare -c {dataset.competition_id}{edition} --store {where}"
+    return UserError(f"{dataset} is not prepared in {store.root}; run: {command}")
 
 
 def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -> None:

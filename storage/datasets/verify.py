@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from common.errors import UserError
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
+from storage.datasets.current import not_prepared
 from storage.datasets.job import Preparable
 from storage.datasets.manifest import StoredManifest
 from storage.datasets.materialise import MANIFEST
@@ -43,9 +44,7 @@ def read_manifest(store: Store, dataset: Dataset) -> StoredManifest:
     try:
         return StoredManifest(store.read(f"{store.prepared(dataset)}/{MANIFEST}"))
     except FileNotFoundError:
-        raise UserError(
-            f"{dataset} is not prepared in {store.root}; run: mlebench prepare -c {dataset.competition_id}"
-        ) from None
+        raise not_prepared(store, dataset) from None
 
 
 def published_checksums(dataset: Dataset, competition: Preparable) -> Mapping[str, str]:

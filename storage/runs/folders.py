@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from common.errors import UserError
+from common.errors import UserError, close_matches
 from common.jsonlines import parse
 from competitions.editions import EDITIONS
 from storage.runs.listing import list_group
@@ -222,8 +222,14 @@ def runs_of(store: Store, run_group: str) -> list[StoredRun]:
     """Like `stored_runs`, for one group. Raises `UserError` if it has no finished runs."""
     found = stored_runs(store, run_group)
     if not found:
-        raise UserError(f"no finished runs of group {run_group!r} in {store.root}; `mlebench ls` names the groups")
+        raise no_runs(store, run_group, "finished runs")
     return found
+
+
+def no_runs(store: Store, run_group: str, what: str = "runs") -> UserError:
+    """The error about a group that has no runs, or no graded ones, with the names of groups that are like its name."""
+    close = close_matches(run_group, (name for name in store.folder_names("runs") if name != run_group))
+    return UserError(f"no {what} of group {run_group!r} in {store.root}{'.' if close else ''}{close}")
 
 
 def grades_of(store: Store, runs: Iterable[StoredRun]) -> list[GradeRecord | None]:
@@ -246,6 +252,11 @@ def graded_folders(store: Store, run_group: str) -> list[RunFolder]:
 def group_exists(store: Store, run_group: str) -> bool:
     """Whether any run of the group has a record or a grade."""
     return bool(_with_any(store, _candidates(store, run_group), [RUN, *GRADES]))
+
+
+def folders_with(store: Store, name: str, run_group: str | None = None) -> list[RunFolder]:
+    """Folders of runs, finished or not, in which there is a file with that name; sorted by name."""
+    return _with_any(store, _candidates(store, run_group), [name])
 
 
 def folders(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[RunFolder]:

@@ -19,5 +19,7 @@ def note_in_manifest(store: Store, run_group: str, kind: str, **facts: Any) -> N
 
 def note_plan(request: RunRequest, competition_ids: Sequence[str]) -> None:
     """Note which runs a request plans, so that those that are dropped later show."""
-    plan = {"competitions": sorted(competition_ids), "seeds": request.seeds, "agent": request.agent}
+    plan: dict[str, Any] = {"competitions": sorted(competition_ids), "seeds": request.seeds, "agent": request.agent}
+    if request.only_seeds:
+        plan |= {"seeds": 0, "seed_numbers": request.seed_numbers}
     note_in_manifest(open_store(request.store), request.run_group, "planned", **plan, edition=request.edition)

@@ -30,6 +30,8 @@ class RunRequest(_Request):
     run_group: str = Field(description="Name of this set of runs.")
     store: str = Field(description="Root URL of the store.")
     seeds: int = Field(default=1, ge=1, description="Runs of each competition, with the seeds 0, 1, ...")
+    only_seeds: tuple[int, ...] = Field(default=(), description="Only these seeds. Default: the seeds 0, 1, ...")
+    retry: tuple[str, ...] = Field(default=(), description="Make finished runs with these statuses again.")
     edition: Edition = Field(default="v1", description="Edition of the datasets and graders.")
     time_limit_seconds: float | None = Field(
         default=None, gt=0, description="Wall-clock limit of a run. Default: the agent's own."
@@ -46,6 +48,11 @@ class RunRequest(_Request):
 
     _store = field_validator("store")(root_url)
     _run_group = field_validator("run_group")(check_run_group)
+
+    @property
+    def seed_numbers(self) -> list[int]:
+        """The seeds of the runs of each competition."""
+        return sorted(set(self.only_seeds)) or list(range(self.seeds))
 
     def require_sound(self, competition_ids: Iterable[str]) -> None:
         """Require that agents cannot look up the answers of these competitions, as far as the edition promises it.
@@ -73,6 +80,7 @@ class Attempt(_Request):
     seed: int
     key: str = Field(description="Content key of the run; see `tasks.agent_run.run_key`.")
     dataset_key: str | None = Field(default=None, description="Content key of the dataset that the agent works on.")
+    replaces: str | None = Field(default=None, description="Time of the end of the finished run that is made again.")
 
     @property
     def dataset(self) -> Dataset:

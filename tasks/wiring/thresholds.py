@@ -24,7 +24,8 @@ def chosen_thresholds(store: Store, facts: CompetitionFacts, leaderboard: Leader
     table = read_leaderboard(store, facts.id)
     if table is None:
         raise UserError(
-            f"{facts.id}: no leaderboard was fetched into {store.root}; run: mlebench leaderboard {facts.id} --refresh"
+            f"{facts.id}: no leaderboard was fetched into {store.root}; run: mlebench leaderboard {facts.id} --refresh "
+            f"--store {store.shown(store.root)}"
         )
     scores = [float(score) for score in table["score"].dropna()]
     return replace(thresholds(scores, facts), leaderboard=f"{leaderboard} {table['fetched_at'].iloc[0]}")

@@ -88,7 +88,7 @@ def test_the_log_of_a_finished_run_comes_from_the_store(place: Store, capfd: pyt
         (["ls", "nobody"], "no finished runs of group 'nobody'"),
         (["show", "good"], "give GROUP/COMPETITION/SEED"),
         (["show", "good/diabetes/x"], "give GROUP/COMPETITION/SEED"),
-        (["show", "good/diabetes/7"], "no finished run good/diabetes/7"),
+        (["show", "good/diabetes/7"], "no run good/diabetes/7"),
         (["logs", "good/diabetes/7"], "neither finished"),
     ],
 )
@@ -171,7 +171,7 @@ class TestADamagedRecord:
     def test_leaves_other_groups_compared(self, damaged: Store, capfd: pytest.CaptureFixture[str]) -> None:
         assert main(["plagiarism", "old-process", "--store", damaged.root]) == 0
         out, err = capfd.readouterr()
-        assert "1 runs compared" in out
+        assert "1 run compared" in out
         assert err.startswith("mlebench: a run is skipped: runs/old-docker/digits/0/run.json")
         assert err.count("\n") == 1
 
@@ -214,7 +214,7 @@ def test_text_that_the_terminal_cannot_show_is_escaped(
     [line] = [line for line in written["stdout"].getvalue().splitlines() if line.startswith(b"grader says")]
     assert line.endswith(b" end")
     assert b"\x1b" not in line
-    assert b"no finished run" in written["stderr"].getvalue()
+    assert b"no run " in written["stderr"].getvalue()
 
 
 def test_an_empty_store_says_what_to_do(store: Store, capfd: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_a_disguised_notebook_is_found_and_shown_side_by_side(
     assert code == 0
     assert "solution.ipynb ~ kernel someone/kernel_gbm" in out
     assert "b.py ~ kernel someone/kernel_text" in out
-    assert out.splitlines()[-1] == "1 runs compared, 2 pairs share something, 2 to look at"
+    assert out.splitlines()[-1] == "1 run compared, 2 pairs with something in common, 2 to look at"
     row = read_table(kernels, "plagiarism", ["g"]).set_index("file").to_dict("index")["solution.ipynb"]
     assert row["similarity"] > 0.95
     assert row["url"] == "https://example.org/kernel_gbm"

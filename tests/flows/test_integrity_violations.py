@@ -75,7 +75,7 @@ def test_without_a_model_the_static_detectors_speak_and_it_is_said(
     out, _ = examine(store, capfd)
     assert "main.py:2: accesses the network: imports requests [static]\n    | import requests" in out
     assert "no language model asked" in out
-    assert out.splitlines()[-1] == "1 runs examined, 1 to look at, 0 notices"
+    assert out.splitlines()[-1] == "1 run examined, 1 to look at, 0 notices"
     assert read_table(store, "violations")["rule"].tolist() == ["network"]
 
 

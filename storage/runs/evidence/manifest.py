@@ -51,7 +51,12 @@ class Manifest:
     def planned(self) -> set[str]:
         """The runs that were planned, as COMPETITION/SEED."""
         plans = [entry for entry in self.entries if entry.get("kind") == "planned"]
-        return {f"{name}/{seed}" for plan in plans for name in plan["competitions"] for seed in range(plan["seeds"])}
+        return {
+            f"{name}/{seed}"
+            for plan in plans
+            for name in plan["competitions"]
+            for seed in plan.get("seed_numbers", range(plan["seeds"]))
+        }
 
     def started(self) -> Counter[str]:
         """How many times an agent was started for each run."""

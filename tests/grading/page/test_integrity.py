@@ -59,7 +59,7 @@ def test_a_pair_below_the_threshold_is_counted_only() -> None:
 def test_findings_and_notices_are_apart() -> None:
     both = pd.concat([finding(), finding(severity="notice", rule="download", quote="load_dataset", line=0)])
     page = integrity_section({"violations": both})
-    assert "1 runs to look at" in page
+    assert "1 run to look at" in page
     assert page.index("accesses the network") < page.index("Notices (1)") < page.index("load_dataset")
 
 

@@ -144,6 +144,15 @@ def test_human_percentiles_are_shown_where_known() -> None:
     assert "Mean percentile" not in words(page())
 
 
+def test_a_curve_that_is_always_zero_is_not_drawn() -> None:
+    assert '<figure class="over-time">' in page(snapshots=SNAPSHOTS)
+    none = SNAPSHOTS.assign(**dict.fromkeys([name for name in map(str, SNAPSHOTS) if name.endswith("_medal")], False))
+    losers = GRADES.assign(**dict.fromkeys([name for name in map(str, GRADES) if name.endswith("_medal")], False))
+    html = page(losers, snapshots=none)
+    assert '<figure class="over-time">' not in html
+    assert "Any medal over time" in html
+
+
 def test_medal_rates_over_time_are_drawn_and_told() -> None:
     html = page(snapshots=SNAPSHOTS)
     text = words(html).split("Any medal over time")[-1]

@@ -34,6 +34,19 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_bytecode_is_not_kept_with_the_code(home: Path) -> None:
+    cache = home / "code" / "own" / "__pycache__"
+    cache.mkdir(parents=True)
+    for name in ("model.cpython-311.pyc", "hidden.py"):
+        (cache / name).write_bytes(b"x")
+    target = home.parent / "kept"
+    _, messages = harvest(home, home.parent / "log", target, Limits())
+    kept = [path.name for path in (target / "code").rglob("*") if path.is_file()]
+    assert "model.cpython-311.pyc" not in kept
+    assert "hidden.py" in kept, "code is kept wherever it lies"
+    assert not any("left out" in each for each in messages)
+
+
 def test_submission_logs_and_code_are_taken(home: Path) -> None:
     (home / "submission" / "submission.csv").write_text("id\n1\n")
     (home / "submission" / "submission.csv").chmod(0)

@@ -300,12 +300,17 @@ def test_the_script(
     (tmp_path / "large.csv").write_bytes(GOOD * 80_000)
     assert json.loads(run("large.csv").stdout) == {"result": "Submission is valid."}
     (tmp_path / "larger.csv").write_bytes(GOOD * 300_000)
-    assert "larger than" in run("larger.csv").stdout
+    larger = run("larger.csv")
+    assert "larger than" in larger.stdout
+    assert larger.returncode == 1, "an invalid file"
     assert check.seen == [GOOD, GOOD * 80_000]
     assert run("none.csv").stdout == "Submission invalid! There is no file none.csv.\n"
-    assert run().returncode != 0
+    assert run().returncode == 1, "by default the submission, which does not exist yet"
+    (tmp_path / "home" / "submission" / "submission.csv").write_bytes(GOOD)
+    without = run()
+    assert (without.returncode, json.loads(without.stdout)) == (0, {"result": "Submission is valid."})
     services.close()
-    assert run(odd.name).returncode != 0
+    assert run(odd.name).returncode == 2, "not checked"
 
 
 def test_closing_ends_a_question_under_way(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:

@@ -1,0 +1,49 @@
+"""mlebench agent new."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import click
+
+import sandbox
+from common.errors import UserError
+from sandbox.definitions import IGNORED, list_agents
+
+TEMPLATE = Path(sandbox.__file__).parent / "template"
+_NAME = r"[a-z0-9][a-z0-9._-]*"
+
+
+@click.command("new")
+@click.argument("name")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Directory for the agent's folder. Default: the current one.",
+)
+def command(name: str, into: Path) -> None:
+    """Create an agent of your own: a folder NAME with a small working agent for you to change."""
+    from common.settings import get_settings
+
+    if not re.fullmatch(_NAME, name):
+        raise UserError(
+            f"{name!r} is no name for an agent: use lower-case letters, digits, dots, dashes, as in my-agent"
+        )
+    folder = into.expanduser().resolve() / name
+    places = get_settings().agent_dirs
+    if name in list_agents(places):
+        raise UserError(f"agent {name!r} already exists; `mlebench agents {name}` shows it")
+    if folder.exists():
+        raise UserError(f"{folder} exists already; choose another name, or another directory with --into")
+    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns(*IGNORED))
+    definition = folder / "agent.yaml"
+    definition.write_text(definition.read_text("utf-8").replace("my-agent", name), "utf-8")
+    click.echo(f"Created {folder}. It works as it is; next:")
+    if not any(place.expanduser().resolve() in (folder.parent, folder) for place in places):
+        click.echo(f"  export MLEBENCH_AGENT_DIRS={os.pathsep.join([*map(str, places), str(folder.parent)])}")
+    click.echo(f"  mlebench agent try {name}")
+    click.echo("Then change start.sh and agent.yaml, and try it again.")

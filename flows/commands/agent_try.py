@@ -1,0 +1,57 @@
+"""mlebench agent try."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from common.errors import UserError
+from common.units import counted
+from flows.commands.options import StoreOptions, takes
+
+_LINES = 20
+
+
+@click.command("try", context_settings={"ignore_unknown_options": True})
+@click.argument("agent")
+@click.argument("run_options", nargs=-1, type=click.UNPROCESSED)
+@click.option("-c", "--competition", metavar="ID", default="diabetes", show_default=True, help="A small competition.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wall-clock limit of the run.",
+)
+@takes(storage=StoreOptions)
+def command(
+    agent: str, run_options: tuple[str, ...], competition: str, time_limit: float, storage: StoreOptions
+) -> int:
+    """Try AGENT on one small competition with a short time limit, and show the end of its log.
+
+    RUN_OPTIONS are options of `mlebench run`, such as --backend docker. The run is in a group of its own, `try-...`.
+    Exit code 1 unless the agent left a valid submission.
+    """
+    from common.settings import get_settings
+    from flows.commands.run import command as run
+    from sandbox.definitions import load_agent
+    from storage.runs.folders import RunFolder, StoredRun
+
+    chosen = load_agent(agent, get_settings().agent_dirs)
+    limit = min(time_limit, chosen.limits.time_limit_seconds)
+    place = storage.open()
+    group = f"try-{chosen.full_name.replace('@', '-')}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    arguments = ["-c", competition, "--agent", agent, "--run-group", group, "--time-limit", f"{limit:g}"]
+    run.main([*arguments, "--store", place.root, *run_options], prog_name="mlebench run", standalone_mode=False)
+    folder = RunFolder(place, group, competition, 0)
+    record, grade = folder.read_run(), folder.read_grade()
+    if record is None:
+        raise UserError("the run was not made; the lines above say why")
+    log = f"{StoredRun(folder, record).source}/logs/agent.log"
+    lines = place.read(log).decode(errors="replace").splitlines() if place.exists(log) else []
+    click.echo(f"The end of its log ({counted(len(lines), 'line')} in all):" if lines else "It has written nothing.")
+    for line in lines[-_LINES:]:
+        click.echo(f"  {line}")
+    return 0 if grade is not None and grade.outcome == "valid" else 1

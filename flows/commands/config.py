@@ -1,0 +1,52 @@
+"""mlebench config."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from common.errors import UserError, close_matches
+
+
+@click.command("config")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Show the settings, and where each comes from; with NAME, one setting and what it means.
+
+    Settings are environment variables MLEBENCH_..., or keys of mlebench.toml in the current directory. Secrets are
+    not shown.
+    """
+    from common.settings import PREFIX, Settings, get_settings
+
+    settings, file = get_settings(), Path("mlebench.toml").absolute()
+    keys = tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
+    values = settings.model_dump(mode="json")
+    given = {each.upper() for each in os.environ}
+
+    def source(field: str) -> str:
+        variable = f"{PREFIX}{field}".upper()
+        if any(each == variable or each.startswith(f"{variable}__") for each in given):
+            return "environment"
+        return "mlebench.toml" if field in keys else "default"
+
+    if name is not None:
+        field = name.lower().removeprefix(PREFIX.lower())
+        if field not in values:
+            raise UserError(f"no setting {name!r}.{close_matches(field, values)}")
+        click.echo(f"{PREFIX}{field}".upper() + f" = {_shown(values[field])}  ({source(field)})")
+        click.echo(Settings.model_fields[field].description or "")
+        return
+    click.echo(f"{file}{'' if file.is_file() else ' does not exist'}")
+    shown = [(field, _shown(value), source(field)) for field, value in values.items()]
+    widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
+    for row in shown:
+        click.echo(f"{row[0]:{widths[0]}}  {row[1]:{min(widths[1], 60)}}  {row[2]}")
+
+
+def _shown(value: Any) -> str:
+    return "-" if value in (None, "", [], {}) else value if isinstance(value, str) else json.dumps(value)

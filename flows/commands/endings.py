@@ -1,0 +1,75 @@
+"""What went wrong in the runs of a group, in words: the last lines of `mlebench run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from common.units import counted
+from flows.commands.advice import advised
+from grading.words import ENDING_WORDS, KIND_WORDS, kind_of
+from storage.store import Store
+from tasks.wiring.requests import run_name
+
+CRASHES = ("crashed", "memory", "disk", "processes")
+"""Statuses of runs that did not end in an orderly way: by an error, or at a limit other than time."""
+_NAMED = 3
+
+
+def problems(runs: pd.DataFrame, grades: pd.DataFrame, store: Store, run_group: str) -> list[str]:
+    """Lines about the runs that crashed, were ended, or have no valid submission. Runs that ended alike share a line.
+
+    Args:
+        runs: The group's rows of the table `runs`.
+        grades: Its rows of the table `grades`.
+        store: The store, for the command that shows a log.
+        run_group: The name of the group.
+    """
+    graded = {(row["competition_id"], row["seed"]): row for row in _rows(grades)}
+    alike: dict[str, list[tuple[str, int]]] = {}
+    for run in _rows(runs):
+        which = (str(run["competition_id"]), int(run["seed"]))
+        text = _problem(run, graded.get(which))
+        if text:
+            alike.setdefault(text, []).append(which)
+    lines = []
+    for text, found in sorted(alike.items(), key=lambda each: -len(each[1])):
+        names = ", ".join(run_name(*each) for each in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        competition, seed = found[0]
+        log = advised(f"mlebench logs {run_group}/{competition}/{seed}", store)
+        lines += [f"{counted(len(found), 'run')}: {text}", f"  {names}{more}", f"  log: {log}"]
+    return lines
+
+
+def crashed_agents(runs: pd.DataFrame) -> list[str]:
+    """The agents of which every run crashed, sorted by name."""
+    statuses: dict[str, set[Any]] = {}
+    for run in _rows(runs):
+        statuses.setdefault(str(run["agent"]), set()).add(run["status"])
+    return sorted(agent for agent, found in statuses.items() if found <= set(CRASHES))
+
+
+def _rows(table: pd.DataFrame) -> list[Mapping[str, Any]]:
+    """The rows with None for what is missing."""
+    rows = table.to_dict("records")
+    return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+
+
+def _problem(run: Mapping[str, Any], grade: Mapping[str, Any] | None) -> str:
+    """How a run ended and what is wrong with its submission; empty if nothing is."""
+    parts = []
+    status = run["status"]
+    if status not in (None, "completed"):
+        parts.append(_with_reason(ENDING_WORDS.get(status, status), run["message"]))
+    kind = kind_of(grade) if grade is not None else "ungraded"
+    if kind in ("invalid", "missing", "failed", "ungraded"):
+        message = grade["message"] if grade is not None and kind in ("invalid", "failed") else None
+        parts.append(_with_reason(KIND_WORDS[kind], message))
+    return "; ".join(parts)
+
+
+def _with_reason(what: str, reason: str | None) -> str:
+    return f"{what} ({reason})" if reason else what

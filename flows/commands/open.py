@@ -1,0 +1,35 @@
+"""mlebench open."""
+
+from __future__ import annotations
+
+import webbrowser
+
+import click
+
+from common.errors import UserError
+from flows.commands.advice import advised
+from flows.commands.ls import readable
+from flows.commands.options import StoreOptions, takes
+
+
+@click.command("open")
+@click.argument("run_groups", nargs=-1, required=True)
+@takes(storage=StoreOptions)
+def command(run_groups: tuple[str, ...], storage: StoreOptions) -> None:
+    """Open the report of RUN_GROUPS in the browser, and print its address.
+
+    The address of a report on S3 is signed, and valid for seven days.
+    """
+    from tasks.report import report_name
+
+    place = readable(storage.open())
+    groups = list(dict.fromkeys(run_groups))
+    url = place.url("reports", report_name(groups), "report.html")
+    if not place.exists(url):
+        write = advised(f"mlebench report {' '.join(groups)}", place)
+        raise UserError(f"no report of {' and '.join(groups)} in {place.root}; `{write}` writes it")
+    local = place.local(place.relative(url))
+    address = local.as_uri() if local else place.browser_url(url, "text/html; charset=utf-8")
+    click.echo(address)
+    if not webbrowser.open(address):
+        click.echo("no browser found: open the address above", err=True)

@@ -1,0 +1,52 @@
+"""mlebench rm."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from common.errors import UserError, close_matches
+from common.units import counted, size
+from flows.commands.advice import advised
+from flows.commands.ls import readable
+from flows.commands.options import StoreOptions, takes
+
+
+@click.command("rm")
+@click.argument("run_groups", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@takes(storage=StoreOptions)
+def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> None:
+    """Remove RUN_GROUPS: submissions, logs, code, grades, evidence, tables and reports.
+
+    Asks before, and refuses groups with runs in progress. Reports that compare a group with others are kept.
+    """
+    from storage.store import check_run_group
+    from storage.upkeep.groups import group_names, parts_of, remove_group
+    from tasks.wiring.going import in_progress
+
+    place = readable(storage.open())
+    groups = [check_run_group(each) for each in dict.fromkeys(run_groups)]
+    for group in groups:
+        if not parts_of(place, group):
+            raise UserError(f"no run group {group!r} in {place.root}.{close_matches(group, group_names(place))}")
+        going = [each for each in in_progress(place, group) if each.state != "interrupted"]
+        if going:
+            stop = advised(f"mlebench cancel {group}", place)
+            raise UserError(f"{counted(len(going), 'run')} of group {group} are in progress; `{stop}` ends them")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("give --yes to remove without being asked")
+        for group in groups:
+            files, used = 0, 0
+            for url in parts_of(place, group):
+                found = place.top.fs.find(place.top.path(place.relative(url)), detail=True)
+                files, used = files + len(found), used + sum(each["size"] or 0 for each in found.values())
+            click.echo(f"{group}: {counted(files, 'file')}, {size(used)}")
+        if not click.confirm("Remove for good?"):
+            click.echo("nothing removed")
+            return
+    for group in groups:
+        remove_group(place, group)
+        click.echo(f"removed {group}")

@@ -1,0 +1,194 @@
+"""The options of `mlebench run`, in the groups of its help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import click
+
+from flows.commands.options import SIZE, option
+from flows.fleet.setup import Priority
+from sandbox.isolation import BackendName, Network
+
+RETRIED = ("crashed", "timeout", "memory", "disk", "processes")
+"""Ways in which a run can end that `--retry` takes."""
+
+
+class _Statuses(click.ParamType):
+    """Statuses of runs, separated by commas."""
+
+    name = "statuses"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+        for each in found:
+            if each not in RETRIED:
+                self.fail(f"{each!r} is not one of {', '.join(RETRIED)}", param, ctx)
+        return found
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of the runs: agent, number, limits and conditions."""
+
+    TITLE: ClassVar[str] = "Agent and runs"
+    agent: Annotated[str, option("--agent", show_default=True, help="Name of an agent, or the path of its folder.")] = (
+        "baseline"
+    )
+    seeds: Annotated[
+        int, option("--seeds", type=click.IntRange(1), show_default=True, help="Runs of each competition.")
+    ] = 1
+    seed: Annotated[
+        tuple[int, ...],
+        option(
+            "--seed",
+            multiple=True,
+            type=click.IntRange(0),
+            metavar="N",
+            help="Only this seed; repeatable.",
+        ),
+    ] = ()
+    retry: Annotated[
+        tuple[str, ...] | None,
+        option(
+            "--retry",
+            type=_Statuses(),
+            metavar="STATUS,...",
+            help=f"Make runs of the group again that ended so: {', '.join(RETRIED)}. `mlebench verify` reports it.",
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, option("--dry-run", is_flag=True, help="Show what would be prepared and run, and exit.")
+    ] = False
+    run_group: Annotated[
+        str | None,
+        option(
+            "--run-group", help="Name of this set of runs; an existing group is continued. Default: agent and time."
+        ),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        option(
+            "--time-limit",
+            type=click.FloatRange(1),
+            metavar="SECONDS",
+            help="Wall-clock limit of a run. Default: the agent's.",
+        ),
+    ] = None
+    max_memory: Annotated[
+        int | None,
+        option(
+            "--max-memory", type=SIZE, metavar="SIZE", help="Most memory of a run, e.g. 64GB, whatever the agent asks."
+        ),
+    ] = None
+    max_cpus: Annotated[
+        int | None, option("--max-cpus", type=click.IntRange(1), metavar="N", help="Most CPU cores of a run.")
+    ] = None
+    max_disk: Annotated[
+        int | None, option("--max-disk", type=SIZE, metavar="SIZE", help="Most disk space of a run, e.g. 200GB.")
+    ] = None
+    obfuscated: Annotated[
+        bool,
+        option(
+            "--obfuscated",
+            is_flag=True,
+            help="Hide from agents which competition they work on: another description, and no name.",
+        ),
+    ] = False
+    overwrite: Annotated[
+        bool,
+        option(
+            "--overwrite",
+            is_flag=True,
+            help="Replace runs of the group that were made under other conditions, such as another time limit. The "
+            "evidence says so.",
+        ),
+    ] = False
+    integrity: Annotated[
+        bool,
+        option("--integrity", is_flag=True, help="Examine code and logs of the runs for plagiarism and broken rules."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class IsolationOptions:
+    """Options of isolation: where agents run and what they can reach."""
+
+    TITLE: ClassVar[str] = "Isolation"
+    allow_untrusted: Annotated[
+        bool,
+        option(
+            "--allow-untrusted",
+            is_flag=True,
+            help="Run an untrusted agent without isolation. It can read this machine's files.",
+        ),
+    ] = False
+    backend: Annotated[
+        BackendName,
+        option(
+            "--backend",
+            type=click.Choice(["process", "docker"]),
+            show_default=True,
+            help="Run agents as processes (trusted agents only) or in containers.",
+        ),
+    ] = "process"
+    network: Annotated[
+        Network,
+        option(
+            "--network",
+            type=click.Choice(["none", "gateway", "allowlist", "open", "private"]),
+            show_default=True,
+            help="What agents in containers can reach besides the validation service: nothing, the LLM gateway, also "
+            "the hosts of MLEBENCH_ALLOWED_HOSTS, all public addresses, or also private networks and this machine.",
+        ),
+    ] = "gateway"
+    runtime: Annotated[
+        str | None,
+        option("--runtime", metavar="NAME", help="Container runtime: runc, sysbox-runc, runsc. Default: the engine's."),
+    ] = None
+    allow_privileged: Annotated[
+        bool,
+        option(
+            "--allow-privileged",
+            is_flag=True,
+            help="Run an agent that requires a privileged container. It can take over this machine.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class PlacingOptions:
+    """Options of placing: how many agents at the same time, and on which machines."""
+
+    TITLE: ClassVar[str] = "Machines"
+    agents: Annotated[
+        int | None,
+        option(
+            "--agents",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Agents at the same time on this machine. Default: MLEBENCH_AGENTS.",
+        ),
+    ] = None
+    pool: Annotated[
+        str | None,
+        option(
+            "--pool",
+            metavar="NAME",
+            help="Run the agents on the hosts of this work pool. Default: MLEBENCH_AGENT_POOL, or this machine.",
+        ),
+    ] = None
+    priority: Annotated[
+        Priority,
+        option(
+            "--priority",
+            type=click.Choice(["high", "normal", "low"]),
+            show_default=True,
+            help="With a work pool: which group's agents come first where several wait.",
+        ),
+    ] = "normal"
+    detach: Annotated[
+        bool,
+        option("--detach", is_flag=True, help="With a work pool: hand everything over to its hosts, return at once."),
+    ] = False

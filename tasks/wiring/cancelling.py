@@ -1,0 +1,133 @@
+"""Cancelling runs of this host from another process: `mlebench cancel` asks, and the process that makes the run obeys.
+
+A request is a file in the host's folder, which all processes of a user on a machine share. It counts for processes that
+were started before it. Runs that wait look for it before they start their agent; agents that run are ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from common.errors import UserError
+from common.settings import get_settings
+from sandbox.host.folder import host_folder
+from sandbox.host.slots import Claim, Holder
+from sandbox.process import supervised
+from sandbox.supervision.control import Layout
+from tasks.wiring.backends import cancelled
+from tasks.wiring.host import host_slots
+from tasks.wiring.making import keep
+from tasks.wiring.requests import Attempt, RunRequest
+
+if TYPE_CHECKING:
+    from sandbox.backend import RunHandle, RunResult
+    from tasks.wiring.making import Making
+
+_BEGAN = time.time()  # of this process, about: what was cancelled before is run again
+
+
+class RunCancelled(UserError):
+    """The run was cancelled by `mlebench cancel`."""
+
+
+@dataclass(frozen=True)
+class Cancellable:
+    """The runs of a group that are to be cancelled: all, those of a competition, or the one with a seed."""
+
+    store: str
+    run_group: str
+    competition_id: str | None = None
+    seed: int | None = None
+
+    def has(self, competition_id: str, seed: int | str) -> bool:
+        """Whether a run of the group is one of them."""
+        return self.competition_id in (None, competition_id) and (self.seed is None or str(self.seed) == str(seed))
+
+    def _claimed(self, claim: Claim) -> bool:
+        labels = claim.labels
+        same = labels.get("store") == self.store and labels.get("group") == self.run_group
+        return same and self.has(labels.get("competition", ""), labels.get("seed", ""))
+
+    def running(self) -> list[Holder]:
+        """Those that have a slot of this host."""
+        return [each for each in host_slots().holders() if self._claimed(each.claim)]
+
+    def waiting(self) -> list[Claim]:
+        """Those that wait for a slot of this host."""
+        return [each for each in host_slots().waiting() if self._claimed(each)]
+
+    def ask(self) -> None:
+        """Have those that wait not begin, and those that run end. Returns at once."""
+        folder = _folder(self.store, self.run_group)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _name(self.competition_id, self.seed)).write_text("")
+        for holder in self.running():
+            _end(holder)
+
+
+def forget_cancelling(request: RunRequest) -> None:
+    """Forget what was cancelled of a group, which is run again."""
+    shutil.rmtree(_folder(request.store, request.run_group), ignore_errors=True)
+
+
+def is_cancelled(attempt: Attempt) -> bool:
+    """Whether somebody has cancelled this run since this process was started."""
+    folder = _folder(attempt.request.store, attempt.request.run_group)
+    names = ((None, None), (attempt.competition_id, None), (attempt.competition_id, attempt.seed))
+    for each in names:
+        with contextlib.suppress(FileNotFoundError):
+            if (folder / _name(*each)).stat().st_mtime >= _BEGAN:
+                return True
+    return False
+
+
+def require_wanted(attempt: Attempt) -> None:
+    """Raise `RunCancelled` if somebody has cancelled this run."""
+    if is_cancelled(attempt):
+        raise RunCancelled("cancelled by `mlebench cancel`; run the group again to make it")
+
+
+def end_cancelled(making: Making, handle: RunHandle, result: RunResult, number: int) -> NoReturn:
+    """End a run whose agent was stopped by a user. What a cancelled run has handed in is kept.
+
+    Raises `RunCancelled`, or, if this process is being ended, the error that ends it.
+    """
+    if not is_cancelled(making.attempt):
+        raise cancelled()
+    keep(making, handle, result, number)
+    require_wanted(making.attempt)
+    raise cancelled()
+
+
+def _end(holder: Holder) -> None:
+    """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
+    workdir = Path(holder.claim.workdir)
+    layout = Layout(workdir)
+    if holder.claim.backend != "docker":
+        supervised.request_stop(layout)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        layout.stop.touch()  # whoever waits for the container looks for this file
+    if not holder.waited_for:
+        from sandbox.docker import runs, watch
+        from sandbox.docker.engine import connect
+        from sandbox.limits import CANCEL_SECONDS
+
+        container = runs.find(connect(), workdir)
+        if container is not None:
+            watch.stop(container, CANCEL_SECONDS)
+
+
+def _folder(store: str, run_group: str) -> Path:
+    name = hashlib.blake2b(f"{store} {run_group}".encode(), digest_size=8).hexdigest()
+    return host_folder(get_settings().host_name) / "cancelled" / name
+
+
+def _name(competition_id: str | None, seed: int | None) -> str:
+    return "all" if competition_id is None else competition_id if seed is None else f"{competition_id}.{seed}"

@@ -1,0 +1,62 @@
+"""Runs in progress: on this host, from its slots, and on other hosts, from what they note in the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from common.settings import get_settings
+from sandbox.host.slots import Claim
+from storage.lease import held, run_lease
+from storage.runs.folders import RunFolder, folders_with, is_seed
+from storage.store import Store
+from tasks.wiring.host import host_slots
+from tasks.wiring.tries import FILE, Tries
+
+State = Literal["waiting", "running", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Going:
+    """A run that has not ended."""
+
+    folder: RunFolder
+    state: State
+    """`interrupted`: its agent was started, and no process waits for its end."""
+    host: str
+    since: datetime | None = None
+    """When its agent was started, or found again; None if it waits."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Time since then."""
+        return None if self.since is None else max(0.0, (datetime.now(UTC) - self.since).total_seconds())
+
+
+def in_progress(store: Store, run_group: str | None = None) -> list[Going]:
+    """The runs of a group, or of all, that have not ended, by name. Those that wait are known of this host only."""
+    host, found = get_settings().host_name, dict[str, Going]()
+    for claim in host_slots().waiting():
+        if (folder := _folder(claim, store, run_group)) is not None:
+            found[folder.name] = Going(folder, "waiting", host)
+    for holder in host_slots().holders():
+        if (folder := _folder(holder.claim, store, run_group)) is not None:
+            state: State = "running" if holder.waited_for else "interrupted"
+            found[folder.name] = Going(folder, state, host, datetime.fromisoformat(holder.since))
+    for folder in folders_with(store, FILE, run_group):
+        tries = Tries(store, folder.url).read()
+        if folder.name not in found and tries:
+            alive = held(store, run_lease(folder.run_group, folder.competition_id, folder.seed))
+            began = datetime.fromisoformat(tries[-1].began_at)
+            found[folder.name] = Going(folder, "running" if alive else "interrupted", tries[-1].host, began)
+    return [found[name] for name in sorted(found)]
+
+
+def _folder(claim: Claim, store: Store, run_group: str | None) -> RunFolder | None:
+    """The folder of a run that has a slot or waits for one, if it is one of those that are looked for."""
+    labels = claim.labels
+    group, seed = labels.get("group", ""), labels.get("seed", "")
+    if labels.get("store") != store.root or run_group not in (None, group) or not is_seed(seed):
+        return None
+    return RunFolder(store, group, labels.get("competition", ""), int(seed))

@@ -1,0 +1,50 @@
+"""The end of `mlebench run` tells what happened in the runs, and the exit code of agents that only crash is 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flows.cli import main
+from tests.agents import write_agent
+from tests.stores import Store
+
+
+def run(store: Store, agent: Path, capfd: pytest.CaptureFixture[str], *more: str) -> tuple[int, list[str]]:
+    capfd.readouterr()
+    code = main(["run", "-c", "diabetes", "--agent", str(agent), "--run-group", "ends", "--store", store.root, *more])
+    return code, capfd.readouterr().out.splitlines()
+
+
+def test_an_agent_that_only_crashes_fails_the_command(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = run(store, write_agent(tmp_path / "crashes", "exit 3\n"), capfd, "--seeds", "2")
+    assert code == 1
+    text = "\n".join(lines)
+    assert "2 runs: agent crashed (the agent ended with exit code 3; " in text
+    assert "; no submission\n  diabetes seed 0, diabetes seed 1\n" in text
+    assert f"  log: mlebench logs ends/diabetes/0 --store {store.local()}" in lines
+    assert "Every run of crashes crashed." in lines
+    # The command that it advises works.
+    (advice,) = [line.split("mlebench ")[1].split() for line in lines if "log: " in line]
+    assert main(advice) == 0
+
+
+def test_time_outs_and_invalid_submissions_are_told_beside_the_score(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = (
+        'case $SEED in\n0) cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv";;\n'
+        '1) echo nonsense >"$SUBMISSION_DIR/submission.csv"; exit 1;;\n2) sleep 100;;\nesac\n'
+    )
+    code, lines = run(store, write_agent(tmp_path / "mixed", script), capfd, "--seeds", "3", "--time-limit", "2")
+    assert code == 0, "an agent that failed in some runs has results"
+    text = "\n".join(lines)
+    assert "1 run: time limit reached (the time limit of 2 seconds was reached" in text, text
+    assert "no submission\n  diabetes seed 2\n" in text
+    assert "1 run: agent crashed (the agent ended with exit code 1; " in text
+    assert "; invalid submission (" in text
+    assert "Every run" not in text
+    assert "diabetes seed 0" not in text.split("Scores and medals")[1]
