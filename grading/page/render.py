@@ -15,6 +15,7 @@ from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
 from grading.page.integrity import integrity_section
+from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.words import KIND_GLYPHS, KIND_WORDS
@@ -66,6 +67,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         rate_names=sections.RATE_NAMES,
         beaten=sections.percentiles(view, results),
         totals=sections.totals(view),
+        noise=noise_section(view, results),
         plots=[
             (
                 c,
