@@ -42,6 +42,7 @@ Table = (
         "grades",
         "snapshots",
         "usage",
+        "own_validations",
         "split_noise",
         "examinations",
         "plagiarism",
@@ -176,6 +177,17 @@ _USAGE = TableSchema(
     ),
 )
 
+_OWN_VALIDATIONS = TableSchema(
+    "a candidate of an agent with a validation score that it reported itself",
+    (
+        *WHO,
+        Column("at_seconds", "float64", "Time since the start of the run.", "s"),
+        Column("own_score", "float64", "The agent's validation score.", "metric"),
+        Column("submitted", "bool", "The agent handed the candidate in."),
+        Column("name", "string", "The agent's name of the candidate."),
+    ),
+)
+
 _SPLIT_NOISE = TableSchema(
     "a graded run, and how much its score depends on the choice of test rows",
     (
@@ -281,6 +293,7 @@ TABLES: dict[Table, TableSchema] = {
     "grades": _GRADES,
     "snapshots": _SNAPSHOTS,
     "usage": _USAGE,
+    "own_validations": _OWN_VALIDATIONS,
     "split_noise": _SPLIT_NOISE,
     "examinations": _EXAMINATIONS,
     "plagiarism": _PLAGIARISM,

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
+from grading.page.generalisation import generalisation_section
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
@@ -67,6 +68,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         rate_names=sections.RATE_NAMES,
         beaten=sections.percentiles(view, results),
         totals=sections.totals(view),
+        generalised=generalisation_section(view, results),
         noise=noise_section(view, results),
         plots=[
             (
