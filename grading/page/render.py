@@ -14,6 +14,7 @@ from markupsafe import Markup
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
+from grading.page.figures import figures
 from grading.page.generalisation import generalisation_section
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
@@ -82,6 +83,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         ],
         passes=attempts.pass_table(view, results),
         best=attempts.best_scores(view, results.grades),
+        figures=figures(view, results, found),
         times=timeline.time_table(view, results),
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],

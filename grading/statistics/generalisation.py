@@ -157,7 +157,8 @@ def percentiles_over_time(
     0 in both columns before its first candidate.
     """
     rows: list[dict[str, Any]] = []
-    known = found[found["competition_id"].isin(list(percentiles))]
+    boards = {name for name, points in percentiles.items() if len(points) > 1 and points[0] != points[-1]}
+    known = found[found["competition_id"].isin(boards)]
     for series, part in by_series(known) if len(known) else ():
         runs = [run.sort_values("at_seconds").to_dict("records") for _, run in part.groupby("run_id", sort=True)]
         for moment in times:
