@@ -35,12 +35,12 @@ def read_external(path: Path) -> list[External]:
             raise UserError(f"{path}:{number}: {error}") from error
         if "/" in line.competition_id or line.competition_id in ("", ".", ".."):
             raise UserError(f"{path}:{number}: {line.competition_id!r} is not the id of a competition")
-        places = [path.parent / each if each else None for each in (line.code_path, line.logs_path)]
-        for place in places:
+        code, logs = (path.parent / each if each else None for each in (line.code_path, line.logs_path))
+        for place in (code, logs):
             if place is not None and not place.exists():
                 raise UserError(f"{path}:{number}: {place} does not exist")
         submission = path.parent / line.submission_path if line.submission_path else None
-        found.append(External(line.competition_id, submission, *places, run_id=line.run_id))
+        found.append(External(line.competition_id, submission, code, logs, line.run_id))
     if not found:
         raise UserError(f"{path} has no submissions")
     return found

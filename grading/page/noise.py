@@ -13,6 +13,9 @@ from grading.page.results import Results
 from grading.page.view import Result, Series, View
 from grading.statistics.split_noise import LUCK, medals_by_luck
 
+SHOWN = 100
+"""Runs that the page lists."""
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -20,6 +23,8 @@ class Noise:
 
     totals: list[tuple[Series, Mapping[Any, Any]]]
     luck: list[tuple[Series, Mapping[Any, Any]]]
+    lucky: int
+    """Number of such runs, of which the page shows those nearest to even odds."""
     unknown: list[tuple[str, str]]
     by_run: Mapping[tuple[str, str, str], Mapping[Any, Any]]
 
@@ -54,11 +59,13 @@ def noise_section(view: View, results: Results) -> Noise | None:
         for row in noise.to_dict("records")
     ]
     luck = [row for row in rows if LUCK[0] < row["any_medal_probability"] < LUCK[1]]
-    luck.sort(key=lambda row: (row["competition_id"], row["run_group"], row["agent"], row["seed"]))
+    shown = sorted(luck, key=lambda row: abs(row["any_medal_probability"] - 0.5))[:SHOWN]
+    shown.sort(key=lambda row: (row["competition_id"], row["run_group"], row["agent"], row["seed"]))
     unknown = sorted({(row["competition_id"], row["message"]) for row in rows if row["message"]})
     return Noise(
         [(view.series_of(row), row) for row in medals_by_luck(noise).to_dict("records")],
-        [(view.series_of(row), row) for row in luck],
+        [(view.series_of(row), row) for row in shown],
+        len(luck),
         unknown,
         {(row["run_group"], row["run_id"], row["edition"]): row for row in rows},
     )

@@ -65,6 +65,7 @@ def by_run(
     if found.empty:
         return pd.DataFrame(columns=_RUNS)
     taken, lower = _by_run(snapshots), dict(zip(grades["competition_id"], grades["is_lower_better"], strict=True))
+    counts = own.groupby(["run_group", "run_id"]).size().to_dict()
     rows: list[dict[str, Any]] = []
     for (group, run, edition), part in found.groupby(["run_group", "run_id", "edition"], sort=True):
         chosen = part[part["final"].astype(bool)]
@@ -73,14 +74,14 @@ def by_run(
         last = chosen.iloc[-1].to_dict()
         sign = -1.0 if lower[last["competition_id"]] else 1.0
         points = (percentiles or {}).get(last["competition_id"])
-        history = [each for each in taken.get((group, run), ()) if _same(each, {"edition": edition})]
+        history = [each for each in taken.get((str(group), str(run)), ()) if _same(each, {"edition": edition})]
         scores = [float(each["score"]) for each in history if not pd.isna(each["score"])] + [last["test_score"]]
         best = sign * max(sign * score for score in scores)
         had = any(bool(each["any_medal"]) for each in history)
         rows.append(
             {
                 **{name: last[name] for name in (*SERIES, "run_id", "competition_id", "seed")},
-                "candidates": int(((own["run_group"] == group) & (own["run_id"] == run)).sum()),
+                "candidates": int(counts[group, run]),
                 "own_score": last["own_score"],
                 "test_score": last["test_score"],
                 "best_score": best,

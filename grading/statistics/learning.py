@@ -97,10 +97,12 @@ def _spent(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[
     """By run: seconds since its start, and dollars spent until then, for each request; NaN after an unknown price."""
     if usage is None or usage.empty or runs is None or runs.empty:
         return {}
-    started = {(r["run_group"], r["run_id"]): _seconds(r["started_at"]) for r in runs.to_dict("records")}
+    usage, runs = usage.assign(_at=_seconds(usage["started_at"])), runs.assign(_at=_seconds(runs["started_at"]))
+    started = {(r["run_group"], r["run_id"]): float(r["_at"]) for r in runs.to_dict("records")}
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for key, calls in usage.groupby(["run_group", "run_id"]):
-        at = [_seconds(each) - started.get(key, math.nan) for each in calls["started_at"]]
+    for (group, run), calls in usage.groupby(["run_group", "run_id"]):
+        key = str(group), str(run)
+        at = [float(each) - started.get(key, math.nan) for each in calls["_at"]]
         order = sorted(zip(at, calls["cost_usd"].astype(float), strict=True), key=lambda each: each[0])
         total, line = 0.0, []
         for moment, cost in order:
@@ -110,9 +112,10 @@ def _spent(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[
     return found
 
 
-def _seconds(moment: Any) -> float:
-    found = pd.to_datetime(moment, utc=True)
-    return math.nan if pd.isna(found) else float(found.timestamp())
+def _seconds(moments: pd.Series) -> list[float]:
+    """Seconds since 1970; NaN where unknown."""
+    found = pd.to_datetime(moments, utc=True, format="ISO8601")
+    return [math.nan if pd.isna(moment) else moment.timestamp() for moment in found]
 
 
 def _longest(runs: pd.DataFrame | None) -> float:
