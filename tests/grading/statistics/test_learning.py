@@ -86,7 +86,7 @@ def test_curves_end_at_the_headline(cells: Any, costs: Any, long: float) -> None
     keys = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     graded_runs = list(zip(keys, cells, strict=True))
     outcomes: list[Any] = [(key, score, "missing" if score is None else "valid") for key, (score, _) in graded_runs]
-    grades = pd.DataFrame([graded(*key, score, outcome=outcome) for key, score, outcome in outcomes])
+    grades = pd.DataFrame([graded(key[0], key[1], score, outcome=outcome) for key, score, outcome in outcomes])
     runs = pd.DataFrame([ran(*key, seconds=long) for key in keys])
     rows = [(*key, at, score) for key, (_, taken) in graded_runs for at, score in taken if score is not None]
     taken = snapshots(*rows) if rows else pd.DataFrame()
