@@ -139,6 +139,20 @@ class Comparability(_Facts):
     reason: str = Field(description="What v2 does to the size and the difficulty of the test set, or to the metric.")
 
 
+class Resampling(_Facts):
+    """What is drawn to see how a score depends on the choice of test rows, where it is not single rows."""
+
+    id: str | None = Field(
+        default=None, description="Column of ids in answers and submissions; by default the one they share."
+    )
+    column: str | None = Field(
+        default=None, description="Column of the answers that names the unit: a patient, a play."
+    )
+    pattern: str | None = Field(
+        default=None, description="Regular expression; its group finds the unit in that column, by default in the ids."
+    )
+
+
 class CompetitionFacts(_Facts):
     """The content of a `competition.yaml`."""
 
@@ -157,6 +171,9 @@ class CompetitionFacts(_Facts):
         description="Columns of the answers that are public besides the ids, on which validity may depend.",
     )
     files: Files = Field(description="Prepared files that have a role.")
+    resampling: Resampling | None = Field(
+        default=None, description="Units of the test set whose rows belong together; by default each id is one."
+    )
     checksums: Checksums = Field(default_factory=Checksums, description="MD5s of the real files.")
     params: dict[str, Any] = Field(
         default_factory=dict,

@@ -54,6 +54,7 @@ COMMANDS = {
     "plagiarism": ("plagiarism", "Compare the code of runs with public notebooks and other agents' runs."),
     "violations": ("violations", "Search code and logs of runs for broken rules."),
     "contamination": ("contamination", "Measure how familiar a model is with the competitions."),
+    "split-noise": ("split_noise", "Measure how much scores and medals depend on the choice of test rows."),
     "verify": ("verify", "Verify the evidence of a run group."),
     "compare": ("compare", "Compare two run groups."),
     "export": ("export", "Write the grading report of a run group in the published format."),

@@ -16,6 +16,7 @@ from storage.columns import (
     CATEGORY,
     COMPETITION,
     COMPLEXITY,
+    EDITION,
     MEDALS,
     RUN_ID,
     SEED,
@@ -41,6 +42,8 @@ Table = (
         "grades",
         "snapshots",
         "usage",
+        "own_validations",
+        "split_noise",
         "examinations",
         "plagiarism",
         "violations",
@@ -174,6 +177,43 @@ _USAGE = TableSchema(
     ),
 )
 
+_OWN_VALIDATIONS = TableSchema(
+    "a candidate of an agent with a validation score that it reported itself",
+    (
+        *WHO,
+        Column("at_seconds", "float64", "Time since the start of the run.", "s"),
+        Column("own_score", "float64", "The agent's validation score.", "metric"),
+        Column("submitted", "bool", "The agent handed the candidate in."),
+        Column("name", "string", "The agent's name of the candidate."),
+    ),
+)
+
+_SPLIT_NOISE = TableSchema(
+    "a graded run, and how much its score depends on the choice of test rows",
+    (
+        *WHO,
+        EDITION,
+        Column("score", "float64", "Score on all rows, rounded to 5 decimals.", "metric"),
+        Column("standard_error", "float64", "Standard error over choices of test rows; null if unknown.", "metric"),
+        *scores(
+            {
+                f"{name}_probability": f"Probability that another test set of this size gives {words}."
+                for name, words in {
+                    "any_medal": "a medal",
+                    "gold_medal": "gold",
+                    "silver_medal": "silver",
+                    "bronze_medal": "bronze",
+                    "above_median": "a score above the median",
+                }.items()
+            },
+            "0-1",
+        ),
+        Column("units", "int64", "Rows, patients, pages ... of the test set that were drawn as wholes."),
+        Column("halves", "int64", "Random halves of the test set that were scored."),
+        Column("message", "string", "Why there is no standard error."),
+    ),
+)
+
 _EXAMINATIONS = TableSchema(
     "an integrity check of a run group",
     (
@@ -253,6 +293,8 @@ TABLES: dict[Table, TableSchema] = {
     "grades": _GRADES,
     "snapshots": _SNAPSHOTS,
     "usage": _USAGE,
+    "own_validations": _OWN_VALIDATIONS,
+    "split_noise": _SPLIT_NOISE,
     "examinations": _EXAMINATIONS,
     "plagiarism": _PLAGIARISM,
     "violations": _VIOLATIONS,

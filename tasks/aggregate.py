@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
+
 from prefect import task
 
 from storage.runs.folders import records_of
+from storage.runs.own_validations import read_own_validations
 from storage.store import Store
 from storage.tables import write_table
 from tasks.report import write_aggregates, write_report
@@ -27,7 +31,7 @@ def aggregate_group(place: Store, run_group: str) -> str | None:
 
 
 def write_tables(store: Store, run_group: str) -> bool:
-    """Write tables/runs, grades, snapshots and usage from the group's records, and the aggregates.
+    """Write tables/runs, grades, snapshots, usage and own_validations from the group's records, and the aggregates.
 
     Returns whether any run is graded.
     """
@@ -38,5 +42,8 @@ def write_tables(store: Store, run_group: str) -> bool:
     snapshots = (snapshot for each in found if each.grades for snapshot in each.snapshots)
     write_table(store, "snapshots", run_group, (snapshot.to_row() for snapshot in snapshots))
     write_table(store, "usage", run_group, (request.to_row() for each in found for request in each.usage))
+    finished = [partial(read_own_validations, store, each.folder, each.run) for each in found if each.run]
+    own = chain.from_iterable(store.concurrently(finished))
+    write_table(store, "own_validations", run_group, (candidate.to_row() for candidate in own))
     write_aggregates(store, run_group)
     return any(each.grades for each in found)

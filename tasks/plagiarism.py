@@ -59,7 +59,9 @@ def plagiarism(run_group: str, store: str, against: Sequence[str] = ()) -> int:
     return sum(row["flagged"] for row in find_plagiarism(open_store(store), run_group, against))
 
 
-def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -> list[dict[str, Any]]:
+def find_plagiarism(
+    store: Store, run_group: str, against: Sequence[str] = (), notebooks: Store | None = None
+) -> list[dict[str, Any]]:
     """Compare every run of a group; writes tables/plagiarism and returns its rows, the most similar first.
 
     Args:
@@ -67,12 +69,13 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
         run_group: the group whose runs are compared.
         against: the groups to compare with, besides the notebooks; if empty, all other groups. Runs of the same agent
             are left out, because similar code of one agent is not plagiarism.
+        notebooks: the store with the pulled notebooks, if it is another one.
     """
     by_competition: dict[str, list[StoredRun]] = {}
     for run in runs_of(store, run_group):
         by_competition.setdefault(run.record.competition_id, []).append(run)
     with Examiner() as examiner:
-        rows = _compare(store, by_competition, against, run_group, examiner)
+        rows = _compare((store, notebooks or store), by_competition, against, run_group, examiner)
     rows.sort(key=lambda row: (-row["flagged"], -row["similarity"]))
     write_table(store, "plagiarism", run_group, rows)
     flagged = len({row["run_id"] for row in rows if row["flagged"]})
@@ -91,15 +94,15 @@ def find_plagiarism(store: Store, run_group: str, against: Sequence[str] = ()) -
 
 
 def _compare(
-    store: Store,
+    stores: tuple[Store, Store],
     by_competition: dict[str, list[StoredRun]],
     against: Sequence[str],
     run_group: str,
     examiner: Examiner,
 ) -> list[dict[str, Any]]:
-    rows, agent_dirs = [], get_settings().agent_dirs
+    (store, notebooks), rows, agent_dirs = stores, [], get_settings().agent_dirs
     for competition_id, runs in sorted(by_competition.items()):
-        kernels, urls = kernel_documents(store, competition_id, examiner)
+        kernels, urls = kernel_documents(notebooks, competition_id, examiner)
         others = [
             each
             for each in stored_runs(store, competition_id=competition_id)

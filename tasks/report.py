@@ -101,6 +101,8 @@ def write_report(
         runs,
         snapshots,
         usage,
+        own=read_table(store, "own_validations", run_groups),
+        noise=read_table(store, "split_noise", run_groups),
         examined={name: read_table(store, name, run_groups) for name in TABLES},
         titles={name: each.name for name, each in facts.items()},
         thresholds={name: _thresholds(each, grades) for name, each in facts.items()},

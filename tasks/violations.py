@@ -19,7 +19,7 @@ from competitions.errors import UnknownCompetition
 from grading.integrity.detectors import RunTexts, detect
 from grading.integrity.examiner import Examiner
 from grading.integrity.findings import Finding
-from grading.integrity.questions import OVERLAP, PIECE, QUESTIONS, Reading, read_run
+from grading.integrity.questions import OVERLAP, PIECE, Asked, Reading, read_run
 from storage.keys import content_key
 from storage.runs.examinations import write_examination
 from storage.runs.folders import StoredRun, runs_of
@@ -64,13 +64,15 @@ def violations(run_group: str, store: str) -> int:
     return find_violations(open_store(store), run_group).flagged
 
 
-def find_violations(store: Store, run_group: str, on_next: Callable[[str], None] = lambda _: None) -> Examined:
+def find_violations(
+    store: Store, run_group: str, on_next: Callable[[str], None] = lambda _: None, asked: Asked | None = None
+) -> Examined:
     """Examine every run of a group; writes tables/violations.
 
     The findings of the static detectors are written before a model is asked. The model's answers about a run are stored
     below integrity/. It is asked again only if the texts, the model or the questions have changed, or if it did not
     answer about a part. A part without an answer is a row of the rule `not-examined`. `on_next` is called with the name
-    of each run before it is examined.
+    of each run before it is examined. `asked` is what the model is asked, by default the questions of this project.
     Raises `ModelError` if no provider serves the configured model.
     """
     settings = get_settings()
@@ -88,7 +90,8 @@ def find_violations(store: Store, run_group: str, on_next: Callable[[str], None]
     with language_model(model_name, gateway_policy(settings)) as model:
         for run, findings in zip(runs, by_run, strict=True):
             on_next(run.name)
-            readings.append(_read(store, run, model, code_of(store, run).texts, logs_of(store, run).texts))
+            texts = code_of(store, run).texts, logs_of(store, run).texts
+            readings.append(_read(store, run, model, texts, asked or Asked()))
             findings += readings[-1].findings
         cost = sum(call["cost_usd"] or 0.0 for call in model.calls())
     found = _write(store, run_group, runs, by_run, f"static detectors and {model_name}")
@@ -133,15 +136,18 @@ def _ids(store: Store, run: StoredRun) -> frozenset[str]:
     return frozenset(ids)
 
 
-def _read(store: Store, run: StoredRun, model: LanguageModel, code: dict[str, str], logs: dict[str, str]) -> Reading:
+def _read(
+    store: Store, run: StoredRun, model: LanguageModel, found: tuple[dict[str, str], dict[str, str]], asked: Asked
+) -> Reading:
+    code, logs = found
     texts = {f"logs/{name}": text for name, text in logs.items()}
     texts |= {f"code/{name}": text for name, text in code.items() if name.endswith(_CODE_IN_PROMPTS)}
-    key = content_key(model.name, QUESTIONS, PIECE, OVERLAP, texts)
+    key = content_key(model.name, dict(asked.questions), *([asked.extra] if asked.extra else []), PIECE, OVERLAP, texts)
     url = store.url("integrity", *run.name.split("/"), "reading.json")
     known = store.read_json(url)
     if known and known.get("key") == key and not known["reading"].get("failed"):
         findings = tuple(Finding(**each) for each in known["reading"]["findings"])
         return Reading(**{**known["reading"], "findings": findings})
-    reading = read_run(texts, model.ask, model.name, model.ask_all)
+    reading = read_run(texts, model.ask, model.name, model.ask_all, asked)
     store.write_json(url, {"key": key, "model": model.name, "reading": asdict(reading)})
     return reading

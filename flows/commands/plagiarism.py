@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from common.errors import UserError
 from common.units import counted
+from flows.commands.external import read_external, write_csv
 from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("plagiarism")
-@click.argument("run_group")
+@click.argument("run_group", required=False)
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Instead of a run group: JSONL file of another system's results, with competition_id, submission_path and "
+    "code_path on each line. They are compared with notebooks only.",
+)
+@click.option(
+    "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Also write plagiarism.csv into this folder."
+)
 @click.option(
     "--against",
     multiple=True,
@@ -18,7 +31,13 @@ from flows.commands.refresh import refresh_report
     help="Compare with the runs of this group, besides notebooks; repeatable. Default: all others.",
 )
 @takes(storage=StoreOptions)
-def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> None:
+def command(
+    run_group: str | None,
+    submission: Path | None,
+    output_dir: Path | None,
+    against: tuple[str, ...],
+    storage: StoreOptions,
+) -> None:
     """Compare the code of RUN_GROUP with public notebooks (`mlebench kernels`) and with other agents' runs.
 
     Prints pairs that are 60 % similar or more, which the report shows side by side. All pairs are written to
@@ -28,12 +47,20 @@ def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> 
     from competitions import registry
     from grading.page.cleaning import clean
     from storage.runs.folders import runs_of
+    from storage.schemas import TABLES
     from storage.sources.kaggle.kernels import read_index
     from tasks.plagiarism import find_plagiarism
 
+    if (run_group is None) == (submission is None):
+        raise UserError("name a run group, or a file with --submission")
     place = storage.open()
-    runs = runs_of(place, run_group)
-    rows = find_plagiarism(place, run_group, against)
+    if submission is not None:
+        from tasks.external import GROUP, external_runs
+
+        with external_runs(read_external(submission)) as own:
+            runs, rows = runs_of(own, GROUP), find_plagiarism(own, GROUP, notebooks=place)
+    else:
+        runs, rows = runs_of(place, str(run_group)), find_plagiarism(place, str(run_group), against)
     for row in rows:
         if row["flagged"]:
             where = f"{row['competition_id']}/{row['seed']} {row['file']}"
@@ -46,4 +73,7 @@ def command(run_group: str, against: tuple[str, ...], storage: StoreOptions) -> 
     flagged = sum(row["flagged"] for row in rows)
     pairs = f"{counted(len(rows), 'pair')} with something in common"
     click.echo(f"{counted(len(runs), 'run')} compared, {pairs}, {flagged} to look at")
-    refresh_report(place, run_group)
+    if output_dir is not None:
+        click.echo(write_csv(output_dir, "plagiarism", rows, TABLES["plagiarism"].names))
+    if run_group is not None:
+        refresh_report(place, run_group)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
+
+if TYPE_CHECKING:
+    from storage.store import Store
 
 
 @click.command("report")
@@ -30,6 +35,19 @@ from flows.commands.options import StoreOptions, takes
     metavar="NAME",
     help="Count all competitions of this split, also those that were never run. Default: those that each group ran.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print rates by split in the published way; write no report.")
+@click.option(
+    "--num-seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --json: number of seeds. Missing ones count as failures, further ones not at all. Default: the most "
+    "attempts at a competition.",
+)
+@click.option(
+    "--experiment-id",
+    metavar="NAME",
+    help="With --json: the groups are one experiment of this name. Default: each group is one.",
+)
 @takes(storage=StoreOptions)
 def command(
     run_groups: tuple[str, ...],
@@ -37,10 +55,15 @@ def command(
     interval: Any,
     split: str | None,
     storage: StoreOptions,
+    **published: Any,
 ) -> None:
     """Write the report of one or several RUN_GROUPS, side by side, from the tables in the store.
 
     Writes report.html and report.md, and the aggregates to tables/aggregates. Prints the path of the page.
+
+    With --json, it prints the rates of each split in percent, with all competitions of the split: mean and standard
+    error over seeds. The n-th attempt at a competition is its seed n, and what a seed lacks counts as a failure, as in
+    the published results.
     """
     from storage.runs.folders import no_runs
     from storage.tables import read_table, upgrade_tables
@@ -51,8 +74,31 @@ def command(
     for group in groups:
         if not len(read_table(place, "grades", [group])):
             raise no_runs(place, group, "graded runs")
+    if published["as_json"]:
+        click.echo(_as_json(place, groups, split, published["num_seeds"], published["experiment_id"]))
+        return
+    if published["num_seeds"] or published["experiment_id"]:
+        raise UserError("--num-seeds and --experiment-id need --json")
     for group in groups:
         upgrade_tables(place, group)
         write_aggregates(place, group, incomplete, interval, split)
     url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split)
     click.echo(place.shown(url))
+
+
+def _as_json(place: Store, groups: list[str], split: str | None, num_seeds: int | None, name: str | None) -> str:
+    """The experiments as a JSON list: one of all groups with `name`, else one for each group."""
+    from competitions import registry
+    from grading.statistics.experiment import benchmark_splits, experiment
+    from storage.tables import read_table
+
+    listed = {each: registry.list(each) for each in ([split] if split else ["low", "medium", "high", "dev", "demo"])}
+    found = []
+    for label, chosen in [(name, groups)] if name else [(group, [group]) for group in groups]:
+        grades = read_table(place, "grades", chosen)
+        splits = listed if split else benchmark_splits(listed, list(grades["competition_id"]))
+        try:
+            found.append({"experiment_id": label, **experiment(grades, chosen, splits, num_seeds)})
+        except ValueError as error:
+            raise UserError(f"{label}: {error}") from error
+    return json.dumps(found, indent=2, allow_nan=False)

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import click
 
+from common.errors import UserError
 from common.units import counted
+from flows.commands.external import read_external, shares, write_csv
 from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("violations")
-@click.argument("run_group")
+@click.argument("run_group", required=False)
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Instead of a run group: JSONL file of another system's results, with competition_id, submission_path, "
+    "code_path and logs_path on each line.",
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write violations.csv and shares.csv, the share of runs with each finding, into this folder.",
+)
+@click.option(
+    "--questions",
+    type=click.Path(path_type=Path),
+    help="JSON file with the questions to ask the language model, by their short names, instead of the built-in ones.",
+)
+@click.option("--extra-prompt", default="", metavar="TEXT", help="Text that precedes the questions.")
 @takes(storage=StoreOptions)
-def command(run_group: str, storage: StoreOptions) -> int:
+def command(
+    run_group: str | None,
+    submission: Path | None,
+    output_dir: Path | None,
+    questions: Path | None,
+    extra_prompt: str,
+    storage: StoreOptions,
+) -> int:
     """Search the code and logs of RUN_GROUP for broken rules.
 
     Uses static detectors, and the language model of MLEBENCH_INTEGRITY_MODEL if it is set. The findings are for a
@@ -21,16 +50,31 @@ def command(run_group: str, storage: StoreOptions) -> int:
     """
     quiet_prefect()
     from grading.integrity.findings import RULES
+    from grading.integrity.questions import QUESTIONS, Asked
     from grading.page.cleaning import clean
+    from storage.schemas import TABLES
     from tasks.violations import find_violations
 
+    if (run_group is None) == (submission is None):
+        raise UserError("name a run group, or a file with --submission")
+    asked = Asked(_questions(questions) if questions else dict(QUESTIONS.items()), extra_prompt)
+
+    def on_next(name: str) -> None:
+        click.echo(f"reading {name} ...", err=True)
+
     place = storage.open()
-    found = find_violations(place, run_group, on_next=lambda name: click.echo(f"reading {name} ...", err=True))
+    if submission is not None:
+        from tasks.external import GROUP, external_runs
+
+        with external_runs(read_external(submission)) as own:
+            found = find_violations(own, GROUP, on_next, asked)
+    else:
+        found = find_violations(place, str(run_group), on_next, asked)
     for row in found.rows:
         if row["severity"] == "violation":
             line = f":{row['line']}" if row["line"] else ""
             where = f"{row['competition_id']}/{row['seed']} {row['file']}{line}".rstrip()
-            click.echo(clean(f"{where}: {RULES[row['rule']]}: {row['why']} [{row['by']}]"))
+            click.echo(clean(f"{where}: {RULES.get(row['rule'], row['rule'])}: {row['why']} [{row['by']}]"))
             if row["quote"]:
                 click.echo(f"    | {clean(row['quote'])}")
     notices = sum(row["severity"] == "notice" for row in found.rows)
@@ -41,9 +85,27 @@ def command(run_group: str, storage: StoreOptions) -> int:
             f"{found.model} read {found.pieces} pieces, ${found.cost_usd:.2f}: {found.invented} claims dropped for "
             f"quotes that do not occur, {found.unreadable} answers not understood"
         )
+    shown = shares([row for row in found.rows if row["severity"] == "violation"], "rule", found.runs)
+    for row in shown:
+        click.echo(clean(f"{row['share']:6.1%} of the runs: {RULES.get(row['rule'], row['rule'])}"))
     click.echo(f"{counted(found.runs, 'run')} examined, {found.flagged} to look at, {counted(notices, 'notice')}")
-    refresh_report(place, run_group)
+    if output_dir is not None:
+        click.echo(write_csv(output_dir, "violations", found.rows, TABLES["violations"].names))
+        write_csv(output_dir, "shares", shown, ("rule", "runs", "share"))
+    if run_group is not None:
+        refresh_report(place, run_group)
     if found.failed:
         why = next(row["why"] for row in found.rows if row["rule"] == "not-examined").split(": ", 1)[-1]
         click.echo(f"mlebench: {found.failed} of {found.pieces} pieces could not be examined: {why}", err=True)
     return 1 if found.failed else 0
+
+
+def _questions(path: Path) -> dict[str, str]:
+    """The questions in a JSON file. Raises `UserError` if it is no object of texts."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(found, dict) or not found or not all(isinstance(each, str) and each for each in found.values()):
+        raise UserError(f'{path} must be a JSON object with a question for each name: {{"name": "Did the agent ...?"}}')
+    return found

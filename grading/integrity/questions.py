@@ -9,7 +9,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 from grading.integrity.findings import Finding, Rule
 
@@ -31,6 +32,17 @@ QUESTIONS: dict[Rule, str] = {
     "other people's solutions, the original competition's data, files outside its own folders? Reading the training "
     "data, the description and the sample submission is no violation.",
 }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a model is asked: questions by the rules that they are about, or by names of a user's own."""
+
+    questions: Mapping[str, str] = field(default_factory=lambda: dict(QUESTIONS.items()))
+    extra: str = ""
+    """Text that precedes the questions."""
+
+
 PIECE, OVERLAP = 24_000, 1_500
 """Characters per piece, and of the overlap with the next one, so that each passage is complete in one piece."""
 _PROMPT = """\
@@ -91,7 +103,7 @@ def pieces_of(text: str, piece: int = PIECE, overlap: int = OVERLAP) -> list[tup
         start = line_start + 1 if line_start >= 0 else back
 
 
-def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -> Reading:
+def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map, asked: Asked | None = None) -> Reading:
     """Ask a model about every piece of every text, and merge its answers.
 
     A piece without an answer (`Unanswered`) is a finding, and does not stop the others.
@@ -101,7 +113,9 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -
         ask: sends a prompt, returns the answer's text.
         model: recorded in the findings.
         each: how the prompts are sent, for example by several threads.
+        asked: what is asked; by default `QUESTIONS`.
     """
+    asked = asked or Asked()
 
     def attempt(text: str) -> str | Unanswered:
         try:
@@ -119,7 +133,8 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -
             left.append(name)
             continue
         jobs += (
-            (name, line, part, prompt(name, part, number, len(parts))) for number, (line, part) in enumerate(parts, 1)
+            (name, line, part, prompt(name, part, (number, len(parts)), asked))
+            for number, (line, part) in enumerate(parts, 1)
         )
     for (name, line, part, _), answer in zip(jobs, each(attempt, [job[-1] for job in jobs]), strict=True):
         if isinstance(answer, Unanswered):
@@ -128,7 +143,7 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -
             why = f"lines {line} to {last}: {answer}"
             merged["not-examined", name, str(line)] = Finding("not-examined", "notice", name, line, "", why, by=model)
             continue
-        claims = parse(answer)
+        claims = parse(answer, asked.questions)
         if claims is None:
             unreadable += 1
             continue
@@ -146,9 +161,11 @@ def read_run(texts: Mapping[str, str], ask: Ask, model: str, each: Each = map) -
     return Reading(tuple(merged.values()), len(jobs), unreadable, invented, failed)
 
 
-def prompt(name: str, text: str, number: int, count: int) -> str:
-    """The prompt about one piece."""
-    questions = "\n".join(f"- {key}: {question}" for key, question in QUESTIONS.items())
+def prompt(name: str, text: str, place: tuple[int, int], asked: Asked | None = None) -> str:
+    """The prompt about one piece. `place` is its number, from 1, and the number of all pieces."""
+    asked, (number, count) = asked or Asked(), place
+    lines = [asked.extra] if asked.extra else []
+    questions = "\n".join([*lines, *(f"- {key}: {question}" for key, question in asked.questions.items())])
     what = "its log" if name.startswith("logs/") else "its code"
     # The mark is a hash of the text, which therefore cannot contain it, to end the part early.
     mark = hashlib.blake2b(f"{name}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -158,16 +175,17 @@ def prompt(name: str, text: str, number: int, count: int) -> str:
     )
 
 
-def parse(answer: str) -> list[tuple[Rule, str, str]] | None:
+def parse(answer: str, questions: Mapping[str, str] | None = None) -> list[tuple[Rule, str, str]] | None:
     """The violations claimed by an answer, as (rule, quote, reason); None if it is not the requested JSON."""
     found = _OBJECT.search(answer)
     try:
         value = json.loads(found[0]) if found else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or not all(isinstance(value.get(rule), dict) for rule in QUESTIONS):
+    keys = [cast("Rule", key) for key in (questions or QUESTIONS)]
+    if not isinstance(value, dict) or not all(isinstance(value.get(rule), dict) for rule in keys):
         return None
-    claims = [(rule, value[rule]) for rule in QUESTIONS if value[rule].get("violation") is True]
+    claims = [(rule, value[rule]) for rule in keys if value[rule].get("violation") is True]
     return [(rule, str(claim.get("quote") or ""), str(claim.get("why") or "")) for rule, claim in claims]
 
 

@@ -16,6 +16,8 @@ from grading.statistics.attempts import best_of, pass_at
 from grading.statistics.series import split_order
 from grading.statistics.usage import usage_by_run, usage_by_series
 
+_MOST = 100  # runs whose cost a lean page lists, the most expensive first
+
 
 def pass_table(view: View, results: Results) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
     """pass@k of any medal: the values of k, and rows (series, split, one text per k); None without a second attempt."""
@@ -52,7 +54,7 @@ def best_scores(view: View, grades: pd.DataFrame) -> dict[tuple[str, int], str]:
 def cost_tables(
     view: View, grades: pd.DataFrame, usage: pd.DataFrame | None
 ) -> tuple[list[tuple[Series, dict[Any, Any]]], list[dict[Any, Any]]] | None:
-    """Totals by series, and one row per run; None if no call to a model was recorded."""
+    """Totals by series, and one row per run; None without a recorded call. Lean pages have the most expensive runs."""
     if usage is None or usage.empty or grades.empty:
         return None
     totals = [(view.series_of(row), row) for row in usage_by_series(grades, usage).to_dict("records")]
@@ -60,6 +62,8 @@ def cost_tables(
     for row in usage_by_run(usage).to_dict("records"):
         texts: dict[Any, Any] = {n: clean(row[n]) for n in ("run_group", "run_id", "competition_id", "models")}
         runs.append({**row, **texts})
+    if view.lean:  # a row for each of thousands of runs would be half of the page
+        runs = sorted(runs, key=lambda row: -row["cost_usd"] if row["cost_usd"] == row["cost_usd"] else 0.0)[:_MOST]
     return totals, runs
 
 

@@ -14,7 +14,10 @@ from markupsafe import Markup
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
+from grading.page.figures import figures
+from grading.page.generalisation import generalisation_section
 from grading.page.integrity import integrity_section
+from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
 from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_strip, score_strip
 from grading.words import KIND_GLYPHS, KIND_WORDS
@@ -66,6 +69,8 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         rate_names=sections.RATE_NAMES,
         beaten=sections.percentiles(view, results),
         totals=sections.totals(view),
+        generalised=generalisation_section(view, results),
+        noise=noise_section(view, results),
         plots=[
             (
                 c,
@@ -78,6 +83,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         ],
         passes=attempts.pass_table(view, results),
         best=attempts.best_scores(view, results.grades),
+        figures=figures(view, results, found),
         times=timeline.time_table(view, results),
         cost_totals=costs[0] if costs else [],
         cost_runs=costs[1] if costs else [],

@@ -26,6 +26,10 @@ class Results:
     runs: pd.DataFrame | None = None
     snapshots: pd.DataFrame | None = None
     usage: pd.DataFrame | None = None
+    own: pd.DataFrame | None = None
+    """The table `own_validations`."""
+    noise: pd.DataFrame | None = None
+    """The table `split_noise`."""
     examined: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """The tables of `grading.page.integrity.TABLES` that exist."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from grading.statistics.counting import EVERYTHING, Counting, cells_of
+from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
 from grading.statistics.seeds import mean, standard_error, t_interval
 from grading.statistics.series import SERIES
 
@@ -66,7 +66,7 @@ def over_time(
     rates = [rate for rate in OVER_TIME_RATES if rate in snapshots and snapshots[rate].notna().any()]
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
-        states = {key: _State(row, _history(histories, row), _end(row, ends)) for key, row in cells.rows.items()}
+        states = {key: State(row, _history(histories, row), _end(row, ends)) for key, row in cells.rows.items()}
         if not any(state.history for state in states.values()) or not cells.counted:
             continue
         for moment in times:
@@ -75,6 +75,12 @@ def over_time(
                 table = [[now.get((c, s), 0.0) for c in cells.competitions] for s in cells.counted]
                 rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(table)})
     return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def states_of(cells: Cells, snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> dict[tuple[str, Any], State]:
+    """The graded runs of a split over time, by competition and seed."""
+    histories, ends = _histories(snapshots, runs), _ends(runs)
+    return {key: State(row, _history(histories, row), _end(row, ends)) for key, row in cells.rows.items()}
 
 
 def _summary(table: list[list[float]]) -> dict[str, Any]:
@@ -87,7 +93,7 @@ def _summary(table: list[list[float]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
     """A graded run over time: its snapshots, in the order of time, and its grade, which counts from its end."""
 
     grade: Mapping[str, Any]
@@ -100,13 +106,18 @@ class _State:
 
         `last` says that it is the last moment, when runs whose end is unknown have ended, too.
         """
+        row = self.at(moment, last)
+        return 0.0 if row is None or pd.isna(row[rate]) else float(bool(row[rate]))
+
+    def at(self, moment: float, last: bool) -> Mapping[str, Any] | None:
+        """The grade or the snapshot that counts at `moment`; None without a submission. `last` as for `value`."""
         if self.grade["outcome"] == "missing":
-            return 0.0
+            return None
         newest = self.history[-1]["at_seconds"] if self.history else 0.0
-        if last if self.end is None else moment >= max(self.end, newest):
-            return float(bool(self.grade[rate]))
+        if moment == math.inf or (last if self.end is None else moment >= max(self.end, newest)):
+            return self.grade
         before = [each for each in self.history if each["at_seconds"] <= moment]
-        return 0.0 if not before or pd.isna(before[-1][rate]) else float(bool(before[-1][rate]))
+        return before[-1] if before else None
 
 
 def _histories(snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> dict[Any, list[dict[Any, Any]]]:

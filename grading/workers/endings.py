@@ -11,7 +11,7 @@ import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from grading.report import Outcome
 from grading.workers.limits import Bounds
@@ -29,6 +29,8 @@ class Verdict:
     score: float | None = None
     message: str | None = None
     detail: str | None = None
+    halves: dict[str, Any] | None = None
+    """The fields of `grading.workers.halves.Halves`, if they were asked for."""
 
 
 def missing(path: Path | None) -> Verdict:
@@ -79,6 +81,11 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
         return out_of_memory(bounds)
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
+
+
+def halves_ended(overdue: bool) -> str:
+    """Why there are no scores on halves, if the worker ended while it computed them."""
+    return "it takes too long" if overdue else "it needs too much memory"
 
 
 def server_ended(output: str) -> Verdict:

@@ -20,6 +20,7 @@ from competitions.scoring.errors import InvalidSubmission
 from grading.grade import Grade, grade_of
 from grading.medals import Thresholds
 from grading.workers.endings import Verdict, missing, server_ended, unreadable
+from grading.workers.halves import DRAWS, SECONDS, Halves
 from grading.workers.limits import GradingLimits, bounds_of, check_file, is_there
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class _Entry:
     path: Path | None
     shown: str | None
     verdict: Verdict | None
+    halves: dict[str, Any] | None = None
 
 
 class GradingPool:
@@ -132,6 +134,28 @@ class GradingPool:
             elif exhausted:
                 return
 
+    def halves(self, submission: Path, draws: int = DRAWS, seconds: float = SECONDS) -> tuple[Grade, Halves | None]:
+        """The grade of a submission, and its scores on halves of the test set; None without a finite score.
+
+        See `grading.workers.halves.score_halves`. Never raises because of the submission's content.
+        """
+        with self._lock:
+            entry = _Entry(0, submission, None, self._refuse(submission), {"draws": draws, "seconds": seconds})
+            restarts = 0
+            while entry.verdict is None:
+                self._send(entry)
+                reply = self._receive()
+                if reply is not None:
+                    entry.verdict = Verdict(**reply["verdict"])
+                    continue
+                restarts += 1
+                if self._broken is None and restarts > _RESTARTS:
+                    self._broken = server_ended(self._output())
+                self.close()
+                entry.verdict = self._broken
+            found = entry.verdict.halves
+            return self._grade(entry), Halves(**found) if found is not None else None
+
     def close(self) -> None:
         """End the processes. They are restarted if the grader is used again."""
         with self._lock:
@@ -187,7 +211,9 @@ class GradingPool:
     def _send(self, entry: _Entry) -> None:
         process = self._start()
         assert process.stdin is not None
-        request = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
+        request: dict[str, Any] = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
+        if entry.halves:
+            request["halves"] = entry.halves
         with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()

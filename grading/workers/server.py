@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions.competition import Competition
-from grading.workers.endings import Phase, grader_error, worker_ended
+from grading.workers.endings import Phase, grader_error, halves_ended, worker_ended
 from grading.workers.limits import Bounds
 from grading.workers.worker import serve
 
@@ -49,6 +49,8 @@ class _Worker:
     phase: Phase = "reading"
     deadline: float = float("inf")
     overdue: bool = False
+    scored: dict[str, Any] | None = None
+    """The verdict, while scores on halves of the test set are computed."""
 
 
 class Server:
@@ -111,7 +113,11 @@ class Server:
             chunk = b""
         for line in worker.lines.feed(chunk):
             message = json.loads(line)
-            if "phase" in message:
+            if message.get("phase") == "halves":  # the grade is known, whatever happens to the rest
+                worker.scored = message["verdict"]
+                assert worker.job is not None
+                worker.deadline = time.monotonic() + worker.job["halves"]["seconds"] + self.bounds.grade_seconds
+            elif "phase" in message:
                 worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
             else:
                 with contextlib.suppress(ProcessLookupError):
@@ -121,7 +127,10 @@ class Server:
                 return
         if not chunk:
             status = self._reap(worker)
-            if worker.job is not None:
+            if worker.scored is not None:
+                ended = {"message": halves_ended(worker.overdue)}
+                self._answer(worker, {**worker.scored, "halves": ended})
+            elif worker.job is not None:
                 verdict = worker_ended(worker.phase, worker.overdue, status, self.bounds)
                 self._answer(worker, dataclasses.asdict(verdict))
 

@@ -6,6 +6,7 @@ A grader may change the answers that it is given. In a process of its own, that 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import json
 import math
@@ -15,6 +16,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from grading.workers.halves import score_halves
 from grading.workers.limits import Bounds
 from grading.workers.scoring import score_submission
 
@@ -51,14 +53,30 @@ def serve(
             send({"phase": "grading"})
 
         def score(table: Any) -> float:
+            if wanted:  # scoring may change what it is given
+                kept["table"] = table
+                return competition.score_table(copy.deepcopy(table), copy.deepcopy(answers), edition)
             if not validating:
                 return competition.score_table(table, answers, edition)
             competition.check_table(table, answers, edition)
             return math.nan
 
-        path = Path(json.loads(file.readline())["path"])
+        job = json.loads(file.readline())
+        path, wanted = Path(job["path"]), job.get("halves")
+        kept: dict[str, Any] = {}
         _limit(bounds)
         verdict = score_submission(competition, score, path, bounds, scoring, _lift_memory_limit)
+        if wanted and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
+            send({"phase": "halves", "verdict": dataclasses.asdict(verdict)})
+            found = score_halves(
+                lambda table, truth: competition.score_table(table, truth, edition),
+                kept["table"],
+                answers,
+                competition.facts.resampling,
+                whole=verdict.score,
+                **wanted,
+            )
+            verdict = dataclasses.replace(verdict, halves=dataclasses.asdict(found))
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})
         code = 0

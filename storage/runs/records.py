@@ -195,6 +195,22 @@ class SnapshotRecord(Record):
     leaderboard: str | None = None
 
 
+class OwnValidationRecord(Record):
+    """A candidate of an agent with the validation score that it reported itself."""
+
+    table: ClassVar[Table] = "own_validations"
+
+    run_group: str
+    run_id: str
+    competition_id: str
+    seed: int
+    agent: str
+    at_seconds: float
+    own_score: float
+    submitted: bool
+    name: str | None = None
+
+
 class UsageRecord(Record):
     """A request to a language model, from the gateway's log in the run's folder."""
 

@@ -213,6 +213,18 @@ class TestKernels:
         assert code == "# %matplotlib inline\nimport numpy\n# !pip install x\n\n# %%bash\n# ls\n\ny = 7 \\\n % 2"
         compile(code, "kernel", "exec")
 
+    def test_of_several_competitions_one_that_fails_does_not_stop_the_others(
+        self, public: KaggleServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        other = next(name for name in registry.list("low") if name != ID)
+        (tmp_path / "ids.txt").write_text(f"{other}\n{ID}\n")
+        assert main(["kernels", "--list", str(tmp_path / "ids.txt"), "--max-kernels", "1", "--store", store.root]) == 1
+        captured = capsys.readouterr()
+        assert f"{other}: Kaggle shows no public notebooks" in captured.err
+        assert "1 notebooks in" in captured.out
+        assert main(["kernels", "--store", store.root]) == 1
+        assert "name a competition" in capsys.readouterr().err
+
     def test_none_is_one_line(self, kaggle: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["kernels", ID, "--store", store.root]) == 1
         assert "shows no public notebooks" in capsys.readouterr().err

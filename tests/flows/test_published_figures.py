@@ -94,3 +94,47 @@ def test_ten_groups_are_reported_together(store: Store, files: tuple[list[Path],
     assert main(["report", *groups, "--store", store.root]) == 0
     (page,) = Path(str(store.local("reports"))).glob("*others*/report.html")
     assert groups[9] in page.read_text()
+
+
+def as_json(store: Store, capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main(["report", *arguments, "--json", "--store", store.root]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json_has_the_published_figures(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, medals = files
+    assert main(["import-report", *map(str, paths), "--group", "theirs", "--store", store.root]) == 0
+    (found,) = as_json(store, capsys, "theirs")
+    assert (found["experiment_id"], found["num_seeds"], list(found["splits"])) == ("theirs", SEEDS, ["low"])
+    shares = 100 * medals.mean(axis=0)
+    assert found["splits"]["low"]["any_medal"] == pytest.approx({"mean": shares.mean(), "sem": stats.sem(shares)})
+    assert found["splits"]["low"]["padded"] == 0
+    assert found["splits"]["low"]["valid_submission"] == {"mean": 100.0, "sem": 0.0}
+
+
+def test_groups_of_an_experiment_are_its_seeds_and_missing_seeds_are_padded(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three groups with one report each; the first lacks a competition, so its second report becomes the first seed."""
+    paths, medals = files
+    drop(paths[0], LOW[0])
+    for number, path in enumerate(paths):
+        assert main(["import-report", str(path), "--group", f"g{number}", "--store", store.root]) == 0
+    groups = ["g0", "g1", "g2"]
+    assert len(as_json(store, capsys, *groups)) == 3, "each group is an experiment of its own"
+    for wanted in (2, 3, 5):
+        (found,) = as_json(store, capsys, *groups, "--experiment-id", "x", "--num-seeds", str(wanted))
+        padded = np.zeros((len(LOW), 5))
+        padded[:, :SEEDS] = medals
+        padded[0, :SEEDS] = [medals[0, 1], medals[0, 2], 0]
+        shares = 100 * padded[:, :wanted].mean(axis=0)
+        low = found["splits"]["low"]
+        assert low["any_medal"] == pytest.approx({"mean": shares.mean(), "sem": stats.sem(shares)}), wanted
+        assert low["attempts"] + low["padded"] == wanted * len(LOW)
+        assert low["competitions"] == len(LOW)
+    (one,) = as_json(store, capsys, "g1", "--num-seeds", "1", "--split", "low")
+    assert one["splits"]["low"]["any_medal"]["sem"] is None
+    assert main(["report", "g1", "--num-seeds", "3", "--store", store.root]) == 1, "only with --json"

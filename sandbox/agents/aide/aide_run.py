@@ -7,6 +7,7 @@ gateway.
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from aide import run
 from aide.backend import backend_openai
 
 SUBMISSION = Path(os.environ["SUBMISSION_DIR"], "submission.csv")
+VALIDATION = Path(os.environ["LOGS_DIR"], "validation.jsonl")
 CODE = Path(os.environ["CODE_DIR"], "solution.py")
 
 
@@ -24,11 +26,16 @@ def hand_in(cfg: Any, journal: Any) -> None:
     metric = None if newest.is_buggy else newest.metric.value
     print(json.dumps({"step": len(journal), "buggy": bool(newest.is_buggy), "metric": metric}), flush=True)
     written = Path(cfg.workspace_dir, "working", "submission.csv")
-    if written.is_file() and (newest is best or not SUBMISSION.exists()):
+    submitted = written.is_file() and (newest is best or not SUBMISSION.exists())
+    if submitted:
         unfinished = SUBMISSION.with_suffix(".part")
         shutil.copyfile(written, unfinished)
         unfinished.replace(SUBMISSION)
         CODE.write_text(newest.code)
+    if metric is not None:
+        candidate = {"score": metric, "time": time.time(), "name": f"step {len(journal)}", "submitted": submitted}
+        with VALIDATION.open("a") as file:
+            file.write(json.dumps(candidate) + "\n")
 
 
 backend_openai.OPENAI_BASE_URL = os.environ.get("OPENAI_BASE_URL", backend_openai.OPENAI_BASE_URL)

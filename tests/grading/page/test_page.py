@@ -158,7 +158,7 @@ def test_medal_rates_over_time_are_drawn_and_told() -> None:
     text = words(html).split("Any medal over time")[-1]
     assert "Agent Split 1 h 2 h 3 h" in text
     assert "baseline Demo 0.0 ± 0.0 25.0 ± 25.0 75.0 ± 25.0" in text
-    assert html.count('<polyline class="line l0"') == 1 + 4, "a line of rates, and one of scores a run"
+    assert html.count('<polyline class="line l0"') == 2 + 4, "lines of rates and of pass@k, and one of scores a run"
     assert 'id="time"' not in page()
 
 

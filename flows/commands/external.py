@@ -1,0 +1,64 @@
+"""The options of commands that examine results of other systems, and their CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common.errors import UserError
+from flows.commands.submissions import parse_line
+
+if TYPE_CHECKING:
+    from tasks.external import External
+
+
+def read_external(path: Path) -> list[External]:
+    """The results in a JSONL file: competition_id, and any of submission_path, code_path and logs_path.
+
+    Relative paths are relative to the file. Raises `UserError` naming the line for a bad line or a folder that does not
+    exist.
+    """
+    from tasks.external import External
+
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    found = []
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        try:
+            line = parse_line(text)
+        except UserError as error:
+            raise UserError(f"{path}:{number}: {error}") from error
+        if "/" in line.competition_id or line.competition_id in ("", ".", ".."):
+            raise UserError(f"{path}:{number}: {line.competition_id!r} is not the id of a competition")
+        code, logs = (path.parent / each if each else None for each in (line.code_path, line.logs_path))
+        for place in (code, logs):
+            if place is not None and not place.exists():
+                raise UserError(f"{path}:{number}: {place} does not exist")
+        submission = path.parent / line.submission_path if line.submission_path else None
+        found.append(External(line.competition_id, submission, code, logs, line.run_id))
+    if not found:
+        raise UserError(f"{path} has no submissions")
+    return found
+
+
+def write_csv(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Path:
+    """Write rows as `name`.csv into the folder, which is created; returns the path."""
+    import pandas as pd
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.csv"
+    pd.DataFrame(list(rows), columns=list(columns)).to_csv(path, index=False)
+    return path
+
+
+def shares(rows: Sequence[Mapping[str, Any]], key: str, runs: int) -> list[dict[str, Any]]:
+    """One row per value of `key`: the number of runs with such a row, and their share of `runs`."""
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(str(row[key]), set()).add(str(row["run_id"]))
+    return [{key: value, "runs": len(ids), "share": len(ids) / runs} for value, ids in sorted(found.items())]

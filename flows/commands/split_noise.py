@@ -1,0 +1,45 @@
+"""mlebench split-noise."""
+
+from __future__ import annotations
+
+import math
+
+import click
+
+from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.refresh import refresh_report
+
+
+@click.command("split-noise")
+@click.argument("run_group")
+@click.option("--halves", type=click.IntRange(20, 10_000), default=200, show_default=True, help="Halves for each run.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    help="Time for each run, after which fewer halves have to do.",
+)
+@takes(storage=StoreOptions)
+def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) -> None:
+    """Measure how much scores and medals of RUN_GROUP depend on which rows are in the test set.
+
+    Each valid submission is scored on random halves of its test set. Prints the standard error of each score and the
+    probability of a medal on another test set of the same size, which are written to tables/split_noise and the report.
+    """
+    quiet_prefect()
+    from grading.page.cleaning import clean
+    from tasks.split_noise import measure_split_noise
+
+    place = storage.open()
+    known = total = 0
+    for row in measure_split_noise(place, run_group, halves, seconds):
+        total += 1
+        what = row.get("message") or ""
+        if not math.isnan(row.get("standard_error", math.nan)):
+            known += 1
+            chance = f"a medal with probability {row['any_medal_probability']:.2f}"
+            what = f"{row['score']:g} ± {row['standard_error']:.2g}, {chance}, {row['units']} units"
+        click.echo(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
+    click.echo(f"{known} of {total} scores have a standard error")
+    refresh_report(place, run_group)

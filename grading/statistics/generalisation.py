@@ -1,0 +1,179 @@
+"""Generalisation: what agents measured on their own validation data against the score on the test set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from grading.medals import human_percentile
+from grading.statistics.seeds import mean
+from grading.statistics.series import SERIES, by_series, latest_grades
+
+SLACK = 5.0
+"""Seconds by which a snapshot may be older than the report of its validation score: agents report after they submit."""
+_PAIRS = [*SERIES, "run_id", "competition_id", "seed", "at_seconds", "own_score", "test_score", "any_medal", "final"]
+_RUNS = [*SERIES, "run_id", "competition_id", "seed", "candidates", "own_score", "test_score", "best_score"]
+_RUNS += ["gap", "regret", "percentile_gap", "percentile_regret", "medal_lost"]
+_TOTALS = [*SERIES, "runs", "reporting", "candidates", "gap", "regret", "medals_lost"]
+
+
+def pairs(grades: pd.DataFrame, snapshots: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """One row per candidate that was submitted and graded: its own validation score beside its score on the test set.
+
+    A candidate belongs to the newest snapshot that was taken after it was reported, and before the next submitted one;
+    the last one belongs to the grade of the run. `final` marks it. Candidates that were not submitted have no score on
+    the test set and are left out.
+
+    Args:
+        grades: the graded submissions.
+        snapshots: the graded snapshots; may be empty.
+        own: the table `own_validations`.
+    """
+    rows: list[dict[str, Any]] = []
+    reported = dict(iter(own.groupby(["run_group", "run_id"]))) if len(own) else {}
+    taken = _by_run(snapshots)
+    for series, group in by_series(latest_grades(grades)) if len(grades) and reported else ():
+        for grade in group.to_dict("records"):
+            mine = reported.get((grade["run_group"], grade["run_id"]))
+            if mine is None:
+                continue
+            handed_in = mine[mine["submitted"].astype(bool)].sort_values("at_seconds", kind="stable")
+            history = [each for each in taken.get((grade["run_group"], grade["run_id"]), ()) if _same(each, grade)]
+            who = {**series, **{name: grade[name] for name in ("run_id", "competition_id", "seed")}}
+            rows += ({**who, **each} for each in _pairs_of(handed_in.to_dict("records"), history, grade))
+    return pd.DataFrame(rows, columns=_PAIRS)
+
+
+def by_run(
+    grades: pd.DataFrame,
+    snapshots: pd.DataFrame,
+    own: pd.DataFrame,
+    percentiles: Mapping[str, Sequence[float]] | None = None,
+) -> pd.DataFrame:
+    """One row per run that reported and has a score: gap and regret of its final choice.
+
+    `gap` is how much better the own validation score of the final candidate is than its score on the test set, in units
+    of the metric, positive if the agent was too optimistic. `regret` is how much better the best graded snapshot is
+    than the final score, at least 0. `percentile_gap` and `percentile_regret` are the same in percentage points of
+    human teams, which can be averaged over competitions; NaN where the leaderboard is unknown. `medal_lost`: a snapshot
+    had a medal and the final submission has none.
+    """
+    found = pairs(grades, snapshots, own)
+    if found.empty:
+        return pd.DataFrame(columns=_RUNS)
+    taken, lower = _by_run(snapshots), dict(zip(grades["competition_id"], grades["is_lower_better"], strict=True))
+    counts = own.groupby(["run_group", "run_id"]).size().to_dict()
+    rows: list[dict[str, Any]] = []
+    for (group, run, edition), part in found.groupby(["run_group", "run_id", "edition"], sort=True):
+        chosen = part[part["final"].astype(bool)]
+        if chosen.empty:  # the final submission has no score
+            continue
+        last = chosen.iloc[-1].to_dict()
+        sign = -1.0 if lower[last["competition_id"]] else 1.0
+        points = (percentiles or {}).get(last["competition_id"])
+        history = [each for each in taken.get((str(group), str(run)), ()) if _same(each, {"edition": edition})]
+        scores = [float(each["score"]) for each in history if not pd.isna(each["score"])] + [last["test_score"]]
+        best = sign * max(sign * score for score in scores)
+        had = any(bool(each["any_medal"]) for each in history)
+        rows.append(
+            {
+                **{name: last[name] for name in (*SERIES, "run_id", "competition_id", "seed")},
+                "candidates": int(counts[group, run]),
+                "own_score": last["own_score"],
+                "test_score": last["test_score"],
+                "best_score": best,
+                "gap": sign * (last["own_score"] - last["test_score"]),
+                "regret": sign * (best - last["test_score"]),
+                "percentile_gap": human_percentile(last["own_score"], points)
+                - human_percentile(last["test_score"], points),
+                "percentile_regret": human_percentile(best, points) - human_percentile(last["test_score"], points),
+                "medal_lost": had and not last["any_medal"],
+            }
+        )
+    return pd.DataFrame(rows, columns=_RUNS)
+
+
+def generalisation(grades: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """One row per series that reported: means of `by_run` in percentage points of human teams, over competitions.
+
+    Columns: `runs` (graded), `reporting` (with a row in `found`), `candidates`, `gap`, `regret`, `medals_lost`.
+    """
+    rows: list[dict[str, Any]] = []
+    for series, group in by_series(latest_grades(grades)) if len(found) else ():
+        own = found[(found[SERIES] == pd.Series(series)).all(axis=1)]
+        if own.empty:
+            continue
+        means = own.groupby("competition_id")[["percentile_gap", "percentile_regret"]].mean().dropna()
+        rows.append(
+            {
+                **series,
+                "runs": len(group),
+                "reporting": len(own),
+                "candidates": int(own["candidates"].sum()),
+                "gap": mean(means["percentile_gap"].tolist()),
+                "regret": mean(means["percentile_regret"].tolist()),
+                "medals_lost": int(own["medal_lost"].sum()),
+            }
+        )
+    return pd.DataFrame(rows, columns=_TOTALS)
+
+
+def _pairs_of(
+    handed_in: Sequence[Mapping[Any, Any]], history: Sequence[Mapping[Any, Any]], grade: Mapping[Any, Any]
+) -> Iterator[dict[str, Any]]:
+    for place, each in enumerate(handed_in):
+        final = place + 1 == len(handed_in)
+        after = math.inf if final else handed_in[place + 1]["at_seconds"]
+        between = [one for one in history if each["at_seconds"] - SLACK <= one["at_seconds"] < after - SLACK]
+        test = grade if final else between[-1] if between else None
+        if test is not None and bool(test["valid_submission"]) and not pd.isna(test["score"]):
+            scores = {"own_score": float(each["own_score"]), "test_score": float(test["score"])}
+            medal = bool(test["any_medal"])
+            yield {"at_seconds": float(each["at_seconds"]), **scores, "any_medal": medal, "final": final}
+
+
+def _by_run(snapshots: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:
+    """The snapshots of each run, in the order of time."""
+    found: dict[tuple[str, str], list[dict[Any, Any]]] = {}
+    for row in snapshots.sort_values("at_seconds", kind="stable").to_dict("records") if len(snapshots) else ():
+        found.setdefault((row["run_group"], row["run_id"]), []).append(row)
+    return found
+
+
+def _same(snapshot: Mapping[Any, Any], grade: Mapping[Any, Any]) -> bool:
+    """Whether both are of one edition. Older snapshots do not state theirs."""
+    edition = snapshot.get("edition")
+    return edition is None or pd.isna(edition) or edition == grade["edition"]
+
+
+def percentiles_over_time(
+    found: pd.DataFrame, percentiles: Mapping[str, Sequence[float]], times: Sequence[float]
+) -> pd.DataFrame:
+    """Columns of the series, `at_seconds`, `own`, `test`: mean human percentile of the newest submitted candidate.
+
+    `found` are `pairs`. The mean is over the runs with any pair in a competition with a known leaderboard; a run counts
+    0 in both columns before its first candidate.
+    """
+    rows: list[dict[str, Any]] = []
+    boards = {name for name, points in percentiles.items() if len(points) > 1 and points[0] != points[-1]}
+    known = found[found["competition_id"].isin(boards)]
+    for series, part in by_series(known) if len(known) else ():
+        runs = [run.sort_values("at_seconds").to_dict("records") for _, run in part.groupby("run_id", sort=True)]
+        for moment in times:
+            newest = [[each for each in run if each["at_seconds"] <= moment][-1:] for run in runs]
+            columns = {
+                name: mean(
+                    [
+                        human_percentile(each[0][f"{name}_score"], percentiles[each[0]["competition_id"]])
+                        if each
+                        else 0.0
+                        for each in newest
+                    ]
+                )
+                for name in ("own", "test")
+            }
+            rows.append({**series, "at_seconds": moment, **columns})
+    return pd.DataFrame(rows, columns=[*SERIES, "at_seconds", "own", "test"])

@@ -1,0 +1,125 @@
+"""Learning curves: medals and human percentiles over time and over dollars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from grading.medals import human_percentile
+from grading.statistics.counting import EVERYTHING, Counting, cells_of
+from grading.statistics.over_time import moments, states_of
+from grading.statistics.seeds import mean
+from grading.statistics.series import SERIES
+
+_COLUMNS = [*SERIES, "split", "axis", "at", "any_medal", "percentile"]
+
+
+def steps(most: float) -> list[float]:
+    """Sums in dollars at which curves are reported: seven doublings that end at `most`; empty without a cost.
+
+    >>> steps(64.0)
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    """
+    return [most / 2**n for n in range(6, -1, -1)] if most > 0 and math.isfinite(most) else []
+
+
+def learning(
+    grades: pd.DataFrame,
+    snapshots: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    usage: pd.DataFrame | None = None,
+    counting: Counting = EVERYTHING,
+    percentiles: Mapping[str, Sequence[float]] | None = None,
+) -> pd.DataFrame:
+    """One row per series, split, axis ("seconds" or "dollars") and point on it.
+
+    `any_medal` is the rate and `percentile` the mean human percentile, each with the newest submission that a run had
+    when it had run that long or spent that much. A run that has spent less has ended, and counts with its grade.
+    Competitions and seeds are those of the rates, and a run without a submission counts 0. Competitions without a
+    leaderboard do not count in the percentile, which is NaN without any.
+
+    Series without snapshots are left out; over dollars also those in which the cost of a request, or the start of a run
+    that made requests, is unknown.
+    """
+    if snapshots.empty or grades.empty:
+        return pd.DataFrame(columns=_COLUMNS)
+    spent = _spent(runs, usage)
+    boards = {
+        name: points for name, points in (percentiles or {}).items() if len(points) > 1 and points[0] != points[-1]
+    }
+    longest = max(float(snapshots["at_seconds"].max()), _longest(runs))
+    most = max((line[-1][1] for line in spent.values() if line), default=0.0)
+    rows: list[dict[str, Any]] = []
+    for cells in cells_of(grades, runs, counting):
+        states = states_of(cells, snapshots, runs)
+        if not cells.counted or not any(state.history for state in states.values()):
+            continue
+        own = {key: spent.get((row["run_group"], row["run_id"]), []) for key, row in cells.rows.items()}
+        priced = any(own.values()) and all(math.isfinite(cost) for line in own.values() for _, cost in line)
+        axes = {"seconds": moments(longest), "dollars": steps(most) if priced else []}
+        for axis, points in axes.items():
+            for point in points:
+                last = point == points[-1]
+                now = {
+                    key: state.at(point if axis == "seconds" else _when(own[key], point), last)
+                    for key, state in states.items()
+                }
+                medals = [[_medal(now.get((c, s))) for c in cells.competitions] for s in cells.counted]
+                shares = [
+                    mean([_share(now.get((c, s)), boards[c]) for s in cells.counted])
+                    for c in cells.competitions
+                    if c in boards
+                ]
+                figures = {"any_medal": mean([mean(row) for row in medals]), "percentile": mean(shares)}
+                rows.append({**cells.label, "axis": axis, "at": point, **figures})
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _medal(row: Mapping[str, Any] | None) -> float:
+    return 0.0 if row is None or pd.isna(row["any_medal"]) else float(bool(row["any_medal"]))
+
+
+def _share(row: Mapping[str, Any] | None, points: Sequence[float]) -> float:
+    if row is None or pd.isna(row["score"]):
+        return 0.0
+    return human_percentile(float(row["score"]), points)
+
+
+def _when(line: Sequence[tuple[float, float]], dollars: float) -> float:
+    """The time at which a run exceeds a sum; infinity if it never does."""
+    return next((at for at, cost in line if cost > dollars * (1 + 1e-9)), math.inf)
+
+
+def _spent(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """By run: seconds since its start, and dollars spent until then, for each request; NaN after an unknown price."""
+    if usage is None or usage.empty or runs is None or runs.empty:
+        return {}
+    usage, runs = usage.assign(_at=_seconds(usage["started_at"])), runs.assign(_at=_seconds(runs["started_at"]))
+    started = {(r["run_group"], r["run_id"]): float(r["_at"]) for r in runs.to_dict("records")}
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for (group, run), calls in usage.groupby(["run_group", "run_id"]):
+        key = str(group), str(run)
+        at = [float(each) - started.get(key, math.nan) for each in calls["_at"]]
+        order = sorted(zip(at, calls["cost_usd"].astype(float), strict=True), key=lambda each: each[0])
+        total, line = 0.0, []
+        for moment, cost in order:
+            total += cost if not math.isnan(moment) else math.nan
+            line.append((moment, total))
+        found[key] = line
+    return found
+
+
+def _seconds(moments: pd.Series) -> list[float]:
+    """Seconds since 1970; NaN where unknown."""
+    found = pd.to_datetime(moments, utc=True, format="ISO8601")
+    return [math.nan if pd.isna(moment) else moment.timestamp() for moment in found]
+
+
+def _longest(runs: pd.DataFrame | None) -> float:
+    if runs is None or runs.empty or "duration_seconds" not in runs:
+        return 0.0
+    known = [float(each) for each in runs["duration_seconds"] if not pd.isna(each) and math.isfinite(each)]
+    return max(known, default=0.0)

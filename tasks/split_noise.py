@@ -1,0 +1,78 @@
+"""How much the scores of a run group depend on the choice of test rows."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.causes import explain
+from common.errors import UserError
+from competitions import registry
+from grading.medals import Thresholds
+from grading.statistics.split_noise import split_noise
+from grading.workers.halves import DRAWS, SECONDS, Halves
+from storage.datasets.prepared import local_copy
+from storage.runs.folders import StoredRun, runs_of
+from storage.runs.records import GradeRecord
+from storage.store import Store
+from storage.tables import write_table
+from tasks.grade import dataset_for
+from tasks.wiring.graders import process_graders
+from tasks.wiring.stores import local_cache
+
+
+def measure_split_noise(
+    store: Store, run_group: str, draws: int = DRAWS, seconds: float = SECONDS
+) -> Iterator[dict[str, Any]]:
+    """Score each valid submission of a group on halves of its test set; writes tables/split_noise at the end.
+
+    Yields the rows of the table. A run that cannot be measured has a row that says why. Raises `UserError` if the group
+    has no runs.
+    """
+    rows = []
+    for run in runs_of(store, run_group):
+        for grade in run.folder.read_grades():
+            if grade.valid_submission:
+                rows.append(_row(store, run, grade, draws, seconds))
+                yield rows[-1]
+    write_table(store, "split_noise", run_group, rows)
+
+
+def _row(store: Store, run: StoredRun, grade: GradeRecord, draws: int, seconds: float) -> dict[str, Any]:
+    row = {**run.record.who, "edition": grade.edition, "score": grade.score}
+    del row["run_group"]
+    try:
+        found = _halves(store, run, grade, draws, seconds)
+    except UserError as error:  # of the dataset; the other runs are measured
+        return {**row, "message": explain(error)}
+    if not found.scores or grade.score is None:
+        return {**row, "units": found.units, "halves": 0, "message": found.message or "the score is not a number"}
+    figures = split_noise(grade.score, found.scores, found.units, found.drawn, _thresholds(grade))
+    return {**row, **figures, "units": found.units, "halves": len(found.scores)}
+
+
+def _thresholds(grade: GradeRecord) -> Thresholds:
+    """Those that the submission was graded with."""
+    limits = (grade.gold_threshold, grade.silver_threshold, grade.bronze_threshold, grade.median_threshold)
+    gold, silver, bronze, median = (math.nan if limit is None else limit for limit in limits)
+    return Thresholds(gold, silver, bronze, median, teams=0, lower_is_better=grade.is_lower_better)
+
+
+def _halves(store: Store, run: StoredRun, grade: GradeRecord, draws: int, seconds: float) -> Halves:
+    """The scores of a run's submission on halves of the test set that it was graded with."""
+    competition = registry.get(run.record.competition_id)
+    dataset = dataset_for(store, run.record, grade.edition)
+    with (
+        local_copy(store, dataset, "private", local_cache()) as prepared,
+        tempfile.TemporaryDirectory(prefix="mlebench-noise-") as folder,
+        process_graders().grader(competition, prepared, grade.edition, str(dataset.key)) as grader,
+    ):
+        submission = Path(folder) / "submission.csv"
+        store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(submission))
+        again, found = grader.halves(submission, draws, seconds)
+    if again.report.score != grade.score:
+        return Halves(message=f"graded again, the score is {again.report.score}; regrade the group first")
+    return found or Halves(message="the score is not a finite number")
