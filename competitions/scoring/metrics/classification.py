@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 
-def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of equal labels; text equals no number. Raises ValueError if the shapes differ.
+def accuracy(truth: ArrayLike | pa.Array, predicted: ArrayLike | pa.Array) -> float:
+    """Share of equal labels; text equals no number. Arrow arrays are without nulls and of one type.
+
+    Raises ValueError if the shapes differ.
 
     >>> accuracy([1, 2, 3, 3], [1, 2, 3, 1])
     0.75
@@ -23,6 +27,8 @@ def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     >>> accuracy([1, 2], ["1", "2"])
     0.0
     """
+    if isinstance(truth, pa.Array) and isinstance(predicted, pa.Array) and len(truth) == len(predicted):
+        return float(np.mean(pc.equal(truth, predicted).to_numpy(zero_copy_only=False)))
     true, guess = _pair(truth, predicted)
     if _is_text(true) != _is_text(guess):
         return 0.0
