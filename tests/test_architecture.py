@@ -34,7 +34,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "preparing": {"errors", "editions", "tables"},
         "scoring": {"tables"},
         ".": {"preparing", "scoring"},
-        "catalog": {"preparing", "scoring", "errors", "editions"},
+        "catalog": {"preparing", "scoring", "tables", "errors", "editions"},
         "template": {"preparing", "scoring", "errors", "editions"},
     },
     "grading": {

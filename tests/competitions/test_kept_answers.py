@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,12 @@ def test_the_answers_are_read_again_only_if_their_file_is_another(
     monkeypatch.setattr(competitions_module, "_KEPT", {})
     read: list[Path] = []
     original = reading.read_answers
-    monkeypatch.setattr(reading, "read_answers", lambda path, **options: read.append(path) or original(path, **options))
+
+    def counted(path: Path, **options: Any) -> Any:
+        read.append(path)
+        return original(path, **options)
+
+    monkeypatch.setattr(reading, "read_answers", counted)
     titanic, answers = registry.get("spaceship-titanic"), prepared / "private" / "test.csv"
     for _ in range(3):
         assert titanic.grade(prepared / "submission.csv", prepared) == 1.0
