@@ -67,6 +67,8 @@ def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: T
             parts = list(in_order(pool, work, _pieces(file), _WORKERS))
     except Unusual:
         return None
+    except RuntimeError:  # no thread can be started, for example under a limit of memory
+        return None
     return _frame(names, chosen, parts, texts)
 
 
