@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from competitions.scoring.metrics.items import Items, count_distinct, split_items
+
 
 def accuracy(truth: ArrayLike | pa.Array, predicted: ArrayLike | pa.Array) -> float:
     """Share of equal labels; text equals no number. Arrow arrays are without nulls and of one type.
@@ -93,7 +95,9 @@ def quadratic_weighted_kappa(truth: ArrayLike, predicted: ArrayLike, classes: Ar
         return float(1 - np.sum(weights * pairs) / np.sum(weights * expected))
 
 
-def f1_micro_sets(truth: Sequence[str], predicted: Sequence[str], *, count_unknown: bool = False) -> float:
+def f1_micro_sets(
+    truth: Sequence[str] | pa.Array, predicted: Sequence[str] | pa.Array, *, count_unknown: bool = False
+) -> float:
     """Micro-averaged F1 of label sets, one white-space separated text per row.
 
     F1 = 2 TP / (number of true labels + number of predicted labels), counted over all rows. Repeated labels of a row
@@ -106,17 +110,13 @@ def f1_micro_sets(truth: Sequence[str], predicted: Sequence[str], *, count_unkno
     >>> f1_micro_sets(["cat", "dog"], ["cat unicorn", ""], count_unknown=True)
     0.5
     """
-    true = [set(row.split()) for row in truth]
-    classes = set().union(*true)
-    guesses = [set(row.split()) for row in predicted]
-    if not count_unknown:
-        guesses = [guess & classes for guess in guesses]
-    hits = sum(len(a & b) for a, b in zip(true, guesses, strict=True))
-    total = sum(map(len, true)) + sum(map(len, guesses))
-    return 2 * hits / total if total else 0.0
+    true, guesses = _labels_of(truth), _labels_of(predicted)
+    of_truth, guessed, both = count_distinct(true, guesses if count_unknown else guesses.among(true))
+    total = int(of_truth.sum() + guessed.sum())
+    return 2 * int(both.sum()) / total if total else 0.0
 
 
-def f1_mean_sets(truth: Sequence[str], predicted: Sequence[str]) -> float:
+def f1_mean_sets(truth: Sequence[str] | pa.Array, predicted: Sequence[str] | pa.Array) -> float:
     """Mean over rows of the F1 of label sets, one white-space separated text per row.
 
     F1 of a row = 2 TP / (number of true labels + number of predicted labels), 1 if both sets are empty. This is what
@@ -125,9 +125,14 @@ def f1_mean_sets(truth: Sequence[str], predicted: Sequence[str]) -> float:
     >>> f1_mean_sets(["cat dog", "dog"], ["dog dog", "dog"])
     0.8333333333333333
     """
-    pairs = [(set(true.split()), set(guess.split())) for true, guess in zip(truth, predicted, strict=True)]
-    scores = [2 * len(true & guess) / (len(true) + len(guess)) if true or guess else 1.0 for true, guess in pairs]
-    return float(np.mean(scores)) if scores else 0.0
+    of_truth, guessed, both = count_distinct(_labels_of(truth), _labels_of(predicted))
+    total = of_truth + guessed
+    scores = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
+    return float(np.mean(scores)) if len(scores) else 0.0
+
+
+def _labels_of(cells: Sequence[str] | pa.Array) -> Items:
+    return split_items(cells if isinstance(cells, pa.Array) else pa.array(cells, pa.string()))
 
 
 def f_beta(true_positives: float, false_positives: float, false_negatives: float, beta: float = 1.0) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,6 +32,17 @@ class Items(NamedTuple):
         """The number of the row of each item, shape (m,)."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
+    def among(self, others: Items) -> Items:
+        """Those items that occur in any row of `others`.
+
+        >>> Items.of([["a", "b"], ["c"]]).among(Items.of([["b"]])).sizes
+        array([1, 0])
+        """
+        codes, _ = _factorized(self.values, others.values)
+        known = np.isin(codes[: len(self.values)], codes[len(self.values) :])
+        values = list(compress(self.values, known)) if isinstance(self.values, list) else self.values.filter(known)
+        return Items(values, np.bincount(self.rows[known], minlength=len(self.sizes)))
+
 
 def split_items(cells: pa.Array, separator: str | None = None) -> Items:
     """The items of cells of text (without nulls) as Python's `str.split` separates them: by white space by default.
@@ -40,14 +51,27 @@ def split_items(cells: pa.Array, separator: str | None = None) -> Items:
     >>> split_items(pa.array(["b a", " c "])).sizes
     array([2, 1])
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if separator is not None:
         return _flat(pc.split_pattern(cells, separator))
-    trimmed = pc.utf8_trim_whitespace(cells)
-    if not pc.all(pc.string_is_ascii(trimmed)).as_py() or pc.any(pc.equal(trimmed, "")).as_py():
+    if not _is_plain(cells):
         return Items.of([cell.split() for cell in cells.to_pylist()])
-    return _flat(pc.ascii_split_whitespace(trimmed))
+    trimmed = pc.ascii_trim_whitespace(cells)
+    blank = pc.equal(trimmed, "").to_numpy(zero_copy_only=False)
+    found = _flat(pc.ascii_split_whitespace(trimmed))
+    if not blank.any():
+        return found
+    kept = np.repeat(~blank, found.sizes)  # a blank cell has no items, for Arrow it has one
+    return Items(found.values.filter(pa.array(kept)), np.where(blank, 0, found.sizes))
+
+
+def _is_plain(cells: pa.Array) -> bool:
+    """Whether white space means the same to Arrow and Python here: ASCII without the separators 28 to 31."""
+    data = cells.buffers()[2]
+    characters = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return bool((characters < 128).all() and (characters - np.uint8(28) >= 4).all())
 
 
 def _flat(lists: pa.Array) -> Items:
@@ -60,9 +84,30 @@ def joint_keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64]
     >>> joint_keys(Items.of(["xy", "x"]), Items.of(["y", "xx"]))
     (array([0, 1, 2]), array([1, 2, 2]))
     """
+    mine, others, _ = _keys(a, b)
+    return mine, others
+
+
+def count_distinct(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The number of different items of each row in `a`, in `b` and in both, shape (n,) each.
+
+    >>> count_distinct(Items.of(["xxy", "x"]), Items.of(["yz", "z"]))
+    (array([2, 1]), array([2, 1]), array([1, 0]))
+    """
+    if len(a.sizes) != len(b.sizes):
+        raise ValueError(f"{len(a.sizes)} and {len(b.sizes)} rows")
+    mine, others, distinct = _keys(a, b)
+    mine, others = np.unique(mine), np.unique(others)
+    both = np.intersect1d(mine, others, assume_unique=True)
+    ones, twos, shared = (np.bincount(keys // distinct, minlength=len(a.sizes)) for keys in (mine, others, both))
+    return ones, twos, shared
+
+
+def _keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """The numbers of `joint_keys`, and by what to divide them for the row."""
     codes, distinct = _factorized(a.values, b.values)
     mine, others = codes[: len(a.values)], codes[len(a.values) :]
-    return a.rows * distinct + mine, b.rows * distinct + others
+    return a.rows * distinct + mine, b.rows * distinct + others, max(distinct, 1)
 
 
 def _factorized(a: list[Hashable] | pa.Array, b: list[Hashable] | pa.Array) -> tuple[NDArray[np.int64], int]:

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.distance import directed_hausdorff
 
 from competitions.scoring.metrics.boxes3d import Box3D, Boxes3D, joint_groups, mean_average_precision_3d
-from competitions.scoring.metrics.items import Items, joint_keys, split_items
+from competitions.scoring.metrics.items import Items, count_distinct, joint_keys, split_items
 from competitions.scoring.metrics.pairing import first_come, pairs_of_equal
 from competitions.scoring.metrics.ranking import kendall_tau_orders, mean_average_precision_at_k
 from competitions.scoring.metrics.text import levenshtein
@@ -51,7 +51,7 @@ def test_a_long_chain_is_decided_to_its_end() -> None:
 
 @pytest.mark.parametrize("separator", [None, " "])
 def test_items_are_split_as_python_splits_them(separator: str | None) -> None:
-    for cells in (["a b", "c"], ["a  b", " c "], ["", "a"], ["a\tb\nc"], ["é\u2003b", "日"]):
+    for cells in (["a b", "c"], ["a  b", " c "], ["", "a", " "], ["a\tb\nc"], ["a\x1cb", "\x1f"], ["é\u2003b", "日"]):
         found = split_items(pa.array(cells), separator)
         lists = [cell.split(separator) for cell in cells]
         assert found.sizes.tolist() == list(map(len, lists))
@@ -66,6 +66,24 @@ def test_joint_keys_are_equal_for_equal_items_of_a_row() -> None:
     assert (a[:, None] == b).tolist() == [[name == other for other in other_names] for name in names]
     numbers = joint_keys(Items.of([[1, 2]]), Items.of([[2, 3]]))
     assert numbers[0][1] == numbers[1][0]
+
+
+def test_different_items_are_counted_row_by_row() -> None:
+    rng = random.Random(2)
+    rows, others = ([rng.choices("abcdé", k=rng.randint(0, 6)) for _ in range(50)] for _ in range(2))
+    pairs = [(set(row), set(other)) for row, other in zip(rows, others, strict=True)]
+    expected = [[len(a) for a, _ in pairs], [len(b) for _, b in pairs], [len(a & b) for a, b in pairs]]
+    as_text = [split_items(pa.array([" ".join(row) for row in side])) for side in (rows, others)]
+    for a, b in (as_text, [Items.of(rows), Items.of(others)]):
+        assert [counts.tolist() for counts in count_distinct(a, b)] == expected
+        assert Items.of(rows).among(b).sizes.tolist() == [len(row) for row in rows], "each occurs somewhere"
+    assert count_distinct(Items.of([[], []]), Items.of([[], []]))[2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("last", [0xE000, 0x10FFFF])
+def test_tokens_are_compared_however_many_differ(last: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("competitions.scoring.metrics.text._LAST", last)
+    assert levenshtein([[1, 2, 3], []], [[1, -2], [7]]).tolist() == [2, 1]
 
 
 def test_orders_of_many_lengths() -> None:
