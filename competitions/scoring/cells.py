@@ -175,6 +175,8 @@ def strings(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> 
 
     values = frame[column]
     empty = values.isna().to_numpy()
+    if missing is not None and isinstance(values.dtype, pd.ArrowDtype):
+        values, empty = values.fillna(missing), np.zeros(1, dtype=bool)
     if missing is None and empty.any():
         raise InvalidSubmission(f"`{column}` has {_count(empty, 'empty cell')}; every row needs text.")
     if missing is not None and empty.any():

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.matching import positions
+from competitions.scoring.matching import plain, positions
 
 
 def require_columns(submission: pd.DataFrame, *columns: str) -> None:
@@ -42,6 +42,7 @@ def require_rows(submission: pd.DataFrame, count: int) -> None:
 def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -> None:
     """Require that the sets of ids are equal: none missing, none unknown. Repeated ids are accepted."""
     require_columns(submission, on)
+    submission, answers = plain(submission[[on]]), plain(answers[[on]])
     if set(submission[on].unique()) != set(answers[on].unique()):
         raise InvalidSubmission(_difference(submission[on], answers[on]))
 
@@ -70,7 +71,7 @@ def align(
     rows = positions(submission[on], answers[on])
     if rows is not None:
         return submission.iloc[rows].reset_index(drop=True), answers
-    submission = sort_by(submission, on)
+    submission, answers = sort_by(plain(submission), on), plain(answers)
     if (submission[on].to_numpy() != answers[on].to_numpy()).any():
         raise InvalidSubmission(_difference(submission[on], answers[on]))
     return submission, answers
@@ -97,6 +98,7 @@ def align_repeated(
         places = positions(submission[on], answers[on])
         if places is not None:
             return submission[[on, *columns]].iloc[places].reset_index(drop=True), answers.reset_index(drop=True)
+    submission, answers = plain(submission), plain(answers)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
     pairs = rows.merge(submission[[on, *columns]], on=on, how="inner")

@@ -44,6 +44,12 @@ def strings(values: pd.Series) -> pa.Array | None:
     return None if column is None or column.null_count else column
 
 
+def plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as pandas reads it: with Python strings in place of Arrow's, and NaN where they are missing."""
+    found = {name: values.astype(object) for name, values in table.items() if isinstance(values.dtype, pd.ArrowDtype)}
+    return table.assign(**{name: values.where(values.notna(), np.nan) for name, values in found.items()})
+
+
 def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
     given_order, order = np.argsort(given), np.argsort(wanted)
     ascending = given[given_order]

@@ -20,7 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from competitions.tables.csv_blocks import Unusual, infer_column, require_plain_quotes, surely_text
+from competitions.tables.csv_blocks import (
+    Unusual,
+    infer_column,
+    require_plain_quotes,
+    require_plain_rows,
+    row_ends,
+    surely_text,
+)
 from competitions.tables.csv_types import inference_rows
 from competitions.tables.threads import in_order
 
@@ -142,6 +149,8 @@ def _parsed(text: bytearray, names: Sequence[str], chosen: Sequence[str]) -> lis
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     quoted = b'"' in text
     require_plain_quotes(text)
+    if text[0] in b"\r\n" or b"\n\n" in text or b"\n\r" in text:  # an empty row, or one within quotes
+        require_plain_rows(text, np.append(0, row_ends(text)[:-1]))
     if len(chosen) < len(names) and not text.isascii():
         try:
             text.decode("utf-8")

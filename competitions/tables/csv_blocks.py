@@ -84,7 +84,7 @@ def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
         while len(found) > header and (len(found) - header >= rows or not piece):
             start = int(found[0]) if header else 0
             block = found[header : header + rows]
-            _require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
+            require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
             stop = int(block[-1])
             yield bytes(memoryview(waiting)[start:stop])
             del waiting[:stop]
@@ -97,13 +97,14 @@ def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
         raise Unusual("it has no rows, or ends within quotes")
 
 
-def _require_plain_rows(text: bytearray, starts: NDArray[np.int64]) -> None:
+def require_plain_rows(text: bytes | bytearray, starts: NDArray[np.int64]) -> None:
+    """Raise `Unusual` if one of the rows, which start there, is empty or begins with a blank."""
     first = np.frombuffer(text, np.uint8)[starts]
     if np.isin(first, np.frombuffer(b"\n\r \t", np.uint8)).any():
         raise Unusual("rows that are empty or begin with a blank")
 
 
-def row_ends(text: bytes, quotes: int = 0) -> NDArray[np.int64]:
+def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
     """Where each row of a CSV ends: after each line ending with an even number of quotes before it.
 
     `quotes` is the number of quotes before the text.
@@ -211,7 +212,9 @@ def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) 
     except pa.ArrowInvalid:
         return None
     # In float columns, pandas has special rules for whole numbers beyond 64 bits and numbers outside the float range.
-    large = longest > _DIGITS and pc.max(pc.abs(floats)).as_py() >= 10.0 ** (_DIGITS - 1)
+    ends = pc.min_max(floats)
+    largest = max(-ends["min"].as_py(), ends["max"].as_py())
+    large = largest == np.inf or (longest > _DIGITS and largest >= 10.0 ** (_DIGITS - 1))
     return None if large else floats
 
 

@@ -2,6 +2,7 @@ from contextlib import suppress
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from competitions.editions import Edition
 from competitions.scoring.cells import as_strings
@@ -20,14 +21,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     with suppress(ValueError):  # a cell is missing
         if (orders.sizes == truths.sizes).all():
             return kendall_tau_orders(truths, orders)
-    name = tables[0]["id"].iloc[first_difference(orders, truths)]
+    name = min(tables[0]["id"][differences(orders, truths)])
     raise InvalidSubmission(f"`cell_order` of notebook {name} must have each of its cells exactly once.")
 
 
-def first_difference(orders: Items, truths: Items) -> int:
-    """The number of the first row whose items are not those of the truth, each as often."""
+def differences(orders: Items, truths: Items) -> NDArray[np.bool_]:
+    """Which rows do not have the items of the truth, each as often."""
     wrong = orders.sizes != truths.sizes
-    if not wrong.any():
-        given, true = (np.sort(keys) for keys in joint_keys(orders, truths))
-        wrong = np.isin(np.arange(len(truths.sizes)), truths.rows[given != true])
-    return int(np.argmax(wrong))
+    keys = joint_keys(orders, truths)
+    given, true = (np.sort(each[~wrong[side.rows]]) for each, side in zip(keys, (orders, truths), strict=True))
+    wrong[truths.rows[~wrong[truths.rows]][given != true]] = True
+    return wrong

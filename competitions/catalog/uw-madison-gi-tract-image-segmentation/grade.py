@@ -11,6 +11,9 @@ from competitions.scoring.checks import align, require_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.rle_columns import RleMasks, dices
 from competitions.scoring.metrics.volumes import hausdorff_of_voxels
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("id", "class", "predicted", "image_width", "image_height"))
 
 KEY = "id and class"
 

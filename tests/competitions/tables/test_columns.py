@@ -63,9 +63,9 @@ def table(rng: random.Random) -> bytes:
     for _ in range(rng.randint(1, 60)):
         cells = [rng.choice(KINDS)(rng) if other and rng.random() < 0.02 else kind(rng) for kind in kinds]
         lines.append(",".join(quoted(cell, always) for cell in cells))
-    if rng.random() < 0.1:  # broken in one place
+    if rng.random() < 0.2:  # odd in one place, or broken
         place = rng.randrange(len(lines))
-        lines[place] = rng.choice(["", " ", lines[place] + ",", 'a"b,1', '"open', "\0,1", " " + lines[place]])
+        lines[place] = rng.choice(["", "", " ", lines[place] + ",", 'a"b,1', '"open', "\0,1", " " + lines[place]])
     encoding = "utf-8" if rng.random() < 0.95 else "latin-1"
     return (end.join(lines) + (end if rng.random() < 0.8 else "")).encode(encoding, "replace")
 
@@ -109,6 +109,24 @@ def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: py
             plain = values.astype(object) if isinstance(values.dtype, pd.ArrowDtype) else values
             pd.testing.assert_series_equal(plain.where(plain.notna()), expected[name].where(expected[name].notna()))
     assert read, "the fast way is taken"
+
+
+@pytest.mark.parametrize("cell", ["1e400", "-1e400", "1.8e308", "1" * 400])
+def test_numbers_beyond_the_range_of_floats_are_left_to_pandas(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"id,p\na,1\nb,{cell}\n")
+    assert columns.read(path) is None
+
+
+@pytest.mark.parametrize(
+    "content", ["id,p\n\na,1\n", "id,p\na,1\n\nb,2\n", "id,p\r\na,1\r\n\r\nb,2\r\n", "id,p\na,1\n\n"]
+)
+def test_empty_rows_are_left_to_pandas(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content.encode())
+    assert columns.read(path) is None
+    path.write_text('id,p\na,"x\n\ny"\n')
+    assert columns.read(path) is not None, "empty lines within a cell are none"
 
 
 def test_a_column_whose_types_pandas_mixes_is_left_to_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
