@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
@@ -168,5 +169,5 @@ def _codes(
     if _is_text(true) != _is_text(guess):
         raise ValueError("text labels cannot be mixed with numbers")
     labels = np.concatenate([true, guess, np.asarray(further, dtype=true.dtype)])
-    classes, codes = np.unique(labels, return_inverse=True)
+    codes, classes = pd.factorize(labels, sort=True, use_na_sentinel=False)
     return codes[: len(true)], codes[len(true) : 2 * len(true)], len(classes)
