@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.matching import plain, positions
@@ -70,7 +72,7 @@ def align(
     answers = answers.sort_values(on, ignore_index=True)
     rows = positions(submission[on], answers[on])
     if rows is not None:
-        return submission.iloc[rows].reset_index(drop=True), answers
+        return _take(submission, rows), answers
     submission, answers = sort_by(plain(submission), on), plain(answers)
     if (submission[on].to_numpy() != answers[on].to_numpy()).any():
         raise InvalidSubmission(_difference(submission[on], answers[on]))
@@ -86,7 +88,7 @@ def match(
     rows = positions(submission[on], answers[on])
     if rows is None:
         return align(submission, answers, on, columns)
-    return submission.iloc[rows].reset_index(drop=True), answers.reset_index(drop=True)
+    return _take(submission, rows), answers.reset_index(drop=True)
 
 
 def align_repeated(
@@ -97,7 +99,7 @@ def align_repeated(
     if len(submission) == len(answers):
         places = positions(submission[on], answers[on])
         if places is not None:
-            return submission[[on, *columns]].iloc[places].reset_index(drop=True), answers.reset_index(drop=True)
+            return _take(submission[[on, *columns]], places), answers.reset_index(drop=True)
     submission, answers = plain(submission), plain(answers)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
@@ -115,6 +117,13 @@ def select(frame: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
         else:
             columns[name] = pd.Series(values.to_numpy()[mask])
     return pd.DataFrame(columns, columns=frame.columns)
+
+
+def _take(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:
+    """The rows in this order, with a new index. Most submissions have it already."""
+    if (rows[1:] > rows[:-1]).all():
+        return frame.reset_index(drop=True)
+    return frame.iloc[rows].reset_index(drop=True)
 
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv as standard_csv
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,13 @@ _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
 _TRUE = pa.array(["True", "TRUE", "true"])
 
 
+class Piece(NamedTuple):
+    """Whole rows of a file: `text` up to `end`. What follows belongs to the next piece."""
+
+    text: bytes
+    end: int
+
+
 def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
     """The table in `path`; None if only pandas is known to read it right.
 
@@ -61,17 +68,23 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     if path.stat().st_size < _SMALL:
         return None
     with path.open("rb") as file:
-        return read_stream(file, wanted, texts)
+        return _read(file, _pieces_of, wanted, texts)
 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
     """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
+    return _read(file, _pieces, wanted, texts)
+
+
+def _read(
+    file: IO[bytes], cut: Callable[[IO[bytes]], Iterator[Piece]], wanted: Collection[str] | None, texts: Texts
+) -> pd.DataFrame | None:
     try:
         names = _header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
         work = partial(_parsed, names=names, chosen=chosen)
         with ThreadPoolExecutor(_WORKERS) as pool:
-            parts = list(in_order(pool, work, _pieces(file), _WORKERS))
+            parts = list(in_order(pool, work, cut(file), _WORKERS))
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
@@ -96,41 +109,43 @@ def _header(line: bytes) -> list[str]:
     return names
 
 
-def _pieces(file: IO[bytes]) -> Iterator[bytearray]:
+def _pieces(file: IO[bytes]) -> Iterator[Piece]:
     """Yield the rest of the file in pieces that end where a row ends. Raises `Unusual` for a quote without an end."""
     waiting = b""
-    while True:
-        text = bytearray(len(waiting) + _PIECE)
-        text[: len(waiting)] = waiting
-        read = _fill(file, memoryview(text)[len(waiting) :])
-        del text[len(waiting) + read :]
-        if not read:
-            break
+    while read := file.read(_PIECE):
+        text = waiting + read if waiting else read
         end = _end(text)
-        waiting = bytes(memoryview(text)[end:])
-        del text[end:]
+        waiting = text[end:]
         if end:
-            yield text
+            yield Piece(text, end)
         elif len(waiting) > _LONGEST_ROW:
             raise Unusual("a row without an end")
     if waiting:
         if waiting.count(b'"') % 2:
             raise Unusual("it ends within quotes")
-        yield bytearray(waiting + b"\n")
+        yield Piece(waiting + b"\n", len(waiting) + 1)
 
 
-def _fill(file: IO[bytes], buffer: memoryview) -> int:
-    """Read until the buffer is full or the file ends. Returns the number of bytes."""
-    filled = 0
-    while filled < len(buffer):
-        read = file.readinto(buffer[filled:])  # type: ignore[attr-defined]
-        if not read:
-            break
-        filled += read
-    return filled
+def _pieces_of(file: IO[bytes]) -> Iterator[Piece]:
+    """Like `_pieces`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
+    position, size = file.tell(), _PIECE
+    while text := os.pread(file.fileno(), size, position):
+        end = _end(text)
+        if end:
+            yield Piece(text, end)
+            position, size = position + end, _PIECE
+        elif len(text) < size:  # the last row, without a line end
+            if text.count(b'"') % 2:
+                raise Unusual("it ends within quotes")
+            yield Piece(text + b"\n", len(text) + 1)
+            return
+        elif size > _LONGEST_ROW:
+            raise Unusual("a row without an end")
+        else:
+            size *= 4
 
 
-def _end(text: bytearray) -> int:
+def _end(text: bytes) -> int:
     """Where the last complete row of the text ends: after a line end with an even number of quotes before it."""
     end = text.rfind(b"\n") + 1
     if b'"' not in text:
@@ -145,23 +160,27 @@ def _end(text: bytearray) -> int:
     raise Unusual("line ends within quotes")
 
 
-def _parsed(text: bytearray, names: Sequence[str], chosen: Sequence[str]) -> list[pa.Array]:
+def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str]) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
-    quoted = b'"' in text
-    require_plain_quotes(text)
-    if text[0] in b"\r\n" or b"\n\n" in text or b"\n\r" in text:  # an empty row, or one within quotes
-        require_plain_rows(text, np.append(0, row_ends(text)[:-1]))
+    text, end = piece
+    quoted = text.find(b'"', 0, end) >= 0
+    if quoted or any(text.find(mark, 0, end) >= 0 for mark in (b"\r", b"\0")):
+        text = text[:end]
+        require_plain_quotes(text)
+    # An empty row, or an empty line within quotes.
+    if text[0] in b"\r\n" or any(text.find(mark, 0, end) >= 0 for mark in (b"\n\n", b"\n\r")):
+        require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
     if len(chosen) < len(names) and not text.isascii():
         try:
-            text.decode("utf-8")
+            text[:end].decode("utf-8")
         except UnicodeDecodeError as error:
             raise Unusual("not UTF-8") from error
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:
         table = csv.read_csv(
-            pa.BufferReader(pa.py_buffer(text)),
-            csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=list(numbers.values())),
+            pa.BufferReader(pa.py_buffer(memoryview(text)[:end])),
+            csv.ReadOptions(use_threads=False, block_size=end + 1, column_names=list(numbers.values())),
             csv.ParseOptions(quote_char='"' if quoted else False, newlines_in_values=quoted, ignore_empty_lines=False),
             csv.ConvertOptions(
                 column_types=dict.fromkeys(included, pa.string()),
