@@ -46,8 +46,12 @@ def strings(values: pd.Series) -> pa.Array | None:
 
 def plain(table: pd.DataFrame) -> pd.DataFrame:
     """The table as pandas reads it: with Python strings in place of Arrow's, and NaN where they are missing."""
-    found = {name: values.astype(object) for name, values in table.items() if isinstance(values.dtype, pd.ArrowDtype)}
-    return table.assign(**{name: values.where(values.notna(), np.nan) for name, values in found.items()})
+    found = {}
+    for name, values in table.items():
+        if isinstance(values.dtype, pd.ArrowDtype):
+            text = values.astype(object)
+            found[str(name)] = text.where(text.notna(), np.nan)
+    return table.assign(**found)
 
 
 def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:

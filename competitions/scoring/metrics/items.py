@@ -63,8 +63,8 @@ def split_items(cells: pa.Array, separator: str | None = None) -> Items:
     found = _flat(pc.ascii_split_whitespace(trimmed))
     if not blank.any():
         return found
-    kept = np.repeat(~blank, found.sizes)  # a blank cell has no items, for Arrow it has one
-    return Items(found.values.filter(pa.array(kept)), np.where(blank, 0, found.sizes))
+    kept = pa.array(np.repeat(~blank, found.sizes))  # a blank cell has no items, for Arrow it has one
+    return Items(pc.filter(found.values, kept), np.where(blank, 0, found.sizes))
 
 
 def _is_plain(cells: pa.Array) -> bool:
