@@ -108,7 +108,11 @@ def _masks(rng: np.random.Generator, rows: int) -> Work:
         return [" ".join(f"{start} 30" for start in row) for row in starts.tolist()]
 
     truth, guesses = cells(), cells()
-    return lambda: rle_columns.dices(*(rle_columns.parse_column(side, 5000, strict=True) for side in (truth, guesses)))
+
+    def work() -> Any:
+        return rle_columns.dices(rle_columns.parse_column(truth, 5000), rle_columns.parse_column(guesses, 5000))
+
+    return work
 
 
 def _boxes(rng: np.random.Generator, rows: int) -> Any:
@@ -123,8 +127,11 @@ def _boxes(rng: np.random.Generator, rows: int) -> Any:
 
 
 def _detections(rng: np.random.Generator, rows: int) -> Work:
-    truth, guesses = (detection.Detections(*_boxes(rng, rows), size=rows // 5 + 1) for _ in range(2))
-    return lambda: detection.mean_average_precision(truth, guesses)
+    sides = []
+    for _ in range(2):
+        images, labels, confidences, boxes = _boxes(rng, rows)
+        sides.append(detection.Detections(images, labels, confidences, boxes, rows // 5 + 1))
+    return lambda: detection.mean_average_precision(*sides)
 
 
 def _coco(rng: np.random.Generator, rows: int) -> Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,25 +38,25 @@ def pool(tmp_path: Path) -> GradingPool:
     competition = Competition.load(folder)
     answers = tmp_path / "prepared" / competition.facts.files.answers
     answers.parent.mkdir(parents=True)
-    answers.write_text(table(str))
+    answers.write_text(table([*map(str, range(ROWS))]))
     return GradingPool(competition, tmp_path / "prepared", limits=GradingLimits())
 
 
-def table(word: Callable[[int], str]) -> str:
-    return "id,word\n" + "".join(f"row {number},w{word(number)}\n" for number in range(ROWS))
+def table(words: list[str]) -> str:
+    return "id,word\n" + "".join(f"row {number},w{word}\n" for number, word in enumerate(words))
 
 
 def test_every_worker_reads_in_columns_after_the_answers_were(pool: GradingPool, tmp_path: Path) -> None:
     path = tmp_path / "submission.csv"
     with pool:
         for right in (ROWS, ROWS // 2, 0):
-            path.write_text(table(lambda number, right=right: str(number) if number < right else "?"))
+            path.write_text(table([str(number) if number < right else "?" for number in range(ROWS)]))
             assert pool.grade(path).report.score == right / ROWS
 
 
 def test_a_cell_has_a_bound_however_text_is_held(pool: GradingPool, tmp_path: Path) -> None:
     path = tmp_path / "submission.csv"
-    path.write_text(table(lambda number: "x" * 3_000_000 if number == 7 else str(number)))
+    path.write_text(table([*map(str, range(ROWS - 1)), "x" * 3_000_000]))
     with pool:
         grade = pool.grade(path)
     assert grade.outcome == "invalid"
