@@ -131,7 +131,8 @@ def _detections(rng: np.random.Generator, rows: int) -> Work:
     for _ in range(2):
         images, labels, confidences, boxes = _boxes(rng, rows)
         sides.append(detection.Detections(images, labels, confidences, boxes, rows // 5 + 1))
-    return lambda: detection.mean_average_precision(*sides)
+    truth, guesses = sides
+    return lambda: detection.mean_average_precision(truth, guesses)
 
 
 def _coco(rng: np.random.Generator, rows: int) -> Work:
