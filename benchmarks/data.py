@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from competitions.preparing.tables.csv_text import text
+from competitions.tables.csv_text import text
 
 
 def pictures_in_a_nested_zip(path: Path, count: int, seed: int = 0) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -25,6 +26,7 @@ from competitions.fingerprints import Closure, closure, digest, shown
 if TYPE_CHECKING:
     from competitions.preparing.declaration import Preparation
     from competitions.preparing.download import Download
+    from competitions.scoring.reading import Reads
 
 Part = Literal["prepare", "grade", "bundle"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -32,6 +34,11 @@ _NOT_CODE = {".md", ".yaml", ".pyc"}
 _REQUIRED = ("competition.yaml", "description.md", "prepare.py", "grade.py")
 _RENAMED = {"split": "holdout"}
 """Keys of competition.yaml in earlier versions, and their names now."""
+_KEPT: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
+"""The parsed answers of the last calls of `Competition.grade`: global, because competitions are values."""
+_MOST_KEPT = 4
+_LARGEST_KEPT = 64 << 20  # bytes of a file of answers
+_SETTLED = 2_000_000_000  # nanoseconds after which a change of a file surely shows in its time stamp
 
 
 class Competition(BaseModel):
@@ -148,14 +155,39 @@ class Competition(BaseModel):
 
         Raises `InvalidSubmission` with a message for the agent.
         """
-        return self.score(Path(submission), self.answers(Path(prepared)), edition)
+        return self.score(Path(submission), self._kept_answers(Path(prepared)), edition)
 
     def answers(self, prepared: Path) -> Any:
         """The parsed answers below `prepared`, usually a data frame. Parsed once, they score many submissions."""
         from competitions.scoring.reading import read_answers
 
         reader = getattr(self.module("grade"), "read_answers", None)
-        return reader(prepared) if reader else read_answers(prepared / self.facts.files.answers)
+        if reader:
+            return reader(prepared)
+        return read_answers(prepared / self.facts.files.answers, reads=self._reads)
+
+    def _kept_answers(self, prepared: Path) -> Any:
+        """The answers, parsed anew only if their file is another one than in one of the last calls."""
+        if hasattr(self.module("grade"), "read_answers"):  # which files it reads is not known
+            return self.answers(prepared)
+        path = prepared / self.facts.files.answers
+        stat = path.stat()
+        identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if stat.st_size > _LARGEST_KEPT or time.time_ns() - stat.st_mtime_ns < _SETTLED:
+            return self.answers(prepared)
+        kept = _KEPT.pop(key := (self._package(), str(path)), None)
+        if kept is None or kept[0] != identity:
+            kept = identity, self.answers(prepared)
+        _KEPT[key] = kept  # most recently used last
+        for old in list(_KEPT)[:-_MOST_KEPT]:
+            _KEPT.pop(old, None)
+        return kept[1].copy(deep=False)
+
+    @property
+    def _reads(self) -> Reads:
+        from competitions.scoring.reading import Reads
+
+        return getattr(self.module("grade"), "READS", Reads())
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
         """Like `grade`, with parsed answers."""
@@ -165,7 +197,8 @@ class Competition(BaseModel):
         """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed."""
         from competitions.scoring.reading import read_submission
 
-        return getattr(self.module("grade"), "read_submission", read_submission)(submission)
+        reader = getattr(self.module("grade"), "read_submission", None)
+        return reader(submission) if reader else read_submission(submission, reads=self._reads)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""

@@ -30,10 +30,11 @@ ROOMS: dict[str, set[str]] = {
 # Within a room, what each folder may import besides itself; "." are the modules that lie directly in the room.
 FOLDERS: dict[str, dict[str, set[str]]] = {
     "competitions": {
-        "preparing": {"errors", "editions"},
-        "scoring": set(),
+        "tables": set(),
+        "preparing": {"errors", "editions", "tables"},
+        "scoring": {"tables"},
         ".": {"preparing", "scoring"},
-        "catalog": {"preparing", "scoring", "errors", "editions"},
+        "catalog": {"preparing", "scoring", "tables", "errors", "editions"},
         "template": {"preparing", "scoring", "errors", "editions"},
     },
     "grading": {

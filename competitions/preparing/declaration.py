@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from common import names
 from competitions.errors import BadCompetition, DownloadError
+from competitions.preparing import json_text
 from competitions.preparing.download import Download, Member
-from competitions.preparing.tables import csv_text
+from competitions.tables import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +181,7 @@ def table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str = ".csv", **o
 
 def json_content(value: Any, **options: Any) -> Content:
     """``json.dumps(value, **options)`` as content, written in pieces of bounded size."""
-    return Content(lambda: _blocks(_json_pieces(value, json.JSONEncoder(**options))))
+    return Content(lambda: _blocks(json_text.pieces(value, json.JSONEncoder(**options))))
 
 
 def text_content(text: str | Iterable[str]) -> Content:
@@ -228,16 +229,6 @@ def _parquet(frames: pd.DataFrame | Iterable[pd.DataFrame], options: dict[str, A
         raise BadCompetition("a Parquet table needs at least one frame")
     writer.close()
     yield sink.take()
-
-
-def _json_pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
-    if not isinstance(value, list) or not value or encoder.indent is not None:
-        yield from encoder.iterencode(value)
-        return
-    # Encoding one element at a time uses the C encoder, which is many times faster than iterencode.
-    for index, element in enumerate(value):
-        yield (encoder.item_separator if index else "[") + encoder.encode(element)
-    yield "]"
 
 
 def _blocks(pieces: Iterable[str], size: int = 1 << 20) -> Iterator[bytes]:

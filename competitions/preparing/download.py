@@ -6,13 +6,17 @@ an object store. A `Member` is a plain value (archive, name, size) that can be s
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import json
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from common.errors import close_matches
 from competitions.errors import DownloadError
@@ -20,6 +24,9 @@ from competitions.preparing.archives.containers import Container, open_container
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
 
 
 class Member(NamedTuple):
@@ -150,7 +157,11 @@ class Download:
 
     def read_json(self, name: str, encoding: str = "utf-8") -> Any:
         """The JSON value in `name`."""
-        return json.loads(self.read_bytes(name).decode(encoding))
+        content = self.read_bytes(name)
+        if encoding == "utf-8" and not _LONG_NUMBER.search(content):  # which orjson reads as floats
+            with contextlib.suppress(ValueError):  # json accepts more than orjson does, such as NaN
+                return orjson.loads(content)
+        return json.loads(content.decode(encoding))
 
     def read_csv(self, name: str, **options: Any) -> pd.DataFrame:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
@@ -160,6 +171,13 @@ class Download:
         import pandas as pd
 
         options.setdefault("float_precision", "round_trip")
+        if options == {"float_precision": "round_trip"} and self._size(name) > _SMALL_TABLE:
+            from competitions.tables import columns
+
+            with self.open_file(name) as file:
+                fast = columns.read_stream(file)
+            if fast is not None:
+                return fast
         with self.open_file(name) as file:
             table: pd.DataFrame = pd.read_csv(file, **options)
         return table
@@ -179,6 +197,10 @@ class Download:
             table = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
             for batch in table.iter_batches(1 << 20, columns=columns):
                 yield batch.to_pandas()
+
+    def _size(self, name: str) -> int:
+        self._require(name)
+        return self.container.sizes[name]
 
     def _require(self, name: str) -> None:
         if name not in self.container.sizes:

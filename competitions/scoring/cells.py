@@ -7,14 +7,20 @@ All functions raise `InvalidSubmission` with a one-line message for the agent. T
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from competitions.scoring import matching
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.metrics.rle_masks import RleMask, parse_rle
+from competitions.scoring.metrics.rle_columns import RleMasks, parse_column
+from competitions.scoring.metrics.rle_masks import RleMask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Columns = str | Sequence[str]
 
@@ -100,7 +106,7 @@ def whole_numbers(frame: pd.DataFrame, column: str) -> NDArray[Any]:
     Numbers beyond 64 bits are rejected as well, because scikit-learn 1.5 treats such floats as continuous and pandas
     reads such integers as text.
     """
-    values = frame[column]
+    values = _plain(frame[column])
     if values.dtype.kind in "iu":
         return values.to_numpy()
     floats = numbers(frame, column)
@@ -120,7 +126,7 @@ def integers(frame: pd.DataFrame, column: str) -> NDArray[np.int64]:
     Rejects empty cells, infinities, other text, and numbers beyond 64 bits, which scikit-learn 1.5 does not accept as
     classes.
     """
-    values = frame[column]
+    values = _plain(frame[column])
     if values.dtype.kind in "ib":
         return values.to_numpy() + 0
     if values.dtype.kind == "f":
@@ -138,7 +144,7 @@ def labels(frame: pd.DataFrame, column: str, truth: ArrayLike, *, strict: bool =
     of text and other values, and text against numbers if both have at most two distinct values. Otherwise text against
     numbers is accepted and equals nothing, so the accuracy is 0; `strict` rejects this as well.
     """
-    values, true = frame[column], np.asarray(truth)
+    values, true = _plain(frame[column]), np.asarray(truth)
     empty = values.isna()
     if empty.any():
         raise InvalidSubmission(f"`{column}` has {_count(empty, 'empty cell')}; every row needs a label.")
@@ -159,14 +165,28 @@ def texts(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> li
 
     Rejects a column that pandas read as numbers or booleans. A column of empty cells counts as empty text.
     """
+    cells: list[str] = strings(frame, column, missing=missing).to_pylist()
+    return cells
+
+
+def strings(frame: pd.DataFrame, column: str, *, missing: str | None = None) -> pa.StringArray:
+    """Like `texts`, but as an Arrow array without nulls, for metrics that work on whole columns."""
+    import pyarrow as pa
+
     values = frame[column]
     empty = values.isna().to_numpy()
+    if missing is not None and isinstance(values.dtype, pd.ArrowDtype):
+        values, empty = values.fillna(missing), np.zeros(1, dtype=bool)
     if missing is None and empty.any():
         raise InvalidSubmission(f"`{column}` has {_count(empty, 'empty cell')}; every row needs text.")
-    cells: list[Any] = [missing if gap else cell for cell, gap in zip(values.tolist(), empty.tolist(), strict=True)]
-    if not all(isinstance(cell, str) for cell in cells):
-        raise InvalidSubmission(f"`{column}` must hold text; all its cells are read as numbers or booleans.")
-    return cells
+    if missing is not None and empty.any():
+        values = values.astype(object).where(~empty, missing)
+    found = matching.strings(values)
+    if found is None and len(values):
+        if not all(isinstance(cell, str) for cell in values.tolist()):
+            raise InvalidSubmission(f"`{column}` must hold text; all its cells are read as numbers or booleans.")
+        found = pa.array(values.tolist(), type=pa.large_string())
+    return pa.array([], pa.string()) if found is None else found
 
 
 def choices(frame: pd.DataFrame, column: str, allowed: Collection[str]) -> list[str]:
@@ -210,12 +230,68 @@ def labelled_numbers(
     return rows
 
 
+class LabelledNumbers(NamedTuple):
+    """Objects that cells list: the number of the row of each of m objects, its label, both (m,), and (m, k) numbers."""
+
+    rows: NDArray[np.int64]
+    labels: NDArray[np.object_]
+    numbers: NDArray[np.float64]
+
+
+def labelled_columns(
+    frame: pd.DataFrame,
+    column: str,
+    count: int,
+    *,
+    label_last: bool = False,
+    separator: str | None = None,
+    missing: str | None = None,
+) -> LabelledNumbers:
+    """Like `labelled_numbers`, but as arrays, for metrics that work on all objects at once."""
+    cells = texts(frame, column, missing=missing)
+    if missing is not None:
+        cells = [cell if cell and not cell.isspace() else missing for cell in cells]
+    lists = [cell.split(separator) if cell else [] for cell in cells]
+    sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    tokens = list(chain.from_iterable(lists))
+    step, place = count + 1, count if label_last else 0
+    others = [k for k in range(step) if k != place]
+    try:
+        if (sizes % step).any():
+            raise ValueError("an incomplete object")
+        numbers = [np.fromiter(map(float, tokens[k::step]), np.float64, len(tokens) // step) for k in others]
+    except ValueError:  # says which cell is wrong
+        labelled_numbers(frame, column, count, label_last=label_last, separator=separator, missing=missing)
+        raise
+    labels = np.fromiter(tokens[place::step], dtype=object, count=len(tokens) // step)
+    return LabelledNumbers(np.repeat(np.arange(len(lists)), sizes // step), labels, np.column_stack(numbers))
+
+
 def as_text(frame: pd.DataFrame, column: str) -> list[str]:
     """Every cell as text, as pandas formats it; nothing is rejected.
 
     An empty cell is "nan". A number depends on the inferred type: `7` among integers, `7.0` if a cell is empty.
     """
-    return [str(cell) for cell in frame[column].tolist()]
+    values = frame[column]
+    if isinstance(values.dtype, pd.ArrowDtype):
+        cells: list[str] = as_strings(frame, column).to_pylist()
+        return cells
+    return [str(cell) for cell in values.tolist()]
+
+
+def as_strings(frame: pd.DataFrame, column: str) -> pa.Array:
+    """Like `as_text`, but as an Arrow array, for metrics that work on whole columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = frame[column]
+    if isinstance(values.dtype, pd.ArrowDtype):
+        column_of_text = values.array.__arrow_array__()
+        if column_of_text.null_count:
+            column_of_text = pc.fill_null(column_of_text, "nan")
+        return column_of_text.combine_chunks() if isinstance(column_of_text, pa.ChunkedArray) else column_of_text
+    found = matching.strings(values)
+    return pa.array(as_text(frame, column), type=pa.string()) if found is None else found
 
 
 def rle_masks(
@@ -232,15 +308,24 @@ def rle_masks(
 
     Rejects cells that cannot be decoded, columns without any text, and empty cells unless `missing` is given.
     """
-    cells = texts(frame, column, missing=missing)
-    sizes = [pixels] * len(cells) if isinstance(pixels, int) else pixels
-    decoded = []
-    for row, (cell, size) in enumerate(zip(cells, sizes, strict=True)):
-        try:
-            decoded.append(parse_rle(cell, int(size), strict=strict))
-        except ValueError as error:
-            raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {error}.") from error
-    return decoded
+    masks = rle_columns(frame, column, pixels, missing=missing, strict=strict)
+    return [masks.mask(row) for row in range(masks.size)]
+
+
+def rle_columns(
+    frame: pd.DataFrame,
+    column: str,
+    pixels: int | Sequence[int],
+    *,
+    missing: str | None = None,
+    strict: bool = False,
+) -> RleMasks:
+    """Like `rle_masks`, but all masks together, for the metrics of `metrics.rle_columns`."""
+    try:
+        return parse_column(texts(frame, column, missing=missing), pixels, strict=strict)
+    except ValueError as error:
+        reason, row = error.args
+        raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {reason}.") from error
 
 
 def _row(frame: pd.DataFrame, row: int) -> str:
@@ -249,6 +334,7 @@ def _row(frame: pd.DataFrame, row: int) -> str:
 
 
 def _to_float(values: pd.Series) -> NDArray[np.float64]:
+    values = _plain(values)
     if values.dtype.kind in "iufb":
         return values.to_numpy(dtype=np.float64)
     converted = pd.to_numeric(values, errors="coerce")
@@ -257,6 +343,14 @@ def _to_float(values: pd.Series) -> NDArray[np.float64]:
         example = repr(str(values[text].iloc[0])[:40])
         raise InvalidSubmission(f"`{values.name}` must hold numbers; it has {_count(text, 'other cell')}: {example}.")
     return converted.to_numpy(dtype=np.float64)
+
+
+def _plain(values: pd.Series) -> pd.Series:
+    """The column with Python strings if it is one of Arrow's, and NaN for its missing values."""
+    if not isinstance(values.dtype, pd.ArrowDtype):
+        return values
+    plain = values.astype(object)
+    return plain.where(plain.notna(), np.nan)
 
 
 def _is_text(values: NDArray[Any]) -> bool:

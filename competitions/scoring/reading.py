@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,16 +12,37 @@ import pandas as pd
 from pandas.errors import EmptyDataError
 
 from competitions.scoring.errors import InvalidSubmission
+from competitions.tables import columns
+from competitions.tables.columns import Texts
 
 Dtype = str | type | Mapping[str, str | type] | None
 # "round_trip" is exact; None is pandas 2's own fast converter, which may be one unit off in the last place.
 FloatParser = Literal["round_trip"] | None
 
 
+@dataclass(frozen=True)
+class Reads:
+    """What a grader reads of its two tables. A `grade.py` that does not define `READS` reads everything.
+
+    Args:
+        answers: the columns of the answers that `grade` uses; None for all of them.
+        texts: how columns of text are held. With "arrow" they are columns of pandas' type `string[pyarrow]`, which
+            `checks` and `cells` accept, with a missing value where a cell is empty.
+    """
+
+    answers: tuple[str, ...] | None = None
+    texts: Texts = "object"
+
+
 def read_submission(
-    path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
+    path: Path,
+    *,
+    dtype: Dtype = None,
+    keep_default_na: bool = True,
+    float_precision: FloatParser = "round_trip",
+    reads: Reads = Reads(),
 ) -> pd.DataFrame:
-    """Read the submission as a table.
+    """Read the submission as a table, with all its columns.
 
     An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if the file does not exist or
     pandas cannot read it as a table.
@@ -33,7 +55,7 @@ def read_submission(
     if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
     try:
-        return _read(path, dtype, keep_default_na, float_precision)
+        return _read(path, dtype, keep_default_na, float_precision, Reads(texts=reads.texts))
     except UnicodeDecodeError as error:
         raise InvalidSubmission(f"{path.name} is not UTF-8 text; write it as a CSV file in UTF-8.") from error
     except (ValueError, OverflowError) as error:  # the arguments are fixed, so the cause is in the file
@@ -42,15 +64,25 @@ def read_submission(
 
 
 def read_answers(
-    path: Path, *, dtype: Dtype = None, keep_default_na: bool = True, float_precision: FloatParser = "round_trip"
+    path: Path,
+    *,
+    dtype: Dtype = None,
+    keep_default_na: bool = True,
+    float_precision: FloatParser = "round_trip",
+    reads: Reads = Reads(),
 ) -> pd.DataFrame:
     """Read the answers in the same way. Errors propagate, because they are not the agent's."""
-    return _read(Path(path), dtype, keep_default_na, float_precision)
+    return _read(Path(path), dtype, keep_default_na, float_precision, reads)
 
 
-def _read(path: Path, dtype: Dtype, keep_default_na: bool, float_precision: FloatParser) -> pd.DataFrame:
+def _read(path: Path, dtype: Dtype, keep_default_na: bool, float_precision: FloatParser, reads: Reads) -> pd.DataFrame:
+    if dtype is None and keep_default_na and float_precision == "round_trip":
+        table = columns.read(path, reads.answers, reads.texts)
+        if table is not None:
+            return table
     options: dict[str, Any] = {"dtype": dtype, "keep_default_na": keep_default_na, "float_precision": float_precision}
     try:
-        return pd.read_csv(path, compression=None, **options)
+        table = pd.read_csv(path, compression=None, **options)
     except EmptyDataError:
         return pd.DataFrame()
+    return table if reads.answers is None else table[[name for name in table.columns if name in reads.answers]]

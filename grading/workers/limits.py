@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from competitions.scoring.errors import InvalidSubmission
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from competitions.competition import Competition
 
 GIB = 1 << 30
@@ -114,12 +116,23 @@ def check_cells(table: Any, limit: int) -> None:
     import pandas as pd
 
     for name, column in table.items() if isinstance(table, pd.DataFrame) else ():
-        if column.dtype == object:
-            longest = max((len(cell) for cell in column if isinstance(cell, str)), default=0)
-            if longest > limit:
-                raise InvalidSubmission(
-                    f"a cell of column {str(name)[:80]!r} has {longest:,} characters; a cell here has at most {limit:,}"
-                )
+        longest = _longest_cell(column)
+        if longest > limit:
+            raise InvalidSubmission(
+                f"a cell of column {str(name)[:80]!r} has {longest:,} characters; a cell here has at most {limit:,}"
+            )
+
+
+def _longest_cell(column: pd.Series) -> int:
+    """Characters of the longest text of a column, 0 for a column of numbers."""
+    import pandas as pd
+    import pyarrow.compute as pc
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return int(pc.max(pc.utf8_length(column.array.__arrow_array__())).as_py() or 0)
+    if column.dtype != object:
+        return 0
+    return max((len(cell) for cell in column if isinstance(cell, str)), default=0)
 
 
 def _longest_line(path: Path) -> int:

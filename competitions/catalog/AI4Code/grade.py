@@ -1,16 +1,34 @@
+from contextlib import suppress
+
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import as_text
-from competitions.scoring.checks import align
+from competitions.scoring.cells import as_strings
+from competitions.scoring.checks import match
 from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.items import Items, joint_keys, split_items
 from competitions.scoring.metrics.ranking import kendall_tau_orders
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("id", "cell_order"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    tables = align(submission, answers, on="id", columns=["cell_order"])
-    orders, truths = ([cells.split() for cells in as_text(table, "cell_order")] for table in tables)
-    for name, order, truth in zip(tables[0]["id"], orders, truths, strict=True):
-        if sorted(order) != sorted(truth):
-            raise InvalidSubmission(f"`cell_order` of notebook {name} must have each of its cells exactly once.")
-    return kendall_tau_orders(truths, orders)
+    tables = match(submission, answers, on="id", columns=["cell_order"])
+    orders, truths = (split_items(as_strings(table, "cell_order")) for table in tables)
+    with suppress(ValueError):  # a cell is missing
+        if (orders.sizes == truths.sizes).all():
+            return kendall_tau_orders(truths, orders)
+    name = min(tables[0]["id"][differences(orders, truths)])
+    raise InvalidSubmission(f"`cell_order` of notebook {name} must have each of its cells exactly once.")
+
+
+def differences(orders: Items, truths: Items) -> NDArray[np.bool_]:
+    """Which rows do not have the items of the truth, each as often."""
+    wrong = orders.sizes != truths.sizes
+    keys = joint_keys(orders, truths)
+    given, true = (np.sort(each[~wrong[side.rows]]) for each, side in zip(keys, (orders, truths), strict=True))
+    wrong[truths.rows[~wrong[truths.rows]][given != true]] = True
+    return wrong

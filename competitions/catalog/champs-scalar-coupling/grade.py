@@ -4,8 +4,11 @@ from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, align_repeated
 from competitions.scoring.metrics.regression import group_mean_log_mae
+from competitions.scoring.reading import Reads
 
 from .columns import TARGET
+
+READS = Reads(answers=("id", "type", TARGET))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

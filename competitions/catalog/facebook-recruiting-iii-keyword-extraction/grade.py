@@ -1,14 +1,17 @@
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import texts
-from competitions.scoring.checks import align
+from competitions.scoring.cells import strings
+from competitions.scoring.checks import match
 from competitions.scoring.metrics.classification import f1_mean_sets, f1_micro_sets
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("Id", "Tags"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    tables = align(submission, answers, on="Id", columns=["Tags"])
-    predicted, true = (texts(table, "Tags", missing="") for table in tables)
+    tables = match(submission, answers, on="Id", columns=["Tags"])
+    predicted, true = (strings(table, "Tags", missing="") for table in tables)
     if edition == "v2":
         return f1_mean_sets(true, predicted)
     return f1_micro_sets(true, predicted)

@@ -1,9 +1,9 @@
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_masks
+from competitions.scoring.cells import rle_columns
 from competitions.scoring.checks import align
-from competitions.scoring.metrics.rle_masks import overlap
+from competitions.scoring.metrics.rle_columns import overlaps
 
 from .encoding import EMPTY
 
@@ -12,9 +12,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     """Dice coefficient over the pixels of all records."""
     submission, answers = align(submission, answers, on="record_id", columns=["encoded_pixels"])
     pixels = (answers["height"] * answers["width"]).tolist()
-    truth = rle_masks(answers.replace({"encoded_pixels": {EMPTY: ""}}), "encoded_pixels", pixels)
+    truth = rle_columns(answers.replace({"encoded_pixels": {EMPTY: ""}}), "encoded_pixels", pixels)
     submission = submission.replace({"encoded_pixels": {EMPTY: ""}})
-    predicted = rle_masks(submission, "encoded_pixels", pixels, strict=edition == "v2")
-    both = sum(map(overlap, truth, predicted))
-    total = sum(mask.area for mask in truth + predicted)
+    predicted = rle_columns(submission, "encoded_pixels", pixels, strict=edition == "v2")
+    both = int(overlaps(truth, predicted).sum())
+    total = int(truth.areas.sum() + predicted.areas.sum())
     return 2 * both / total if total else float("nan")

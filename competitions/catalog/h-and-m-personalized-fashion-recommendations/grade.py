@@ -1,11 +1,16 @@
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from competitions.editions import Edition
-from competitions.scoring.cells import as_text
-from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.cells import as_strings
+from competitions.scoring.checks import align, require_exact_columns, select
 from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.items import Items, split_items
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("customer_id", "prediction"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
@@ -13,12 +18,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later rows
         submission, answers = align(submission, answers, "customer_id")
         bought = answers["prediction"].notna()
-        submission, answers = submission[bought], answers[bought]
+        submission, answers = select(submission, bought), select(answers, bought)
+    submission = select(submission, submission["customer_id"].isin(answers["customer_id"]))
     if not answers["customer_id"].isin(submission["customer_id"]).all():
         raise InvalidSubmission("There must be a row for every customer of the sample submission.")
-    submission = by_customer(submission[submission["customer_id"].isin(answers["customer_id"])])
+    submission = by_customer(submission)
     truth, ranked = (articles(table, edition) for table in (by_customer(answers), submission))
-    return mean_average_precision_at_k([set(row) for row in truth], ranked, 12)
+    return mean_average_precision_at_k(truth, ranked, 12)
 
 
 def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -26,6 +32,6 @@ def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.iloc[np.argsort(rows["customer_id"].to_numpy(dtype=object), kind="quicksort")]
 
 
-def articles(rows: pd.DataFrame, edition: Edition) -> list[list[str]]:
-    lists = [cell.split(" ") for cell in as_text(rows, "prediction")]
-    return [[article.lstrip("0") for article in row] for row in lists] if edition == "v2" else lists
+def articles(rows: pd.DataFrame, edition: Edition) -> Items:
+    found = split_items(as_strings(rows, "prediction"), " ")
+    return found._replace(values=pc.utf8_ltrim(found.values, "0")) if edition == "v2" else found

@@ -6,8 +6,11 @@ from competitions.scoring.cells import numbers, require_numeric, require_row_sum
 from competitions.scoring.checks import require_columns, require_rows, require_same_ids
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.probability import kl_divergence
+from competitions.scoring.reading import Reads
 
 from .columns import VOTES
+
+READS = Reads(answers=("eeg_id", *VOTES))
 
 EPS = 1e-15
 

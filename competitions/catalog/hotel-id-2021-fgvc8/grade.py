@@ -4,6 +4,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("image", "hotel_id"))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -2,15 +2,15 @@ import numpy as np
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_masks
+from competitions.scoring.cells import rle_columns
 from competitions.scoring.checks import align
-from competitions.scoring.metrics.rle_masks import dice
+from competitions.scoring.metrics.rle_columns import dices
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Mean Dice coefficient of the images."""
     submission, answers = align(submission, answers, on="id", columns=["predicted"])
     pixels = (answers["width_pixels"] * answers["height_pixels"]).tolist()
-    truth = rle_masks(answers, "encoding", pixels, missing="")
-    predicted = rle_masks(submission, "predicted", pixels, missing="", strict=edition == "v2")
-    return float(np.mean(list(map(dice, truth, predicted))))
+    truth = rle_columns(answers, "encoding", pixels, missing="")
+    predicted = rle_columns(submission, "predicted", pixels, missing="", strict=edition == "v2")
+    return float(np.mean(dices(truth, predicted)))

@@ -7,11 +7,13 @@ from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.bias import bias_auc
+from competitions.scoring.reading import Reads
 
 IDENTITIES = [
     "male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim", "black", "white",
     "psychiatric_or_mental_illness",
 ]  # fmt: skip
+READS = Reads(answers=("id", "toxicity", *IDENTITIES))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
@@ -23,7 +25,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if edition == "v2":
         scores = numbers(submission, column)
     # pandas also reads numbers as text if one of them exceeds 64 bits.
-    elif any(isinstance(cell, str) for cell in submission[column]):
+    elif submission[column].dtype == object and any(isinstance(cell, str) for cell in submission[column]):
         raise InvalidSubmission(f"`{column}` must be a number in every row.")
     else:  # the threshold loses the ranking of the predictions, and an empty cell counts as not toxic
         scores = numbers(submission, column, missing=True, infinite=True) >= 0.5

@@ -1,3 +1,5 @@
+from itertools import chain
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -15,21 +17,22 @@ MOST_POINTS = 1200  # the organisers' limit per page, which the published grader
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """F1 of located characters, counted over all pages."""
     submission, answers = align(submission, answers, on="image_id", columns=["labels"])
-    boxes = [groups(labels, 5) for labels in texts(answers, "labels", missing="")]
-    points = [groups(labels, 3) for labels in texts(submission, "labels", missing="")]
-    if edition == "v2" and any(len(characters) > MOST_POINTS for characters, _ in points):
+    box_pages, characters, boxes = groups(texts(answers, "labels", missing=""), 5)
+    pages, guesses, points = groups(texts(submission, "labels", missing=""), 3)
+    if edition == "v2" and np.bincount(pages, minlength=1).max() > MOST_POINTS:
         raise InvalidSubmission(f"`labels` may have at most {MOST_POINTS} points per page.")
-    counts = [located_counts(*true, *guess) for true, guess in zip(boxes, points, strict=True)]
-    return f_beta(*np.sum(counts, axis=0))
+    return f_beta(*located_counts(characters, boxes, guesses, points, (box_pages, pages)))
 
 
-def groups(labels: str, size: int) -> tuple[list[str], NDArray[np.float64]]:
-    """Return the n characters, and the numbers after each of them as an array (n, size - 1)."""
-    parts = labels.split(" ") if labels else []
-    if len(parts) % size:
+def groups(cells: list[str], size: int) -> tuple[NDArray[np.int64], list[str], NDArray[np.float64]]:
+    """The page of each of n characters, the characters, and the numbers after each as an array (n, size - 1)."""
+    lists = [labels.split(" ") if labels else [] for labels in cells]
+    sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    if (sizes % size).any():
         raise InvalidSubmission(f"`labels` must be groups of {size}, separated by single spaces: character, x, y.")
+    parts = list(chain.from_iterable(lists))
     try:
         numbers = [[float(number) for number in parts[place::size]] for place in range(1, size)]
     except ValueError as error:
         raise InvalidSubmission(f"`labels` must be groups `character x y`: {error}.") from error
-    return parts[0::size], np.array(numbers).T
+    return np.repeat(np.arange(len(lists)), sizes // size), parts[0::size], np.array(numbers).T

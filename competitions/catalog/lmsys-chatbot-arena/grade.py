@@ -4,8 +4,11 @@ from competitions.editions import Edition
 from competitions.scoring.cells import probability_rows, rescaled_rows
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.probability import log_loss
+from competitions.scoring.reading import Reads
 
 from .columns import VERDICTS
+
+READS = Reads(answers=("id", *VERDICTS))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -4,6 +4,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_columns, require_rows, sort_by
 from competitions.scoring.metrics.regression import rmse
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("key", "fare_amount"))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

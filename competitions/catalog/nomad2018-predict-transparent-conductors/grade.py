@@ -7,8 +7,11 @@ from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_columns, require_rows
 from competitions.scoring.metrics.regression import rmsle
+from competitions.scoring.reading import Reads
 
 from .columns import TARGETS
+
+READS = Reads(answers=("id", *TARGETS))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

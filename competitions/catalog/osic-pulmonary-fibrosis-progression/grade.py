@@ -6,8 +6,11 @@ from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.regression import laplace_log_likelihood
+from competitions.scoring.reading import Reads
 
 from .columns import ID
+
+READS = Reads(answers=(ID, "Patient", "Weeks", "FVC", "visited"))
 
 PREDICTED = ["FVC", "Confidence"]
 

@@ -4,6 +4,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import as_text, choices, labels
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("image_id", "label"))
 
 CLASSES = (
     "bacterial_leaf_blight",

@@ -1,12 +1,11 @@
-import json
-from contextlib import suppress
 from pathlib import Path
 
+import orjson
 import pandas as pd
 
 from competitions.editions import Edition
 from competitions.scoring.cells import as_text
-from competitions.scoring.checks import align
+from competitions.scoring.checks import match
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.classification import accuracy, f_beta
 
@@ -16,7 +15,7 @@ def read_answers(folder: Path) -> pd.DataFrame:
     rows = []
     with (folder / "private/test.jsonl").open("rb") as file:
         for line in file:
-            question = json.loads(b"{" + line[line.rindex(b'"annotations":') :])
+            question = orjson.loads(b"{" + line[line.rindex(b'"annotations":') :])
             annotation = question["annotations"][0]
             long, yes_no = annotation["long_answer"], annotation["yes_no_answer"]
             shorts = {(answer["start_token"], answer["end_token"]) for answer in annotation["short_answers"]}
@@ -27,7 +26,7 @@ def read_answers(folder: Path) -> pd.DataFrame:
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
-    submission, answers = align(submission, answers, on="example_id", columns=["PredictionString"])
+    submission, answers = match(submission, answers, on="example_id", columns=["PredictionString"])
     predictions = map(parse, as_text(submission.fillna({"PredictionString": ""}), "PredictionString"))
     given, right = [], []
     for prediction, true in zip(predictions, answers["right"], strict=True):
@@ -41,9 +40,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 def parse(cell: str) -> tuple[int, int] | str:
     text = cell.strip()
-    with suppress(ValueError):
-        start, end = map(int, text.split(":"))
-        return start, end
     if text in ("YES", "NO", ""):
         return text
-    raise InvalidSubmission(f"`PredictionString` must be start:end, YES, NO or blank, not {cell[:40]!r}.")
+    try:
+        start, end = map(int, text.split(":"))
+    except ValueError as error:
+        raise InvalidSubmission(
+            f"`PredictionString` must be start:end, YES, NO or blank, not {cell[:40]!r}."
+        ) from error
+    return start, end

@@ -6,6 +6,9 @@ from competitions.scoring.cells import as_text
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.text import word_jaccard
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("textID", "selected_text"))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -6,6 +6,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import numbers, require_numeric
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.regression import pearson
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("id", "score"))
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

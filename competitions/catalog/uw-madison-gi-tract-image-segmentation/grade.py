@@ -6,11 +6,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_masks, texts
+from competitions.scoring.cells import rle_columns, texts
 from competitions.scoring.checks import align, require_columns
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.metrics.rle_masks import RleMask, dice, to_mask
-from competitions.scoring.metrics.volumes import scaled_hausdorff
+from competitions.scoring.metrics.rle_columns import RleMasks, dices
+from competitions.scoring.metrics.volumes import hausdorff_of_voxels
+from competitions.scoring.reading import Reads
+
+READS = Reads(answers=("id", "class", "predicted", "image_width", "image_height"))
 
 KEY = "id and class"
 
@@ -24,12 +27,11 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission = submission.iloc[: len(answers)]
     shapes = list(zip(answers["image_width"].astype(int), answers["image_height"].astype(int), strict=True))
     pixels = [width * height for width, height in shapes]
-    truth = rle_masks(answers, "predicted", pixels, missing="")
-    predicted = rle_masks(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
-    overlaps = [dice(*masks, empty=np.nan) for masks in zip(truth, predicted, strict=False)]
-    pairs = zip(volumes(answers, truth, shapes), volumes(submission, predicted, shapes), strict=False)
-    distances = [scaled_hausdorff(*pair) for pair in pairs]
-    return 0.4 * mean(overlaps) + 0.6 * (1 - mean(distances))
+    truth = rle_columns(answers, "predicted", pixels, missing="")
+    predicted = rle_columns(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
+    pairs = zip(scans(answers, truth, shapes), scans(submission, predicted, shapes), strict=False)
+    distances = [hausdorff_of_voxels(true, found, shape) for (true, shape), (found, _) in pairs]
+    return 0.4 * mean(dices(truth, predicted, empty=np.nan)) + 0.6 * (1 - mean(np.array(distances)))
 
 
 def keyed(table: pd.DataFrame) -> pd.DataFrame:
@@ -37,29 +39,39 @@ def keyed(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{KEY: table["id"].astype(str) + " " + table["class"].astype(str)})
 
 
-def volumes(table: pd.DataFrame, masks: list[RleMask], shapes: list[tuple[int, int]]) -> Iterator[NDArray[np.bool_]]:
-    """Yield the scans (slices, height, width) in order of their ids, with the organs of a slice combined."""
+def scans(
+    table: pd.DataFrame, masks: RleMasks, shapes: list[tuple[int, int]]
+) -> Iterator[tuple[NDArray[np.int64], tuple[int, int, int]]]:
+    """Yield each scan in order of the ids: the voxels (slice, y, x) of all its organs, and its shape."""
     ids = texts(table, "id")
-    scans: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    rows_of: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(range(len(ids)), key=ids.__getitem__):
-        scans[ids[row].split("_slice_")[0]][ids[row]].append(row)
-    for scan, slices in scans.items():
+        rows_of[ids[row].split("_slice_")[0]][ids[row]].append(row)
+    for scan, slices in rows_of.items():
         if len({shapes[row] for rows in slices.values() for row in rows}) > 1:
             raise InvalidSubmission(
                 f"`id`: the slices of {scan[:40]} differ in size; keep the rows of test.csv in order."
             )
-
-    def painted(row: int) -> NDArray[np.bool_]:
-        width, height = shapes[row]
-        return to_mask(masks[row], width * height).reshape(width, height).T
-
-    return (
-        np.stack([np.logical_or.reduce([painted(row) for row in rows]) for rows in slices.values()])
-        for slices in scans.values()
-    )
+    bounds = np.searchsorted(masks.rows, np.arange(masks.size + 1))
+    return (voxels(masks, bounds, list(slices.values()), shapes) for slices in rows_of.values())
 
 
-def mean(values: list[float]) -> float:
+def voxels(
+    masks: RleMasks, bounds: NDArray[np.intp], slices: list[list[int]], shapes: list[tuple[int, int]]
+) -> tuple[NDArray[np.int64], tuple[int, int, int]]:
+    """The voxels of the slices with these rows, and the shape. `bounds`: the number of the first run of each row."""
+    width, height = shapes[slices[0][0]]
+    rows = np.concatenate(slices)
+    counts = bounds[rows + 1] - bounds[rows]
+    runs = np.arange(counts.sum()) + np.repeat(bounds[rows] - np.cumsum(counts) + counts, counts)
+    starts, lengths = masks.starts[runs], masks.stops[runs] - masks.starts[runs]
+    pixels = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+    number = np.repeat(np.repeat(np.arange(len(slices)), list(map(len, slices))), counts)
+    x, y = np.divmod(pixels, height)  # runs go down the columns
+    return np.stack([np.repeat(number, lengths), y, x]).T, (len(slices), height, width)
+
+
+def mean(values: NDArray[np.float64]) -> float:
     """Return the mean of the values that are not NaN, or NaN if there are none."""
-    known = np.array(values)[~np.isnan(values)]
+    known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")

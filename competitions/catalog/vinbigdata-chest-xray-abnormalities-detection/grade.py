@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import labelled_numbers
+from competitions.scoring.cells import labelled_columns
 from competitions.scoring.checks import require_columns, require_rows, require_same_ids
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.coco import coco_average_precision
@@ -17,13 +17,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     number = {image: position for position, image in enumerate(answers["image_id"].unique())}
     if edition == "v2":
         require_rows(submission, len(number))
-    rows = zip(submission["image_id"], labelled_numbers(submission, "PredictionString", 5, separator=" "), strict=True)
+    rows, names, numbers = labelled_columns(submission, "PredictionString", 5, separator=" ")
     try:
-        found = [(number[image], int(float(label)), *numbers) for image, row in rows for label, numbers in row]
+        label = np.array([int(float(name)) for name in names.tolist()], dtype=np.float64)
     except (ValueError, OverflowError) as error:
         raise InvalidSubmission(f"`PredictionString` needs class numbers: {str(error)[:80]}.") from error
-    image, label, confidence, *corners = np.array(found, dtype=np.float64).reshape(-1, 7).T
-    boxes, true_boxes = np.column_stack(corners), answers[BOX].to_numpy()
+    image = submission["image_id"].map(number).to_numpy()[rows]
+    confidence, boxes, true_boxes = numbers[:, 0], numbers[:, 1:], answers[BOX].to_numpy()
     with np.errstate(all="ignore"):  # infinite corners
         areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     if edition == "v2":  # v1 uses the far corner as width and height

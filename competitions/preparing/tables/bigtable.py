@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import Download
-from competitions.preparing.tables import csv_blocks, csv_text
-from competitions.preparing.tables.csv_types import Types, inference_rows
-from competitions.preparing.tables.threads import in_order
+from competitions.tables import csv_blocks, csv_text
+from competitions.tables.csv_types import Types, inference_rows
+from competitions.tables.threads import in_order
 
 WINDOW = 128 << 20  # bytes sorted at a time; the scratch file is read once per window
 _PIECE = 8 << 20

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
+from competitions.scoring.metrics.pairing import pairs_of_equal
+
 _RIGHT_ANGLE = 1e-8  # square metres
+_POLYGONS = 2000  # pairs of polygons intersected at a time
 THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -31,13 +37,36 @@ class Box3D(NamedTuple):
         return problem([self])
 
 
-def problem(boxes: Sequence[Box3D]) -> str | None:
-    """Why some of the boxes cannot be compared with others; None if all can.
+class Boxes3D(NamedTuple):
+    """The boxes of n samples: the sample, label and confidence of each of m boxes, (m,), and its numbers, (m, 7)."""
+
+    samples: NDArray[np.int64]
+    labels: NDArray[np.object_]
+    confidences: NDArray[np.float64]
+    numbers: NDArray[np.float64]
+    """x, y, z, width, length, height, yaw, as in `Box3D`"""
+    size: int
+    """n"""
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Box3D]] | Boxes3D) -> Boxes3D:
+        """The boxes of each sample."""
+        if isinstance(rows, Boxes3D):
+            return rows
+        boxes = [box for row in rows for box in row]
+        labels = np.fromiter((box.label for box in boxes), dtype=object, count=len(boxes))
+        confidences = np.array([box.confidence for box in boxes], dtype=np.float64)
+        samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        return cls(samples, labels, confidences, _numbers(boxes), len(rows))
+
+
+def problem(boxes: Sequence[Box3D] | NDArray[np.float64]) -> str | None:
+    """Why some of the boxes, or of their numbers (m, 7), cannot be compared with others; None if all can.
 
     Problems are NaN, sizes that are not positive, infinite numbers (except for z and height), and boxes so large or far
     away that rounding distorts them: the scalar product of two edges must be 0 within 1e-8.
     """
-    values = _numbers(boxes)
+    values = boxes if isinstance(boxes, np.ndarray) else _numbers(boxes)
     if np.isnan(values).any():
         return "a box has NaN as centre, size or yaw"
     if (values[:, 3:6] <= 0).any():
@@ -52,7 +81,9 @@ def problem(boxes: Sequence[Box3D]) -> str | None:
 
 
 def mean_average_precision_3d(
-    truth: Sequence[Sequence[Box3D]], predicted: Sequence[Sequence[Box3D]], thresholds: Sequence[float] = THRESHOLDS
+    truth: Sequence[Sequence[Box3D]] | Boxes3D,
+    predicted: Sequence[Sequence[Box3D]] | Boxes3D,
+    thresholds: Sequence[float] = THRESHOLDS,
 ) -> float:
     """Mean over samples and IoU `thresholds` of the mean AP over the classes in the sample's truth.
 
@@ -65,16 +96,41 @@ def mean_average_precision_3d(
     >>> mean_average_precision_3d([[car]], [[car._replace(height=1.25)]])
     0.7
     """
-    scores = []
-    for true_boxes, boxes in zip(truth, predicted, strict=True):
-        rows = []
-        for name in sorted({box.label for box in true_boxes}):
-            true = [box for box in true_boxes if box.label == name]
-            guesses = [box for box in boxes if box.label == name]
-            guesses.sort(key=lambda box: box.confidence, reverse=True)
-            rows.append(_average_precisions(box_ious(guesses, true), thresholds))
-        scores.append(np.mean(rows, axis=0))
-    return float(np.mean(scores))
+    true, guesses = Boxes3D.of(truth), Boxes3D.of(predicted)
+    if true.size != guesses.size:
+        raise ValueError(f"{true.size} and {guesses.size} samples")
+    true_groups, groups = joint_groups(true, guesses)
+    known, group, objects = np.unique(true_groups, return_inverse=True, return_counts=True)
+    wanted = np.flatnonzero(np.isin(groups, known))
+    order = _by_confidence(guesses.confidences, groups, wanted)
+    best, target = _best(guesses.numbers[order], groups[order], true.numbers, true_groups)
+    mine = np.searchsorted(known, groups[order])  # ascending
+    precisions = [_average_precisions(best > threshold, target, mine, objects) for threshold in thresholds]
+    sample = np.zeros(len(known), dtype=np.int64)
+    sample[group] = true.samples
+    classes = np.bincount(sample, minlength=true.size)
+    if not classes.all() or not true.size:
+        return float("nan")
+    return float(np.mean([np.bincount(sample, each, minlength=true.size) / classes for each in precisions]))
+
+
+def _by_confidence(
+    confidences: NDArray[np.float64], groups: NDArray[np.int64], wanted: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The wanted boxes by group, and most confident first in each; equal ones in their order."""
+    order = wanted[np.lexsort([-confidences[wanted], groups[wanted]])]
+    for group in np.unique(groups[wanted][np.isnan(confidences[wanted])]):
+        # Which place NaN gets depends on the sorting algorithm: as published, it is Python's.
+        members = wanted[groups[wanted] == group].tolist()
+        order[groups[order] == group] = sorted(members, key=confidences.tolist().__getitem__, reverse=True)
+    return order
+
+
+def joint_groups(a: Boxes3D, b: Boxes3D) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for each box of both: equal if, and only if, sample and label are equal; ascending with the sample."""
+    codes, labels = pd.factorize(np.concatenate([a.labels, b.labels]))
+    mine, others = codes[: len(a.labels)].astype(np.int64), codes[len(a.labels) :].astype(np.int64)
+    return a.samples * len(labels) + mine, b.samples * len(labels) + others
 
 
 def box_ious(a: Sequence[Box3D], b: Sequence[Box3D]) -> NDArray[np.float64]:
@@ -84,41 +140,77 @@ def box_ious(a: Sequence[Box3D], b: Sequence[Box3D]) -> NDArray[np.float64]:
     >>> box_ious([box], [box, box._replace(z=9.0)]).round(9)
     array([[1., 0.]])
     """
-    p, q = _numbers(a)[:, None], _numbers(b)[None]
+    p, q = _numbers(a), _numbers(b)
+    i, j = np.indices((len(p), len(q))).reshape(2, -1)
+    return _ious(p[i], q[j]).reshape(len(p), len(q))
+
+
+def _ious(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Intersections over unions of the boxes with these numbers (n, 7), pair by pair: (n,)."""
     with np.errstate(invalid="ignore"):
-        top = np.minimum(p[..., 2] + p[..., 5] / 2, q[..., 2] + q[..., 5] / 2)
-        bottom = np.maximum(p[..., 2] - p[..., 5] / 2, q[..., 2] - q[..., 5] / 2)
+        top = np.minimum(p[:, 2] + p[:, 5] / 2, q[:, 2] + q[:, 5] / 2)
+        bottom = np.maximum(p[:, 2] - p[:, 5] / 2, q[:, 2] - q[:, 5] / 2)
         depth = np.fmax(top - bottom, 0)
-        reach = np.hypot(p[..., 3], p[..., 4]) / 2 + np.hypot(q[..., 3], q[..., 4]) / 2
-        near = (depth > 0) & (np.hypot(p[..., 0] - q[..., 0], p[..., 1] - q[..., 1]) <= reach)
-        overlap = np.zeros(near.shape)
-        i, j = np.nonzero(near)  # few pairs are close enough to need the polygons
-        overlap[i, j] = shapely.area(shapely.intersection(_rectangles(p[i, 0]), _rectangles(q[0, j])))
-        shared = overlap * depth
-        union = p[..., 3:6].prod(axis=-1) + q[..., 3:6].prod(axis=-1) - shared
-        return np.where(near, np.clip(shared / union, 0, 1), 0.0)
+        reach = np.hypot(p[:, 3], p[:, 4]) / 2 + np.hypot(q[:, 3], q[:, 4]) / 2
+        near = (depth > 0) & (np.hypot(p[:, 0] - q[:, 0], p[:, 1] - q[:, 1]) <= reach)
+        some = np.flatnonzero(near)  # few pairs are close enough to need the polygons
+        p, q, depth = p[some], q[some], depth[some]
+        shared = _ground_overlaps(p, q) * depth
+        union = p[:, 3:6].prod(axis=1) + q[:, 3:6].prod(axis=1) - shared
+        found = np.zeros(len(near))
+        found[some] = np.clip(shared / union, 0, 1)
+    return found
 
 
-def _average_precisions(ious: NDArray[np.float64], thresholds: Sequence[float]) -> list[float]:
-    """AP at each threshold, from the IoU of predictions in order (rows) and true boxes (columns)."""
-    if not len(ious):
-        return [0.0] * len(thresholds)
-    best, target = ious.max(axis=1), ious.argmax(axis=1)
-    precisions = []
-    for threshold in thresholds:
-        hit = np.zeros(len(best), dtype=bool)
-        above = np.flatnonzero(best > threshold)
-        hit[above[np.unique(target[above], return_index=True)[1]]] = True
-        precisions.append(_area(np.cumsum(hit), ious.shape[1]))
-    return precisions
+def _ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Areas shared by the ground rectangles, pair by pair, computed on all cores."""
+
+    def areas(some: slice) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = shapely.area(shapely.intersection(_rectangles(p[some]), _rectangles(q[some])))
+        return found
+
+    parts = [slice(start, start + _POLYGONS) for start in range(0, len(p), _POLYGONS)]
+    if len(parts) < 2:
+        return areas(slice(None))
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        return np.concatenate(list(pool.map(areas, parts)))
 
 
-def _area(hits: NDArray[np.int64], objects: int) -> float:
-    recall = np.concatenate([[0.0], hits / objects, [1.0]])
-    precision = np.concatenate([[0.0], hits / np.arange(1, len(hits) + 1), [0.0]])
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    steps = np.flatnonzero(recall[1:] != recall[:-1])
-    return float(np.sum((recall[steps + 1] - recall[steps]) * envelope[steps + 1]))
+def _best(
+    numbers: NDArray[np.float64], groups: NDArray[np.int64], true: NDArray[np.float64], true_groups: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The largest IoU of each predicted box with a true box of its group, and the first of these; shape (m,) each."""
+    best, target = np.zeros(len(numbers)), np.full(len(numbers), -1, dtype=np.int64)
+    for i, j in pairs_of_equal(groups, true_groups):
+        found = _ious(numbers[i], true[j])
+        starts = np.flatnonzero(np.diff(i, prepend=-1))
+        best[i[starts]] = np.maximum.reduceat(found, starts)
+        largest = np.flatnonzero(found == best[i])
+        boxes, first = np.unique(i[largest], return_index=True)
+        target[boxes] = j[largest[first]]
+    return best, target
+
+
+def _average_precisions(
+    above: NDArray[np.bool_], target: NDArray[np.int64], group: NDArray[np.int64], objects: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """AP of each group with so many `objects`, from its predictions in order: whether they match a true box, and which.
+
+    The area below the curve is a sum over hits. After each of them precision falls until the next, so that the largest
+    precision from a point on is that of one of the hits that follow.
+    """
+    match = np.flatnonzero(above)
+    hits = np.sort(match[np.unique(target[match], return_index=True)[1]])
+    mine = group[hits]
+    number = np.arange(len(hits)) - np.searchsorted(mine, mine)
+    position = hits - np.searchsorted(group, mine)
+    precision = np.zeros((len(objects), int(number.max(initial=-1)) + 1))
+    precision[mine, number] = (number + 1) / (position + 1)
+    envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    total = objects[mine]
+    steps = ((number + 1) / total - number / total) * envelope[mine, number]
+    found: NDArray[np.float64] = np.bincount(mine, weights=steps, minlength=len(objects)).astype(np.float64)
+    return found
 
 
 def _numbers(boxes: Sequence[Box3D]) -> NDArray[np.float64]:

@@ -10,11 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from competitions.scoring.metrics.items import Items, count_distinct, split_items
 
-def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of equal labels; text equals no number. Raises ValueError if the shapes differ.
+
+def accuracy(truth: ArrayLike | pa.Array, predicted: ArrayLike | pa.Array) -> float:
+    """Share of equal labels; text equals no number. Arrow arrays are without nulls and of one type.
+
+    Raises ValueError if the shapes differ.
 
     >>> accuracy([1, 2, 3, 3], [1, 2, 3, 1])
     0.75
@@ -23,6 +30,8 @@ def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     >>> accuracy([1, 2], ["1", "2"])
     0.0
     """
+    if isinstance(truth, pa.Array) and isinstance(predicted, pa.Array) and len(truth) == len(predicted):
+        return float(np.mean(pc.equal(truth, predicted).to_numpy(zero_copy_only=False)))
     true, guess = _pair(truth, predicted)
     if _is_text(true) != _is_text(guess):
         return 0.0
@@ -87,7 +96,9 @@ def quadratic_weighted_kappa(truth: ArrayLike, predicted: ArrayLike, classes: Ar
         return float(1 - np.sum(weights * pairs) / np.sum(weights * expected))
 
 
-def f1_micro_sets(truth: Sequence[str], predicted: Sequence[str], *, count_unknown: bool = False) -> float:
+def f1_micro_sets(
+    truth: Sequence[str] | pa.Array, predicted: Sequence[str] | pa.Array, *, count_unknown: bool = False
+) -> float:
     """Micro-averaged F1 of label sets, one white-space separated text per row.
 
     F1 = 2 TP / (number of true labels + number of predicted labels), counted over all rows. Repeated labels of a row
@@ -100,17 +111,13 @@ def f1_micro_sets(truth: Sequence[str], predicted: Sequence[str], *, count_unkno
     >>> f1_micro_sets(["cat", "dog"], ["cat unicorn", ""], count_unknown=True)
     0.5
     """
-    true = [set(row.split()) for row in truth]
-    classes = set().union(*true)
-    guesses = [set(row.split()) for row in predicted]
-    if not count_unknown:
-        guesses = [guess & classes for guess in guesses]
-    hits = sum(len(a & b) for a, b in zip(true, guesses, strict=True))
-    total = sum(map(len, true)) + sum(map(len, guesses))
-    return 2 * hits / total if total else 0.0
+    true, guesses = _labels_of(truth), _labels_of(predicted)
+    of_truth, guessed, both = count_distinct(true, guesses if count_unknown else guesses.among(true))
+    total = int(of_truth.sum() + guessed.sum())
+    return 2 * int(both.sum()) / total if total else 0.0
 
 
-def f1_mean_sets(truth: Sequence[str], predicted: Sequence[str]) -> float:
+def f1_mean_sets(truth: Sequence[str] | pa.Array, predicted: Sequence[str] | pa.Array) -> float:
     """Mean over rows of the F1 of label sets, one white-space separated text per row.
 
     F1 of a row = 2 TP / (number of true labels + number of predicted labels), 1 if both sets are empty. This is what
@@ -119,9 +126,14 @@ def f1_mean_sets(truth: Sequence[str], predicted: Sequence[str]) -> float:
     >>> f1_mean_sets(["cat dog", "dog"], ["dog dog", "dog"])
     0.8333333333333333
     """
-    pairs = [(set(true.split()), set(guess.split())) for true, guess in zip(truth, predicted, strict=True)]
-    scores = [2 * len(true & guess) / (len(true) + len(guess)) if true or guess else 1.0 for true, guess in pairs]
-    return float(np.mean(scores)) if scores else 0.0
+    of_truth, guessed, both = count_distinct(_labels_of(truth), _labels_of(predicted))
+    total = of_truth + guessed
+    scores = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
+    return float(np.mean(scores)) if len(scores) else 0.0
+
+
+def _labels_of(cells: Sequence[str] | pa.Array) -> Items:
+    return split_items(cells if isinstance(cells, pa.Array) else pa.array(cells, pa.string()))
 
 
 def f_beta(true_positives: float, false_positives: float, false_negatives: float, beta: float = 1.0) -> float:
@@ -157,5 +169,5 @@ def _codes(
     if _is_text(true) != _is_text(guess):
         raise ValueError("text labels cannot be mixed with numbers")
     labels = np.concatenate([true, guess, np.asarray(further, dtype=true.dtype)])
-    classes, codes = np.unique(labels, return_inverse=True)
+    codes, classes = pd.factorize(labels, sort=True, use_na_sentinel=False)
     return codes[: len(true)], codes[len(true) : 2 * len(true)], len(classes)

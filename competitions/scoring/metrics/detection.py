@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from competitions.scoring.metrics.pairing import first_come, pairs_of_equal
 from competitions.scoring.metrics.ranking import average_precision
 
 
@@ -33,8 +35,36 @@ def box_iou(predicted: Sequence[float], true: Sequence[float]) -> float:
     return inter / union if union > 0 else 0.0
 
 
+class Detections(NamedTuple):
+    """The labelled boxes of n images: image, label and confidence of each of m, (m,), and its box, (m, 4)."""
+
+    images: NDArray[np.int64]
+    labels: NDArray[np.object_]
+    confidences: NDArray[np.float64]
+    boxes: NDArray[np.float64]
+    """x_min, y_min, x_max, y_max"""
+    size: int
+    """n"""
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Detection]] | Detections) -> Detections:
+        """The detections of each image."""
+        if isinstance(rows, Detections):
+            return rows
+        found = [detection for row in rows for detection in row]
+        return cls(
+            np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
+            np.fromiter((each.label for each in found), dtype=object, count=len(found)),
+            np.array([each.confidence for each in found], dtype=np.float64),
+            np.array([each.box for each in found], dtype=np.float64).reshape(-1, 4),
+            len(rows),
+        )
+
+
 def mean_average_precision(
-    truth: Sequence[Sequence[Detection]], predicted: Sequence[Sequence[Detection]], threshold: float = 0.5
+    truth: Sequence[Sequence[Detection]] | Detections,
+    predicted: Sequence[Sequence[Detection]] | Detections,
+    threshold: float = 0.5,
 ) -> float:
     """Mean over the classes of the truth of the average precision of pooled detections (SIIM-COVID19).
 
@@ -47,49 +77,71 @@ def mean_average_precision(
     >>> mean_average_precision([image, []], [[Detection("cat", 0.9, (0, 0, 10, 9))], []])
     1.0
     """
-    classes = sorted({detection.label for image in truth for detection in image})
-    return float(np.mean([_class_average_precision(truth, predicted, name, threshold) for name in classes]))
+    true, found = Detections.of(truth), Detections.of(predicted)
+    if true.size != found.size:
+        raise ValueError(f"{true.size} and {found.size} images")
+    codes, labels = pd.factorize(np.concatenate([true.labels, found.labels]))
+    true_label, label = codes[: len(true.labels)], codes[len(true.labels) :]
+    order = np.lexsort([-found.confidences, label, found.images])
+    label, image, confidence = label[order], found.images[order], found.confidences[order]
+    groups, true_groups = image * len(labels) + label, true.images * len(labels) + true_label
+    hit, reached = np.zeros(len(order), dtype=bool), np.zeros(len(true.labels), dtype=bool)
+    for i, j in pairs_of_equal(groups, true_groups):
+        iou = _ious(found.boxes[order[i]], true.boxes[j])
+        near = np.flatnonzero(iou > threshold)
+        near = near[np.lexsort([-iou[near], i[near]])]
+        made = near[first_come(i[near], j[near])]
+        hit[i[made]], reached[j[made]] = True, True
+    scores = []
+    for each in np.unique(true_label):  # not in the order of their names, which makes no difference for the mean
+        mine, missed = label == each, (true_label == each) & ~reached
+        neither = true.size - len(np.union1d(image[mine], true.images[true_label == each]))
+        outcomes = [hit[mine], np.ones(missed.sum(), bool), np.zeros(neither, bool)]
+        scores.append(
+            average_precision(np.concatenate(outcomes), np.append(confidence[mine], np.zeros(missed.sum() + neither)))
+        )
+    return float(np.mean(scores))
 
 
-def _class_average_precision(
-    truth: Sequence[Sequence[Detection]], predicted: Sequence[Sequence[Detection]], label: str, threshold: float
-) -> float:
-    pairs: list[tuple[int, float]] = []
-    for true_image, image in zip(truth, predicted, strict=True):
-        free = [detection.box for detection in true_image if detection.label == label]
-        guesses = [detection for detection in image if detection.label == label]
-        if not free and not guesses:
-            pairs.append((0, 0.0))
-        for guess in sorted(guesses, key=lambda detection: -detection.confidence):
-            ious = [box_iou(guess.box, box) for box in free]
-            best = max(ious, default=0.0)
-            if best > threshold:
-                del free[ious.index(best)]
-            pairs.append((int(best > threshold), guess.confidence))
-        pairs.extend((1, 0.0) for _ in free)
-    hits, confidences = zip(*pairs, strict=True)
-    return average_precision(hits, confidences)
+def _ious(predicted: NDArray[np.float64], true: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`box_iou` pair by pair, also for NaN and infinity: shapes (n, 4) give (n,)."""
+    ax, ay, ax2, ay2 = predicted.T
+    bx, by, bx2, by2 = true.T
+    with np.errstate(all="ignore"):
+        width = np.where(bx2 < ax2, bx2, ax2) - np.where(bx > ax, bx, ax)
+        height = np.where(by2 < ay2, by2, ay2) - np.where(by > ay, by, ay)
+        inter = np.where(width > 0, width, 0) * np.where(height > 0, height, 0)
+        union = (ax2 - ax) * (ay2 - ay) + (bx2 - bx) * (by2 - by) - inter
+        return np.where(union > 0, inter / union, 0.0)
 
 
 def located_counts(
-    box_labels: Sequence[str], boxes: ArrayLike, point_labels: Sequence[str], points: ArrayLike
+    box_labels: Sequence[str],
+    boxes: ArrayLike,
+    point_labels: Sequence[str],
+    points: ArrayLike,
+    pages: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> tuple[int, int, int]:
-    """True positives, false positives and false negatives of labelled points on one page (Kuzushiji).
+    """True positives, false positives and false negatives of labelled points on one page or many (Kuzushiji).
 
     `boxes` (t, 4) are x, y, width, height, `points` (p, 2) x and y. Box by box, the first unused point strictly inside
     with the same label is a true positive; boxes without one are false negatives, unused points false positives.
+    `pages` are the numbers of the pages of boxes and points, (t,) and (p,), which by default are on one page.
 
     >>> located_counts(["a", "b"], [[0, 0, 10, 10], [20, 0, 5, 5]], ["a", "a"], [[1, 1], [2, 2]])
     (1, 1, 1)
     """
+    left, top, width, height = np.asarray(boxes, dtype=np.float64).reshape(-1, 4).T
     x, y = np.asarray(points, dtype=np.float64).reshape(-1, 2).T
-    names = np.array(point_labels, dtype=object)
-    unused: NDArray[np.bool_] = np.ones(len(x), dtype=bool)
-    for name, (left, top, width, height) in zip(
-        box_labels, np.asarray(boxes, dtype=np.float64).reshape(-1, 4), strict=True
-    ):
-        inside = unused & (left < x) & (x < left + width) & (top < y) & (y < top + height) & (names == name)
-        if inside.any():
-            unused[np.argmax(inside)] = False
-    hits = len(x) - int(unused.sum())
-    return hits, len(x) - hits, len(box_labels) - hits
+    page, point_page = pages or (np.zeros(len(left), np.int64), np.zeros(len(x), np.int64))
+    if len(box_labels) != len(left) or len(point_labels) != len(x):
+        raise ValueError("each box and each point needs a label")
+    names = np.fromiter([*box_labels, *point_labels], dtype=object, count=len(left) + len(x))
+    codes, labels = pd.factorize(names)
+    keys = np.concatenate([page, point_page]).astype(np.int64) * max(len(labels), 1) + codes
+    inside = [np.zeros((2, 0), np.int64)]
+    for i, j in pairs_of_equal(keys[: len(left)], keys[len(left) :]):
+        within = (left[i] < x[j]) & (x[j] < left[i] + width[i]) & (top[i] < y[j]) & (y[j] < top[i] + height[i])
+        inside.append(np.stack([i[within], j[within]]))
+    hits = int(first_come(*np.concatenate(inside, axis=1)).sum())
+    return hits, len(x) - hits, len(left) - hits

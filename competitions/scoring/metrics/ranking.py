@@ -7,10 +7,13 @@ is undefined, which raises ValueError.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+
+from competitions.scoring.metrics.items import Items, joint_keys
 
 
 def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -134,7 +137,9 @@ def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
     return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * (hits / (last + 1))))
 
 
-def mean_average_precision_at_k(truth: Sequence[Collection[str]], ranked: Sequence[Sequence[str]], k: int) -> float:
+def mean_average_precision_at_k(
+    truth: Sequence[Collection[str]] | Items, ranked: Sequence[Sequence[str]] | Items, k: int
+) -> float:
     """MAP@k: mean over rows of sum_i [item i is true and new] (hits so far) / i, divided by min(true items, k).
 
     `truth` holds the distinct true items of each row, `ranked` the guesses, best first; those after the k-th are
@@ -143,20 +148,26 @@ def mean_average_precision_at_k(truth: Sequence[Collection[str]], ranked: Sequen
     >>> mean_average_precision_at_k([{"a"}, {"b"}], [["x", "a"], ["b", "b"]], 5)
     0.75
     """
-    return float(np.mean([_average_precision_at_k(set(t), r[:k], k) for t, r in zip(truth, ranked, strict=False)]))
+    true, guesses = Items.of(truth), Items.of(ranked)
+    count = min(len(true.sizes), len(guesses.sizes))
+    if not count:
+        return float("nan")
+    true_keys, keys = joint_keys(true, guesses)
+    true_keys, first = np.unique(true_keys[: int(true.sizes[:count].sum())], return_index=True)
+    sizes = np.minimum(np.bincount(true.rows[first], minlength=count), k)
+    if not sizes.all():
+        raise ZeroDivisionError("a row has no true item")
+    rank = np.arange(len(keys)) - np.repeat(np.cumsum(guesses.sizes) - guesses.sizes, guesses.sizes) + 1
+    hits = np.flatnonzero((rank <= k) & (guesses.rows < count))
+    place = np.minimum(np.searchsorted(true_keys, keys[hits]), len(true_keys) - 1)
+    hits = hits[true_keys[place] == keys[hits]]
+    hits = hits[np.sort(np.unique(keys[hits], return_index=True)[1])]  # the first of each
+    row = guesses.rows[hits]
+    before = np.arange(len(row)) - np.searchsorted(row, row)
+    return float(np.mean(np.bincount(row, (before + 1) / rank[hits], minlength=count) / sizes))
 
 
-def _average_precision_at_k(true: set[str], guesses: Sequence[str], k: int) -> float:
-    hits, total, seen = 0, 0.0, set()
-    for rank, guess in enumerate(guesses, start=1):
-        if guess in true and guess not in seen:
-            seen.add(guess)
-            hits += 1
-            total += hits / rank
-    return total / min(len(true), k)
-
-
-def kendall_tau_orders(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+def kendall_tau_orders(truth: Sequence[Sequence[str]] | Items, predicted: Sequence[Sequence[str]] | Items) -> float:
     """Kendall's tau of many orders at once (AI4Code): 1 - 4 sum(inversions) / sum(n (n - 1)).
 
     Each pair of rows holds the same n distinct items. Raises ValueError for a true item that is not in the prediction,
@@ -165,24 +176,45 @@ def kendall_tau_orders(truth: Sequence[Sequence[str]], predicted: Sequence[Seque
     >>> kendall_tau_orders([["a", "b", "c"]], [["a", "c", "b"]])
     0.33333333333333337
     """
-    inversions = pairs = 0
-    for true, guess in zip(truth, predicted, strict=True):
-        place = {item: i for i, item in enumerate(guess)}
-        unknown = [item for item in true if item not in place]
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is missing")
-        inversions += _inversions(np.array([place[item] for item in true]))
-        pairs += len(true) * (len(true) - 1)
+    true, guesses = Items.of(truth), Items.of(predicted)
+    if len(true.sizes) != len(guesses.sizes):
+        raise ValueError(f"{len(true.sizes)} and {len(guesses.sizes)} rows")
+    true_keys, keys = joint_keys(true, guesses)
+    order = np.argsort(keys, kind="stable")
+    place = np.searchsorted(keys[order], true_keys, side="right") - 1
+    found = keys[order[np.maximum(place, 0)]] == true_keys if len(keys) else np.zeros(len(true_keys), bool)
+    if not found.all():
+        raise ValueError(f"{str(true.values[int(np.argmin(found))])!r} is missing")
+    starts = np.cumsum(guesses.sizes) - guesses.sizes
+    ranks = order[place] - np.repeat(starts, true.sizes)
+    pairs = int((true.sizes * (true.sizes - 1)).sum())
     if not pairs:
         raise ValueError("the correlation of orders with fewer than two items is undefined")
-    return 1 - 4 * inversions / pairs
+    return 1 - 4 * _inversions(ranks, true.sizes) / pairs
 
 
-def _inversions(ranks: NDArray[np.int64]) -> int:
-    """Pairs in the wrong order, counted while merging sorted halves."""
-    if len(ranks) <= 64:
-        return int(np.count_nonzero(np.triu(ranks[:, None] > ranks, 1)))
-    middle = len(ranks) // 2
-    left, right = ranks[:middle], ranks[middle:]
-    across = np.searchsorted(np.sort(right), left).sum()
-    return _inversions(left) + _inversions(right) + int(across)
+def _inversions(ranks: NDArray[np.int64], sizes: NDArray[np.int64]) -> int:
+    """Pairs in the wrong order within rows of these sizes, each of which holds the ranks 0, 1, ... in some order.
+
+    Bit by bit from the highest: ranks that share the higher bits lie together, in their original order. A pair is
+    counted where the earlier one has a 1 and the later one a 0; then the zeros of each group move before its ones.
+    Ranks beyond the size of the row, if items are missing or repeated, are closed up first.
+    """
+    kind: Any = np.int32 if len(ranks) < 1 << 30 else np.int64  # the time is that of moving memory
+    start = np.repeat(np.cumsum(sizes) - sizes, sizes).astype(kind)
+    index = np.arange(len(ranks), dtype=kind)
+    ranks = np.asarray(ranks, dtype=kind)
+    if (ranks >= np.repeat(sizes, sizes)).any() or (np.bincount(ranks + start, minlength=len(ranks)) != 1).any():
+        order = np.lexsort([ranks, start])
+        ranks[order] = index - start[order]
+    inversions = 0
+    for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
+        ones = (ranks >> bit) & 1
+        before = np.cumsum(ones, dtype=kind) - ones
+        group = start + (ranks >> (bit + 1) << (bit + 1))
+        ones_before = before - before[group]
+        inversions += int(ones_before[ones == 0].sum(dtype=np.int64))
+        moved = np.empty_like(ranks)
+        moved[np.where(ones == 1, group + (1 << bit) + ones_before, index - ones_before)] = ranks
+        ranks = moved
+    return inversions

@@ -3,24 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import chain, pairwise
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cpdist
+
+from competitions.scoring.metrics.items import Items, count_distinct, split_items
+
+_ROWS = 200_000  # texts that are Python strings at a time
+_FEW = 1000  # pairs that one core compares before others have begun
+_FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characters
 
 
-def levenshtein(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
+def levenshtein(
+    truth: Sequence[Sequence[Hashable]] | pa.Array, predicted: Sequence[Sequence[Hashable]] | pa.Array
+) -> NDArray[np.int64]:
     """Edit distance of each pair: insertions, deletions, substitutions at unit cost. Lower is better. Shape (n,).
 
-    Rows are text, compared by Unicode code points, or lists of tokens.
+    Rows are text, compared by Unicode code points, or lists of tokens. Arrow arrays of text are compared on all cores.
 
     >>> levenshtein(["kitten", "same"], ["sitting", "same"])
     array([3, 0])
     >>> levenshtein([[1, 2, 3]], [[1, -2]])
     array([2])
     """
-    pairs = zip(truth, predicted, strict=True)
-    return np.array([Levenshtein.distance(*_comparable(a, b)) for a, b in pairs], dtype=np.int64)
+    if isinstance(truth, pa.Array) and isinstance(predicted, pa.Array):
+        return _distances_of_strings(truth, predicted)
+    if len(truth) != len(predicted):
+        raise ValueError(f"{len(truth)} and {len(predicted)} rows")
+    if not all(isinstance(row, str) for row in chain(truth, predicted)):
+        truth, predicted = _as_texts(truth, predicted)
+    return _cpdist(truth, predicted)
+
+
+def _cpdist(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
+    workers = -1 if len(truth) >= _FEW else 1
+    return cpdist(truth, predicted, scorer=Levenshtein.distance, dtype=np.int64, workers=workers).astype(np.int64)
+
+
+def _distances_of_strings(truth: pa.Array, predicted: pa.Array) -> NDArray[np.int64]:
+    if len(truth) != len(predicted):
+        raise ValueError(f"{len(truth)} and {len(predicted)} rows")
+    distances = np.zeros(len(truth), dtype=np.int64)
+    other = pc.not_equal(truth, predicted)
+    rows = np.flatnonzero(other.to_numpy(zero_copy_only=False))
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        pair = [side.take(pa.array(some)).to_pylist() for side in (truth, predicted)]
+        distances[some] = _cpdist(*pair)
+    return distances
 
 
 def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.float64]:
@@ -31,17 +67,36 @@ def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.f
     >>> word_jaccard(["Very good", ""], ["good very very day", " "]).round(6)
     array([0.666667,      nan])
     """
-    scores = np.full(len(truth), np.nan)
-    for row, (true, guess) in enumerate(zip(truth, predicted, strict=True)):
-        a, b = set(true.lower().split()), set(guess.lower().split())
-        if a or b:
-            scores[row] = len(a & b) / len(a | b)
+    ones, others, both = count_distinct(_words(truth), _words(predicted))
+    either = ones + others - both
+    scores = np.full(len(either), np.nan)
+    np.divide(both, either, out=scores, where=either > 0)
     return scores
 
 
-def _comparable(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
-    """Text unchanged, tokens as numbers: rapidfuzz compares hashes of tokens, and -1 and -2 have the same one."""
-    if isinstance(a, str) and isinstance(b, str):
-        return a, b
+def _words(texts: Sequence[str]) -> Items:
+    return split_items(pa.array([text.lower() for text in texts], pa.string()))
+
+
+def _as_texts(
+    truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]
+) -> tuple[Sequence[Sequence[Hashable]], Sequence[Sequence[Hashable]]]:
+    """Rows of tokens as text with a character for each distinct token.
+
+    rapidfuzz compares hashes of tokens, and -1 and -2 have the same one.
+    """
+    rows = [*truth, *predicted]
+    codes, distinct = pd.factorize(np.fromiter(chain.from_iterable(rows), dtype=object), use_na_sentinel=False)
+    if len(distinct) > _LAST - _FIRST:
+        pairs = [_numbered(a, b) for a, b in zip(truth, predicted, strict=True)]
+        return [a for a, _ in pairs], [b for _, b in pairs]
+    everything = (codes + _FIRST).astype("<u4").tobytes().decode("utf-32-le")
+    ends = np.cumsum([0, *map(len, rows)]).tolist()
+    texts = [everything[start:end] for start, end in pairwise(ends)]
+    return texts[: len(truth)], texts[len(truth) :]
+
+
+def _numbered(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
+    """The tokens of a pair as numbers."""
     numbers = {token: number for number, token in enumerate(dict.fromkeys([*a, *b]))}
     return [numbers[token] for token in a], [numbers[token] for token in b]

@@ -119,8 +119,8 @@ def test_a_quote_that_is_never_closed_is_told_before_the_file_is_in_memory(
     table_of: TableOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bigtable, "_LARGEST_BLOCK", 1 << 20)
-    monkeypatch.setattr("competitions.preparing.tables.csv_blocks._LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("competitions.preparing.tables.csv_blocks._PIECE", 1 << 14)
+    monkeypatch.setattr("competitions.tables.csv_blocks._LONGEST_ROW", 1 << 16)
+    monkeypatch.setattr("competitions.tables.csv_blocks._PIECE", 1 << 14)
     text = "a,b\n" + "1,x\n" * 1000 + '2,"stray\n' + "3,y\n" * 1_000_000
     (tmp_path / "table.csv").write_text(text)
     with pytest.raises(DownloadError, match=r"table\.csv has .* a quote that is never closed"):
@@ -128,7 +128,7 @@ def test_a_quote_that_is_never_closed_is_told_before_the_file_is_in_memory(
 
 
 def test_a_quote_within_a_field_is_no_stray_one(table_of: TableOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("competitions.preparing.tables.csv_blocks._LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("competitions.preparing.tables.csv_blocks._PIECE", 1 << 14)
+    monkeypatch.setattr("competitions.tables.csv_blocks._LONGEST_ROW", 1 << 16)
+    monkeypatch.setattr("competitions.tables.csv_blocks._PIECE", 1 << 14)
     table, whole = table_of("a,b\n" + '1,5" disk\n' + "2,y\n" * 100_000)
     same(table, whole, np.arange(len(whole))[::-1])

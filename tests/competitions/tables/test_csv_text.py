@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from competitions.preparing.tables import csv_text
+from competitions.tables import csv_text
 
 WORDS = ["", "plain", "a,b", 'say "x"', "two\nlines", "tab\there", "naïve", "\u2028", "  ", None, np.nan, pd.NA]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from competitions.preparing.tables.threads import in_order
+from competitions.tables.threads import in_order
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,6 +33,8 @@ _NUMERIC[list(b"0123456789.-+eE")] = True
 _FRACTIONAL = np.zeros(256, dtype=bool)
 _FRACTIONAL[list(b".eE")] = True
 _DIGITS = 18  # whole numbers with at most this many digits fit 64 bits
+_LONGEST_MISSING = max(map(len, _MISSING))
+_SAMPLE = 1 << 12  # characters that are inspected first, because most columns of text begin with text
 _LONGEST = 100  # maximum number of characters of a float
 _WITNESSES = 50  # number of values inspected to decide that a column is text
 
@@ -82,7 +84,7 @@ def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
         while len(found) > header and (len(found) - header >= rows or not piece):
             start = int(found[0]) if header else 0
             block = found[header : header + rows]
-            _require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
+            require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
             stop = int(block[-1])
             yield bytes(memoryview(waiting)[start:stop])
             del waiting[:stop]
@@ -95,13 +97,14 @@ def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
         raise Unusual("it has no rows, or ends within quotes")
 
 
-def _require_plain_rows(text: bytearray, starts: NDArray[np.int64]) -> None:
+def require_plain_rows(text: bytes | bytearray, starts: NDArray[np.int64]) -> None:
+    """Raise `Unusual` if one of the rows, which start there, is empty or begins with a blank."""
     first = np.frombuffer(text, np.uint8)[starts]
     if np.isin(first, np.frombuffer(b"\n\r \t", np.uint8)).any():
         raise Unusual("rows that are empty or begin with a blank")
 
 
-def row_ends(text: bytes, quotes: int = 0) -> NDArray[np.int64]:
+def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
     """Where each row of a CSV ends: after each line ending with an even number of quotes before it.
 
     `quotes` is the number of quotes before the text.
@@ -117,7 +120,7 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
 
     Raises `Unusual` if pandas might split the text into other rows and fields.
     """
-    _require_plain_quotes(text)
+    require_plain_quotes(text)
     names = [f"{number}" for number in range(len(plan.columns))]
     try:
         table = csv.read_csv(
@@ -130,14 +133,14 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
         raise Unusual(str(error)) from error
     found = {}
     for name, values in zip(plan.columns, table.columns, strict=True):
-        column = _column(values.combine_chunks(), name in plan.texts, plan.missing)
+        column = infer_column(values.combine_chunks(), name in plan.texts, plan.missing)
         if column is None:
             return None
         found[name] = column
     return found
 
 
-def _require_plain_quotes(text: bytes) -> None:
+def require_plain_quotes(text: bytes | bytearray) -> None:
     """Raise `Unusual` unless quotes enclose whole fields, and carriage returns outside of quotes end lines."""
     characters = np.frombuffer(text, np.uint8)
     quotes = np.zeros(0, np.int64)
@@ -159,14 +162,24 @@ def _require_plain_quotes(text: bytes) -> None:
             raise Unusual("lines that end with a carriage return")
 
 
-def _column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:
+def infer_column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:
+    """The strings as int64, double or string with nulls, as pandas would infer them; None if only pandas can tell.
+
+    Args:
+        strings: the cells as they are in the file, without the quotes around them.
+        is_text: whether the column is read as text whatever it contains.
+        missing: whether pandas' default names of missing values, such as `NA`, count as missing.
+    """
     lengths = pc.binary_length(strings).to_numpy()
     numbers = None if is_text else _numbers(strings, lengths == 0, missing)
     if numbers is not None:
         return numbers
     if missing:
-        absent = pc.or_(pa.array(lengths == 0), pc.is_in(strings, pa.array(_MISSING)))
-        strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
+        absent = pa.array(lengths == 0)
+        if len(lengths) and lengths.min() <= _LONGEST_MISSING:
+            absent = pc.or_(absent, pc.is_in(strings, pa.array(_MISSING)))
+        if pc.any(absent).as_py():
+            strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
     if is_text:
         return strings
     if strings.null_count == len(strings):
@@ -175,16 +188,18 @@ def _column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array |
         numbers = _numbers(pc.fill_null(strings, ""), absent.to_numpy(zero_copy_only=False), missing)
         if numbers is not None:
             return numbers
-    return strings if _surely_text(strings) else None
+    return strings if surely_text(strings) else None
 
 
 def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) -> pa.Array | None:
     """The strings as whole numbers or floats; None if they may be something else."""
     characters = _characters(strings)
     gaps = bool(absent.any())
-    if not len(characters) or not _NUMERIC[characters].all() or (gaps and not missing):
+    if not len(characters) or (gaps and not missing):
         return None
-    whole = not _FRACTIONAL[characters].any()
+    if not _NUMERIC[characters[:_SAMPLE]].all() or not _NUMERIC[characters].all():
+        return None
+    whole = not _FRACTIONAL[characters[:_SAMPLE]].any() and not _FRACTIONAL[characters].any()
     longest = pc.max(pc.binary_length(strings)).as_py()
     if longest > (_DIGITS if whole else _LONGEST):
         return None
@@ -197,13 +212,18 @@ def _numbers(strings: pa.StringArray, absent: NDArray[np.bool_], missing: bool) 
     except pa.ArrowInvalid:
         return None
     # In float columns, pandas has special rules for whole numbers beyond 64 bits and numbers outside the float range.
-    large = longest > _DIGITS and pc.max(pc.abs(floats)).as_py() >= 10.0 ** (_DIGITS - 1)
+    ends = pc.min_max(floats)
+    largest = max(-ends["min"].as_py(), ends["max"].as_py())
+    large = largest == np.inf or (longest > _DIGITS and largest >= 10.0 ** (_DIGITS - 1))
     return None if large else floats
 
 
-def _surely_text(strings: pa.StringArray) -> bool:
+def surely_text(strings: pa.StringArray) -> bool:
     """Whether one of the first values is neither a number nor a boolean for any parser."""
-    for value in strings.drop_null()[:_WITNESSES].to_pylist():
+    known = strings if not strings.null_count else strings.drop_null()
+    for value in known[:_WITNESSES].to_pylist():
+        if "_" in value:  # Python's `float` accepts underscores between digits, pandas does not
+            return True
         try:
             float(value)
         except ValueError:

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from competitions.preparing.tables import csv_blocks
-from competitions.preparing.tables.csv_blocks import Plan, Unusual, cut, parse
+from competitions.tables import csv_blocks
+from competitions.tables.csv_blocks import Plan, Unusual, cut, parse
 
 ROUND_TRIP: dict[str, Any] = {"float_precision": "round_trip"}
 

@@ -1,0 +1,242 @@
+"""How metrics grow: CPU time at 4 n as a multiple of that at n, which must stay below 5.
+
+Every metric of `competitions.scoring.metrics` whose input grows with the data is measured in one process, the quickest
+of three runs at each size. `python -m benchmarks.scaling` prints one line a metric, with the time for a million rows,
+and exits with 1 if one of them grows faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from competitions.scoring.metrics import (
+    bias,
+    boxes3d,
+    classification,
+    coco,
+    detection,
+    geo,
+    probability,
+    ranking,
+    regression,
+    rle_columns,
+    text,
+    volumes,
+)
+from competitions.scoring.metrics.items import split_items
+
+MOST = 5.0  # times the CPU time for four times the rows: sorting grows a little faster than linearly
+_FACTOR = 4
+Work = Callable[[], Any]
+
+
+def growth(make: Callable[[np.random.Generator, int], Work], rows: int) -> tuple[float, float]:
+    """CPU seconds at 4 n over those at n, and microseconds a row at 4 n."""
+    small, large = (_seconds(make(np.random.default_rng(0), count)) for count in (rows, _FACTOR * rows))
+    return large / small, large / (_FACTOR * rows) * 1e6
+
+
+def _seconds(work: Work) -> float:
+    work()
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def _numbers(metric: Callable[[Any, Any], Any]) -> Callable[[np.random.Generator, int], Work]:
+    def make(rng: np.random.Generator, rows: int) -> Work:
+        truth, predicted = rng.random((2, rows))
+        return lambda: metric(truth, predicted)
+
+    return make
+
+
+def _classes(metric: Callable[[Any, Any], Any]) -> Callable[[np.random.Generator, int], Work]:
+    def make(rng: np.random.Generator, rows: int) -> Work:
+        truth, predicted = rng.integers(0, 2, rows), rng.random(rows)
+        return lambda: metric(truth, predicted)
+
+    return make
+
+
+def _labels(metric: Callable[[Any, Any], Any]) -> Callable[[np.random.Generator, int], Work]:
+    def make(rng: np.random.Generator, rows: int) -> Work:
+        truth, predicted = rng.integers(0, 20, (2, rows))
+        return lambda: metric(truth, predicted)
+
+    return make
+
+
+def _words(metric: Callable[[Any, Any], Any], as_arrow: bool = True) -> Callable[[np.random.Generator, int], Work]:
+    def make(rng: np.random.Generator, rows: int) -> Work:
+        words = np.array([f"w{number}" for number in range(1000)], dtype=object)
+        sides = [[" ".join(row) for row in words[rng.integers(0, 1000, (rows, 6))]] for _ in range(2)]
+        truth, predicted = (pa.array(side) for side in sides) if as_arrow else sides
+        return lambda: metric(truth, predicted)
+
+    return make
+
+
+def _ranked(rng: np.random.Generator, rows: int) -> Work:
+    truth, guesses = (pa.array([" ".join(map(str, row)) for row in rng.integers(0, 500, (rows, 8))]) for _ in range(2))
+    return lambda: ranking.mean_average_precision_at_k(split_items(truth, " "), split_items(guesses, " "), 5)
+
+
+def _orders(rng: np.random.Generator, rows: int) -> Work:
+    truth, guesses = ([rng.permutation(40).astype(str).tolist() for _ in range(rows)] for _ in range(2))
+    return lambda: ranking.kendall_tau_orders(truth, guesses)
+
+
+def _tokens(rng: np.random.Generator, rows: int) -> Work:
+    truth, guesses = (rng.integers(0, 20, (rows, 15)).tolist() for _ in range(2))
+    return lambda: text.levenshtein(truth, guesses)
+
+
+def _masks(rng: np.random.Generator, rows: int) -> Work:
+    def cells() -> list[str]:
+        starts = np.cumsum(rng.integers(50, 200, (rows, 20)), axis=1)
+        return [" ".join(f"{start} 30" for start in row) for row in starts.tolist()]
+
+    truth, guesses = cells(), cells()
+
+    def work() -> Any:
+        return rle_columns.dices(rle_columns.parse_column(truth, 5000), rle_columns.parse_column(guesses, 5000))
+
+    return work
+
+
+def _boxes(rng: np.random.Generator, rows: int) -> Any:
+    labels = np.array(["car", "bus", "dog"], dtype=object)[rng.integers(0, 3, rows)]
+    corners = rng.uniform(0, 400, (rows, 2))
+    return (
+        np.arange(rows) // 5,
+        labels,
+        rng.random(rows),
+        np.hstack([corners, corners + rng.uniform(50, 300, (rows, 2))]),
+    )
+
+
+def _detections(rng: np.random.Generator, rows: int) -> Work:
+    sides = []
+    for _ in range(2):
+        images, labels, confidences, boxes = _boxes(rng, rows)
+        sides.append(detection.Detections(images, labels, confidences, boxes, rows // 5 + 1))
+    truth, guesses = sides
+    return lambda: detection.mean_average_precision(truth, guesses)
+
+
+def _coco(rng: np.random.Generator, rows: int) -> Work:
+    images, _, _, boxes = _boxes(rng, rows)
+    _, _, confidence, found = _boxes(rng, rows)
+    truth, guesses = np.arange(rows) % 5, rng.integers(0, 5, rows)  # an object of a label in an image
+    areas = np.prod(found[:, 2:], axis=1)
+    return lambda: coco.coco_average_precision((images, truth, boxes), (images, guesses, found, confidence), areas)
+
+
+def _points(rng: np.random.Generator, rows: int) -> Work:
+    pages = np.arange(rows) // 190
+    labels = [f"U+{number}" for number in rng.integers(0, 100, rows)]
+    boxes = np.hstack([rng.uniform(0, 2000, (rows, 2)), np.full((rows, 2), 60.0)])
+    points = boxes[:, :2] + rng.uniform(0, 80, (rows, 2))
+    return lambda: detection.located_counts(labels, boxes, labels, points, (pages, pages))
+
+
+def _boxes3d(rng: np.random.Generator, rows: int) -> Work:
+    samples, labels, confidences, _ = _boxes(rng, rows)
+    numbers = rng.uniform([-60, -60, -1, 1, 3, 1, -3], [60, 60, 1, 3, 6, 2, 3], (rows, 7))
+    moved = numbers + rng.normal(0, 0.1, numbers.shape)
+    truth, guesses = (boxes3d.Boxes3D(samples, labels, confidences, each, rows // 5 + 1) for each in (numbers, moved))
+    return lambda: boxes3d.mean_average_precision_3d(truth, guesses)
+
+
+def _volume(rng: np.random.Generator, rows: int) -> Work:
+    slices = max(rows // 1000, 2)  # a longer volume, not a larger organ in each slice
+    y, x = np.ogrid[:64, :64]
+    disk = np.repeat(((y - 32) ** 2 + (x - 32) ** 2 < 20**2)[None], slices, axis=0)
+    other = np.roll(disk, 2, axis=1)
+    return lambda: volumes.scaled_hausdorff(disk, other)
+
+
+def _weighted(rng: np.random.Generator, rows: int) -> Work:
+    truth, scores = rng.integers(0, 2, rows), rng.random(rows)
+    subgroups = rng.random((rows, 9)) < 0.2
+    return lambda: bias.bias_auc(truth, scores, subgroups)
+
+
+def _several(metric: Callable[[Any, Any], Any]) -> Callable[[np.random.Generator, int], Work]:
+    def make(rng: np.random.Generator, rows: int) -> Work:
+        truth, predicted = np.eye(6)[rng.integers(0, 6, rows)], rng.dirichlet(np.ones(6), rows)
+        return lambda: metric(truth, predicted)
+
+    return make
+
+
+def _grouped(rng: np.random.Generator, rows: int) -> Work:
+    truth, predicted = rng.random((2, rows))
+    groups = rng.integers(0, 8, rows)
+    return lambda: regression.group_mean_log_mae(truth, predicted, groups)
+
+
+def _places(rng: np.random.Generator, rows: int) -> Work:
+    places = rng.uniform(-80, 80, (4, rows))
+    return lambda: geo.haversine(*places)
+
+
+METRICS: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
+    "accuracy": (_labels(classification.accuracy), 1_000_000),
+    "average precision": (_classes(ranking.average_precision), 300_000),
+    "bias AUC": (_weighted, 50_000),
+    "boxes, 2D": (_detections, 20_000),
+    "boxes, 3D": (_boxes3d, 10_000),
+    "boxes, COCO": (_coco, 20_000),
+    "cell orders": (_orders, 2_000),
+    "edit distance of text": (_words(text.levenshtein), 20_000),
+    "edit distance of tokens": (_tokens, 20_000),
+    "F1, macro": (_labels(classification.f1_macro), 1_000_000),
+    "F1 of label sets, mean": (_words(classification.f1_mean_sets), 20_000),
+    "F1 of label sets, micro": (_words(classification.f1_micro_sets), 20_000),
+    "great-circle distance": (_places, 100_000),
+    "Hausdorff distance": (_volume, 20_000),
+    "kappa": (_labels(classification.quadratic_weighted_kappa), 1_000_000),
+    "KL divergence": (_several(probability.kl_divergence), 50_000),
+    "label ranking": (_several(ranking.label_ranking_average_precision), 20_000),
+    "log loss": (_several(probability.log_loss), 50_000),
+    "log MAE of groups": (_grouped, 100_000),
+    "MAP at k": (_ranked, 20_000),
+    "masks": (_masks, 2_000),
+    "Matthews correlation": (_labels(classification.matthews_corrcoef), 1_000_000),
+    "points in boxes": (_points, 20_000),
+    "RMSE": (_numbers(regression.rmse), 2_000_000),
+    "ROC AUC": (_classes(ranking.roc_auc), 300_000),
+    "Spearman": (_numbers(regression.spearman), 100_000),
+    "words in common": (_words(text.word_jaccard, as_arrow=False), 20_000),
+}  # fmt: skip
+
+
+def main() -> int:
+    """Measure the metrics; returns 1 if one of them grows too fast."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
+    parser.add_argument("metrics", nargs="*", metavar="METRIC", help=", ".join(METRICS))
+    chosen = parser.parse_args().metrics or list(METRICS)
+    if unknown := sorted(set(chosen) - set(METRICS)):
+        parser.error(f"unknown metric {', '.join(unknown)}")
+    slow = 0
+    for name in chosen:
+        ratio, each = growth(*METRICS[name])
+        slow += ratio > MOST
+        print(f"{name:28} x {ratio:4.1f} for {_FACTOR} n  {each:8.2f} s for a million rows", flush=True)
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

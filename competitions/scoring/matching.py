@@ -1,0 +1,74 @@
+"""Find the rows of a submission by the ids of the answers, without sorting them as Python objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def positions(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
+    """For each expected id its position among the submitted ones, shape (n,).
+
+    None if the two are not permutations of each other, if ids repeat, or if they are neither whole numbers nor text on
+    both sides. Callers then compare them in another way, which also finds out what is wrong.
+    """
+    if len(submitted) != len(expected):
+        return None
+    if submitted.dtype.kind in "iu" and expected.dtype.kind in "iu" and isinstance(submitted.dtype, np.dtype):
+        return _of_numbers(submitted.to_numpy(), expected.to_numpy())
+    given, wanted = strings(submitted), strings(expected)
+    return None if given is None or wanted is None else _of_texts(given, wanted)
+
+
+def strings(values: pd.Series) -> pa.Array | None:
+    """A column of text as an Arrow array; None if a value is missing or not text."""
+    import pyarrow as pa
+
+    if isinstance(values.dtype, pd.ArrowDtype) and pa.types.is_string(values.dtype.pyarrow_dtype):
+        column = values.array.__arrow_array__()
+    elif values.dtype == object:
+        try:
+            column = pa.array(values.to_numpy(), type=pa.string(), from_pandas=False)
+        except (pa.ArrowException, UnicodeError):
+            return None
+    else:
+        return None
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.nbytes < 1 << 31 else None
+    return None if column is None or column.null_count else column
+
+
+def plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as pandas reads it: with Python strings in place of Arrow's, and NaN where they are missing."""
+    found = {}
+    for name, values in table.items():
+        if isinstance(values.dtype, pd.ArrowDtype):
+            text = values.astype(object)
+            found[str(name)] = text.where(text.notna(), np.nan)
+    return table.assign(**found)
+
+
+def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
+    given_order, order = np.argsort(given), np.argsort(wanted)
+    ascending = given[given_order]
+    if (ascending != wanted[order]).any() or (ascending[1:] == ascending[:-1]).any():
+        return None
+    found = np.empty(len(order), dtype=np.intp)
+    found[order] = given_order
+    return found
+
+
+def _of_texts(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
+    import pyarrow.compute as pc
+
+    found = pc.index_in(wanted, value_set=given)
+    if found.null_count:
+        return None
+    rows: NDArray[np.intp] = found.to_numpy(zero_copy_only=False).astype(np.intp)
+    return rows if np.bincount(rows, minlength=len(rows)).max(initial=1) == 1 else None

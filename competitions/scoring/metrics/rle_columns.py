@@ -1,0 +1,173 @@
+"""Run-length encoded masks of many images as flat arrays: parsing, areas and overlaps without loops over images.
+
+`competitions.scoring.metrics.rle_masks` explains the format. Every function gives what its namesake there gives for
+each image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from competitions.scoring.metrics.rle_masks import RleMask, parse_rle
+
+_DIGITS = 18  # numbers with more digits may not fit 64 bits
+_BLANKS = np.frombuffer(b" \n", np.uint8)
+
+
+class RleMasks(NamedTuple):
+    """The masks of n images: all their runs, image by image, as row numbers, starts and stops; int64 (k,) each."""
+
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    size: int
+    """n"""
+
+    @property
+    def areas(self) -> NDArray[np.int64]:
+        """Number of pixels of each mask, shape (n,)."""
+        ends = np.append(0, np.cumsum(self.stops - self.starts))
+        bounds = np.searchsorted(self.rows, np.arange(self.size + 1))
+        return np.diff(ends[bounds])
+
+    def mask(self, row: int) -> RleMask:
+        """The mask of one image."""
+        first, last = np.searchsorted(self.rows, [row, row + 1])
+        return RleMask(self.starts[first:last], self.stops[first:last])
+
+    def pixels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The row and the number of each pixel of the masks, in ascending order."""
+        lengths = self.stops - self.starts
+        first = np.cumsum(lengths) - lengths
+        return np.repeat(self.rows, lengths), np.arange(int(lengths.sum())) + np.repeat(self.starts - first, lengths)
+
+    def of(self, rows: slice) -> RleMasks:
+        """The masks of consecutive images, which are numbered from 0."""
+        start, stop, _ = rows.indices(self.size)
+        first, last = np.searchsorted(self.rows, [start, stop])
+        return RleMasks(self.rows[first:last] - start, self.starts[first:last], self.stops[first:last], stop - start)
+
+
+def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: bool = False) -> RleMasks:
+    """Apply `parse_rle` to each cell. `pixels` is one number for all, or one for each.
+
+    Raises ValueError for the first cell that cannot be decoded, with its number as the second argument.
+
+    >>> parse_column(["1 3 8 9", "", "2 1"], 10).areas
+    array([6, 0, 1])
+    """
+    sizes = np.full(len(cells), pixels, np.int64) if isinstance(pixels, int) else np.asarray(pixels, np.int64)
+    tokens = _tokens(cells)
+    plain, runs = (np.zeros(len(cells), bool), None) if tokens is None else _plain(*tokens, sizes, strict)
+    found = [runs] if runs else []
+    for row in np.flatnonzero(~plain).tolist():  # errors, and lists of one or three numbers
+        try:
+            starts, stops = parse_rle(cells[row], int(sizes[row]), strict=strict)
+        except ValueError as error:
+            raise ValueError(str(error), row) from error
+        found.append((np.full(len(starts), row), starts, stops))
+    if not found:
+        nothing = np.zeros(0, np.int64)
+        return RleMasks(nothing, nothing, nothing, len(cells))
+    rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if len(found) > 1:
+        order = np.argsort(rows, kind="stable")
+        rows, starts, stops = rows[order], starts[order], stops[order]
+    return RleMasks(rows, starts, stops, len(cells))
+
+
+def overlaps(a: RleMasks, b: RleMasks) -> NDArray[np.int64]:
+    """Number of pixels in both masks of each image, shape (n,); the longer one's surplus images are ignored.
+
+    >>> overlaps(parse_column(["1 5", "1 2"], 10), parse_column(["4 4", "7 1"], 10))
+    array([2, 0])
+    """
+    count = min(a.size, b.size)
+    reach = int(max(a.stops.max(initial=0), b.stops.max(initial=0))) + 1
+    if count and reach > (1 << 62) // count:
+        raise ValueError("the images are too large to be compared at once")
+    # Behind each other, the images are one long image, in which the runs still ascend.
+    mine, others = (masks.of(slice(0, count)) for masks in (a, b))
+    starts, stops = mine.starts + mine.rows * reach, mine.stops + mine.rows * reach
+    before = np.append(0, np.cumsum(stops - starts))
+
+    def covered(places: NDArray[np.int64]) -> NDArray[np.int64]:
+        index = np.searchsorted(starts, places, side="right")
+        excess = np.maximum(stops[np.maximum(index - 1, 0)] - places, 0) if len(stops) else np.zeros_like(places)
+        return before[index] - np.where(index > 0, excess, 0)
+
+    shared = covered(others.stops + others.rows * reach) - covered(others.starts + others.rows * reach)
+    ends = np.append(0, np.cumsum(shared))
+    return np.diff(ends[np.searchsorted(others.rows, np.arange(count + 1))])
+
+
+def dices(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[np.float64]:
+    """2 |A and B| / (|A| + |B|) of each image, in [0, 1]; `empty` if both masks are empty.
+
+    >>> dices(parse_column(["1 4", ""], 10), parse_column(["3 4", ""], 10))
+    array([0.5, 1. ])
+    """
+    both = overlaps(truth, predicted)
+    total = truth.areas[: len(both)] + predicted.areas[: len(both)]
+    return np.where(total > 0, 2 * both / np.maximum(total, 1), empty)
+
+
+def ious(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[np.float64]:
+    """|A and B| / |A or B| of each image, in [0, 1]; `empty` if both masks are empty.
+
+    >>> ious(parse_column(["1 4", ""], 10), parse_column(["3 4", ""], 10)).round(6)
+    array([0.333333, 1.      ])
+    """
+    both = overlaps(truth, predicted)
+    either = truth.areas[: len(both)] + predicted.areas[: len(both)] - both
+    return np.where(either > 0, both / np.maximum(either, 1), empty)
+
+
+def _tokens(cells: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The numbers of all cells, and how many each has; None if they have anything but digits and spaces."""
+    text = "\n".join(cells) + "\n"
+    if not text.isascii():
+        return None
+    characters = np.frombuffer(text.encode(), np.uint8)
+    digit = (characters >= ord("0")) & (characters <= ord("9"))
+    if not (digit | np.isin(characters, _BLANKS)).all():
+        return None
+    lines = np.flatnonzero(characters == ord("\n"))
+    if len(lines) != len(cells):
+        return None
+    edges = np.flatnonzero(np.diff(digit.view(np.int8), prepend=0))
+    starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
+    longest = int(lengths.max(initial=0))
+    if longest > _DIGITS:
+        return None
+    values = np.zeros(len(starts), np.int64)
+    for place in range(longest):
+        more = lengths > place
+        values[more] = values[more] * 10 + (characters[starts[more] + place] - ord("0"))
+    return values, np.diff(np.searchsorted(starts, lines), prepend=0)
+
+
+def _plain(
+    values: NDArray[np.int64], counts: NDArray[np.int64], sizes: NDArray[np.int64], strict: bool
+) -> tuple[NDArray[np.bool_], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Which cells are lists of pairs without any fault, and the runs of these."""
+    even = counts % 2 == 0
+    rows = np.repeat(np.arange(len(counts)), counts)
+    values, rows = values[even[rows]], rows[even[rows]]
+    rows, starts, lengths = rows[0::2], values[0::2] - 1, values[1::2]
+    ends = starts + lengths
+    stops = np.minimum(ends, sizes[rows])
+    same = rows[1:] == rows[:-1]
+    wrong = (starts < 0) | (lengths < 1)
+    # Runs beyond the last pixel are left out before the others are compared, and only they may overlap.
+    wrong[1:] |= same & ((starts[1:] < starts[:-1]) | ((stops[:-1] > starts[1:]) & (starts[1:] < sizes[rows[1:]])))
+    if strict:
+        wrong |= ends > sizes[rows]
+    plain = even.copy()
+    plain[rows[wrong]] = False
+    kept = plain[rows] & (starts < sizes[rows])
+    return plain, (rows[kept], starts[kept], stops[kept])

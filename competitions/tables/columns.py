@@ -1,0 +1,266 @@
+"""Read a CSV file as a frame, column by column, on all cores.
+
+The frame equals that of ``pandas.read_csv(path, float_precision="round_trip")``, or there is none: what is not certain
+to be the same is left to pandas, which is several times slower. Memory is that of the columns read, and of a few pieces
+of the file.
+"""
+
+from __future__ import annotations
+
+import csv as standard_csv
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from competitions.tables.csv_blocks import (
+    Unusual,
+    infer_column,
+    require_plain_quotes,
+    require_plain_rows,
+    row_ends,
+    surely_text,
+)
+from competitions.tables.csv_types import inference_rows
+from competitions.tables.threads import in_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Texts = Literal["object", "arrow"]
+"""How columns of text are held: as Python strings, or as Arrow's, which take less memory and are faster to compare."""
+
+_SMALL = 1 << 15  # bytes of a file that pandas reads faster
+_PIECE = 4 << 20
+_LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
+_TRIES = 10_000  # line ends looked at to find the end of the last row of a piece
+_WHOLE = 128 << 20  # bytes of a column of text that becomes one array, which for a moment takes twice the memory
+_WORKERS = min(os.cpu_count() or 1, 8)
+_BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
+_TRUE = pa.array(["True", "TRUE", "true"])
+
+
+class Piece(NamedTuple):
+    """Whole rows of a file: `text` up to `end`. What follows belongs to the next piece."""
+
+    text: bytes
+    end: int
+
+
+def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
+    """The table in `path`; None if only pandas is known to read it right.
+
+    Args:
+        path: a CSV file in UTF-8 with a header.
+        wanted: names of the columns to read, by default all. Those that the file does not have are left out.
+        texts: how columns of text are held.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if path.stat().st_size < _SMALL:
+        return None
+    with path.open("rb") as file:
+        return _read(file, _pieces_of, wanted, texts)
+
+
+def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
+    """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
+    return _read(file, _pieces, wanted, texts)
+
+
+def _read(
+    file: IO[bytes], cut: Callable[[IO[bytes]], Iterator[Piece]], wanted: Collection[str] | None, texts: Texts
+) -> pd.DataFrame | None:
+    try:
+        names = _header(file.readline(_PIECE))
+        chosen = [name for name in names if wanted is None or name in wanted]
+        work = partial(_parsed, names=names, chosen=chosen)
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            parts = list(in_order(pool, work, cut(file), _WORKERS))
+    except Unusual:
+        return None
+    except RuntimeError:  # no thread can be started, for example under a limit of memory
+        return None
+    return _frame(names, chosen, parts, texts)
+
+
+def _header(line: bytes) -> list[str]:
+    """The names of the columns. Raises `Unusual` unless pandas takes them as they are."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unusual("a header that is not UTF-8") from error
+    if not text.endswith("\n") or text[0] in "\ufeff \t\r\n" or "\0" in text or text.count('"') % 2:
+        raise Unusual("a header that ends within quotes, begins with a blank, or is alone")
+    text = text.removesuffix("\n").removesuffix("\r")
+    names = next(standard_csv.reader([text], strict=True)) if '"' in text else text.split(",")
+    if '"' in text and ",".join(names) != text.replace('"', ""):
+        raise Unusual("quotes within names")
+    if "\r" in text or len(names) < 2 or len(set(names)) < len(names) or not all(names):
+        raise Unusual("a single column, or names that are missing or repeated")
+    return names
+
+
+def _pieces(file: IO[bytes]) -> Iterator[Piece]:
+    """Yield the rest of the file in pieces that end where a row ends. Raises `Unusual` for a quote without an end."""
+    waiting = b""
+    while read := file.read(_PIECE):
+        text = waiting + read if waiting else read
+        end = _end(text)
+        waiting = text[end:]
+        if end:
+            yield Piece(text, end)
+        elif len(waiting) > _LONGEST_ROW:
+            raise Unusual("a row without an end")
+    if waiting:
+        if waiting.count(b'"') % 2:
+            raise Unusual("it ends within quotes")
+        yield Piece(waiting + b"\n", len(waiting) + 1)
+
+
+def _pieces_of(file: IO[bytes]) -> Iterator[Piece]:
+    """Like `_pieces`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
+    position, size = file.tell(), _PIECE
+    while text := os.pread(file.fileno(), size, position):
+        end = _end(text)
+        if end:
+            yield Piece(text, end)
+            position, size = position + end, _PIECE
+        elif len(text) < size:  # the last row, without a line end
+            if text.count(b'"') % 2:
+                raise Unusual("it ends within quotes")
+            yield Piece(text + b"\n", len(text) + 1)
+            return
+        elif size > _LONGEST_ROW:
+            raise Unusual("a row without an end")
+        else:
+            size *= 4
+
+
+def _end(text: bytes) -> int:
+    """Where the last complete row of the text ends: after a line end with an even number of quotes before it."""
+    end = text.rfind(b"\n") + 1
+    if b'"' not in text:
+        return end
+    quotes = text.count(b'"', 0, end)
+    for _ in range(_TRIES):
+        if not end or quotes % 2 == 0:
+            return end
+        earlier = text.rfind(b"\n", 0, end - 1) + 1
+        quotes -= text.count(b'"', earlier, end)
+        end = earlier
+    raise Unusual("line ends within quotes")
+
+
+def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str]) -> list[pa.Array]:
+    """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
+    text, end = piece
+    quoted = text.find(b'"', 0, end) >= 0
+    if quoted or any(text.find(mark, 0, end) >= 0 for mark in (b"\r", b"\0")):
+        text = text[:end]
+        require_plain_quotes(text)
+    # An empty row, or an empty line within quotes.
+    if text[0] in b"\r\n" or any(text.find(mark, 0, end) >= 0 for mark in (b"\n\n", b"\n\r")):
+        require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
+    if len(chosen) < len(names) and not text.isascii():
+        try:
+            text[:end].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unusual("not UTF-8") from error
+    numbers = {name: f"{number}" for number, name in enumerate(names)}
+    included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(pa.py_buffer(memoryview(text)[:end])),
+            csv.ReadOptions(use_threads=False, block_size=end + 1, column_names=list(numbers.values())),
+            csv.ParseOptions(quote_char='"' if quoted else False, newlines_in_values=quoted, ignore_empty_lines=False),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(included, pa.string()),
+                include_columns=list(included),
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowException as error:
+        raise Unusual(str(error)) from error
+    strings = {name: table[name].combine_chunks() for name in included}
+    _require_plain_rows(strings["0"])
+    return [_column(strings[numbers[name]]) for name in chosen]
+
+
+def _require_plain_rows(first: pa.StringArray) -> None:
+    """Raise `Unusual` if a row begins with a blank, because pandas skips some of these."""
+    _, offsets, data = first.buffers()
+    if data is not None:
+        starts = np.frombuffer(offsets, np.int32)[first.offset : first.offset + len(first) + 1]
+        filled = starts[:-1][starts[:-1] < starts[1:]]
+        begin = np.frombuffer(data, np.uint8)[filled]
+        if ((begin == ord(" ")) | (begin == ord("\t"))).any():
+            raise Unusual("rows that begin with a blank")
+
+
+def _column(strings: pa.StringArray) -> pa.Array:
+    column = infer_column(strings, is_text=False, missing=True)
+    if column is not None:
+        return column
+    if pc.all(pc.is_in(strings, _BOOLEANS)).as_py():
+        return pc.is_in(strings, _TRUE)
+    raise Unusual("a column that may be numbers or text")
+
+
+def _frame(
+    names: Sequence[str], chosen: Sequence[str], parts: Sequence[Sequence[pa.Array]], texts: Texts
+) -> pd.DataFrame | None:
+    import pandas as pd
+
+    rows = inference_rows(len(names))
+    found = {}
+    for position, name in enumerate(chosen):
+        column = _joined([part[position] for part in parts], rows)
+        if column is None:
+            return None
+        found[name] = _series(column, texts)
+    return pd.DataFrame(found) if parts else None
+
+
+def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:
+    """The parts of a column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them."""
+    kinds = {part.type for part in parts if len(part) > part.null_count}
+    if kinds <= {pa.int64(), pa.float64()}:
+        common = pa.int64() if {part.type for part in parts} == {pa.int64()} else pa.float64()
+        return pa.chunked_array([part.cast(common, safe=False) for part in parts], common)
+    if len(kinds) > 1:
+        return None
+    (kind,) = kinds
+    if kind == pa.bool_():
+        return pa.chunked_array(parts, kind) if all(part.type == kind for part in parts) else None
+    column = pa.chunked_array([part.cast(kind) if part.type != kind else part for part in parts], kind)
+    if sum(part.nbytes for part in parts) >= 1 << 31:
+        return None  # more than one array of strings can hold
+    for start in range(0, len(column), rows):
+        some = column[start : start + rows]
+        if some.null_count < len(some) and not any(surely_text(chunk) for chunk in some.chunks):
+            return None
+    return column
+
+
+def _series(column: pa.ChunkedArray, texts: Texts) -> pd.Series:
+    import pandas as pd
+
+    if not pa.types.is_string(column.type):
+        return pd.Series(column.to_numpy())
+    if texts == "arrow":
+        whole = column.combine_chunks() if column.nbytes < _WHOLE else column  # faster to pick rows from
+        return pd.Series(pd.arrays.ArrowExtensionArray(whole))
+    values = column.to_pandas().to_numpy(dtype=object)  # equal strings of a column are one object, as with pandas
+    if column.null_count:
+        values = values.copy()
+        values[column.is_null().to_numpy()] = np.nan
+    return pd.Series(values, dtype=object)

@@ -1,0 +1,75 @@
+"""Lines of TensorFlow 2.0 Question Answering are what pandas makes of them, or left to pandas."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import random
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from competitions import registry
+
+PREPARE = registry.get("tensorflow2-question-answering").module("prepare")
+QUESTIONS = importlib.import_module(f"{PREPARE.__package__}.questions")
+CHARACTERS = [*"abc /\"\\\n\t\r\b\f\x01\x1f\x7féÿ日本\u2028\uffff😀𝄞<>&'", "\x80", "\xa0"]
+
+
+def by_pandas(lines: list[bytes], columns: list[str] | None) -> bytes:
+    chunk = pd.read_json(io.BytesIO(b"\n".join(lines)), orient="records", lines=True, dtype=False)
+    chunk = chunk.assign(example_id=chunk["example_id"].astype(str))
+    text: str = (chunk[columns] if columns else chunk).to_json(orient="records", lines=True)
+    return text.encode()
+
+
+def question(rng: random.Random) -> bytes:
+    def text(alphabet: Any = CHARACTERS) -> str:
+        return "".join(rng.choices(alphabet, k=rng.randint(0, 20)))
+
+    record: dict[str, Any] = {
+        "document_text": text('ab /é日"\\\n😀') if rng.random() < 0.8 else text(),
+        "long_answer_candidates": [
+            {"start_token": rng.randint(-5, 10**9), "top_level": rng.random() < 0.5, "end_token": 3}
+            for _ in range(rng.randint(0, 3))
+        ],
+        "question_text": text(),
+        "annotations": [{"yes_no_answer": "NONE", "annotation_id": rng.choice([2**64 - 1, 5, 2**63, -(2**63)])}],
+        "document_url": text(),
+        "example_id": rng.choice([rng.randint(-(2**63), 2**62), "x" + text()]),
+    }
+    if rng.random() < 0.05:
+        record["long_answer_candidates"].append(rng.choice([1.5, None, 2.0, 1e30]))
+    if rng.random() < 0.03:
+        record["extra"] = 1
+    line = json.dumps(record, ensure_ascii=rng.random() < 0.9).encode() + b"\n"
+    spelling = rng.random()
+    if spelling < 0.1:
+        return line.replace(b"/", b"\\/")
+    return line.replace(b"\\u00e9", b"\\u00E9") if spelling < 0.2 else line
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_line_is_spelled_as_pandas_spells_it(seed: int) -> None:
+    rng, known = random.Random(seed), 0
+    for _ in range(100):
+        line = question(rng)
+        found = QUESTIONS.parse(line)
+        if found is not None:
+            known += 1
+            for columns in (None, PREPARE.QUESTION):
+                assert found.line(columns) == by_pandas([line], columns), line
+    assert known > 20
+
+
+def test_one_odd_line_leaves_its_chunk_to_pandas() -> None:
+    rng = random.Random(9)
+    lines = [line for line in (question(rng) for _ in range(60)) if QUESTIONS.parse(line) is not None][:5]
+    odd = lines[0].replace(b'{"document_text": "', b'{"document_text":  "caf\xc3\xa9 ')
+    assert QUESTIONS.parse(odd) is None
+    for chunk in (lines, [*lines, odd]):
+        text, gold = PREPARE.formatted(chunk, None)[:2]
+        assert text == by_pandas(chunk, None)
+        assert gold is None, "the train part has no gold rows"

@@ -1,0 +1,163 @@
+"""Reading in columns equals reading with pandas, or is left to pandas: hard numbers, blanks, quotes, encodings."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from competitions.scoring.reading import Reads, read_answers, read_submission
+from competitions.tables import columns
+
+HARD_NUMBERS = [
+    "0.1", "0.30000000000000004", "1e-320", "4.9e-324", "1.7976931348623157e308", "9007199254740993", "1e22", "1e23",
+    "123456789012345678", "0.000001", "8.5e-5", "-0.0", "-0", "007", "1.", ".5", "2.2250738585072011e-308",
+    "0.1000000000000000055511151231257827021181583404541015625", "179769313486231570000", "5e-1",
+]  # fmt: skip
+ODD = [
+    "", "NA", "nan", "null", "None", "inf", "-Infinity", "True", "FALSE", "true", "+5", "1e400", "99999999999999999999",
+    "1_000", "1,000", " 1", "2 ", "\t3", "0x1A", "1e5x", "12:30", "--1", "2010-01-05", "٣", "1.5.2", "#N/A", "e5", "-",
+    "12345678901234567890.5", "1d5", "NaN", "<NA>", "n/a",
+]  # fmt: skip
+TEXTS = [
+    "a",
+    "naïve",
+    "日本",
+    "two words",
+    'say "yes"',
+    "a,b",
+    "line\nbreak",
+    "cr\r\nlf",
+    " lead",
+    "trail ",
+    "x" * 300,
+    "'",
+]
+KINDS: list[Callable[[random.Random], str]] = [
+    lambda rng: rng.choice(HARD_NUMBERS),
+    lambda rng: str(rng.randint(-(10**6), 10**6)),
+    lambda rng: repr(rng.random() * 10 ** rng.randint(-30, 30)),
+    lambda rng: rng.choice(TEXTS),
+    lambda rng: rng.choice(["True", "False"]),
+    lambda rng: f"{rng.randint(0, 99)}_{rng.randint(0, 9)}",
+    lambda rng: rng.choice(ODD),
+    lambda rng: rng.choice([*HARD_NUMBERS, ""]),
+    lambda rng: rng.choice([*TEXTS, "", "NA"]),
+]
+
+
+def quoted(cell: str, always: bool) -> str:
+    return '"' + cell.replace('"', '""') + '"' if always or any(mark in cell for mark in '",\n\r') else cell
+
+
+def table(rng: random.Random) -> bytes:
+    """A table of a few columns, of one kind each with a rare cell of another, spelled in one of several ways."""
+    kinds = [rng.choice(KINDS) for _ in range(rng.randint(1, 5))]
+    always, end = rng.random() < 0.2, rng.choice(["\n", "\n", "\r\n"])
+    other = rng.random() < 0.3
+    lines = [",".join(quoted(f"c{k}", always) for k in range(len(kinds)))]
+    for _ in range(rng.randint(1, 60)):
+        cells = [rng.choice(KINDS)(rng) if other and rng.random() < 0.02 else kind(rng) for kind in kinds]
+        lines.append(",".join(quoted(cell, always) for cell in cells))
+    if rng.random() < 0.2:  # odd in one place, or broken
+        place = rng.randrange(len(lines))
+        lines[place] = rng.choice(["", "", " ", lines[place] + ",", 'a"b,1', '"open', "\0,1", " " + lines[place]])
+    encoding = "utf-8" if rng.random() < 0.95 else "latin-1"
+    return (end.join(lines) + (end if rng.random() < 0.8 else "")).encode(encoding, "replace")
+
+
+def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
+    try:
+        return read()
+    except (ValueError, OverflowError) as error:
+        return type(error).__name__
+
+
+@pytest.fixture(autouse=True)
+def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_SMALL", 0)
+    monkeypatch.setattr(columns, "_PIECE", 256)
+    monkeypatch.setattr(columns, "_LONGEST_ROW", 4096)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, path, read = random.Random(seed), tmp_path / "table.csv", 0
+    for _ in range(40):
+        rows = rng.choice([4, 16, 1 << 18])  # for which pandas infers types at a time
+        monkeypatch.setattr(columns, "inference_rows", lambda count, rows=rows: rows)
+        content = table(rng)
+        path.write_bytes(content)
+        expected = outcome(lambda: pd.read_csv(io.BytesIO(content), float_precision="round_trip"))  # noqa: B023
+        found = columns.read(path)
+        if found is None:
+            continue
+        read += 1
+        assert isinstance(expected, pd.DataFrame), content
+        pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=repr(content))
+        some = list(found.columns)[1:]
+        part = columns.read(path, some)
+        assert part is not None
+        pd.testing.assert_frame_equal(part, expected[some], check_exact=True)
+        as_arrow = columns.read(path, texts="arrow")
+        assert as_arrow is not None
+        for name, values in as_arrow.items():
+            plain = values.astype(object) if isinstance(values.dtype, pd.ArrowDtype) else values
+            pd.testing.assert_series_equal(plain.where(plain.notna()), expected[name].where(expected[name].notna()))
+    assert read, "the fast way is taken"
+
+
+@pytest.mark.parametrize("cell", ["1e400", "-1e400", "1.8e308", "1" * 400])
+def test_numbers_beyond_the_range_of_floats_are_left_to_pandas(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"id,p\na,1\nb,{cell}\n")
+    assert columns.read(path) is None
+
+
+@pytest.mark.parametrize(
+    "content", ["id,p\n\na,1\n", "id,p\na,1\n\nb,2\n", "id,p\r\na,1\r\n\r\nb,2\r\n", "id,p\na,1\n\n"]
+)
+def test_empty_rows_are_left_to_pandas(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content.encode())
+    assert columns.read(path) is None
+    path.write_text('id,p\na,"x\n\ny"\n')
+    assert columns.read(path) is not None, "empty lines within a cell are none"
+
+
+def test_a_column_whose_types_pandas_mixes_is_left_to_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "inference_rows", lambda count: 4)
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + "1,1\n" * 4 + "x,1\n" * 4)
+    assert columns.read(path) is None
+    path.write_text("a,b\n" + "x,1\n1,1\n1,1\n1,1\n" * 2)
+    assert columns.read(path) is not None
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xef\xbb\xbfid,p\na,1\n", b"id,id\na,1\n", b"id,\na,1\n", b'"i""d",p\na,1\n', b"id\na\n"]
+)
+def test_headers_that_pandas_changes_are_left_to_pandas(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    assert columns.read(path) is None
+
+
+def test_a_cell_that_is_not_utf_8_counts_even_if_its_column_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"id,p\n\xff,1\n")
+    assert columns.read(path, ["p"]) is None
+
+
+def test_graders_read_the_columns_that_they_declare(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("id,p,q\na,1,x\nb,2,\n")
+    for size in (0, 1 << 20):  # in columns, and by pandas
+        columns._SMALL = size
+        reads = Reads(answers=("q", "id"), texts="arrow")
+        assert list(read_answers(path, reads=reads).columns) == ["id", "q"]
+        assert list(read_submission(path, reads=reads).columns) == ["id", "p", "q"], "an agent's columns are checked"
