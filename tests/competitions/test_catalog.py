@@ -114,17 +114,25 @@ def test_what_both_parts_need_is_defined_once(competition: Competition) -> None:
 
 
 def definitions(code: str) -> set[str]:
-    """Names that a module defines for itself, and its literal collections of two or more values."""
+    """Names that a module defines for itself, and its literal collections of two or more values.
+
+    Not those of `Reads`, which names columns of the file that prepare.py has written.
+    """
     tree = ast.parse(code)
+    reads = {each for node in ast.walk(tree) if _is_reads(node) for each in ast.walk(node)}
     found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and node in tree.body:
             found |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-        if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1:
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1 and node not in reads:
             values = [each.value for each in node.elts if isinstance(each, ast.Constant)]
             if len(values) == len(node.elts):
                 found.add(repr(sorted(map(repr, values))))
     return found
+
+
+def _is_reads(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Reads"
 
 
 def test_imports_within_a_folder_are_relative_and_found(competition: Competition) -> None:
