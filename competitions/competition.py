@@ -10,6 +10,7 @@ import importlib
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -185,9 +186,13 @@ class Competition(BaseModel):
 
     @property
     def _reads(self) -> Reads:
+        """What the grader reads, and what the test set is cut by."""
         from competitions.scoring.reading import Reads
 
-        return getattr(self.module("grade"), "READS", Reads())
+        reads: Reads = getattr(self.module("grade"), "READS", Reads())
+        if reads.answers is None or (cut := self.facts.resampling) is None:
+            return reads
+        return replace(reads, answers=tuple(dict.fromkeys([*reads.answers, *filter(None, (cut.id, cut.column))])))
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
         """Like `grade`, with parsed answers."""
