@@ -66,13 +66,18 @@ def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
 
 
 def _figure(view: View, rows: pd.DataFrame, x: str, title: str, show: Callable[[float], str]) -> Figure | None:
-    """A line per series over the values of `x`, which are evenly spaced, in the split with the most competitions."""
+    """A line per series over the values of `x`, which are evenly spaced, in the split with the most competitions.
+
+    None if there is nothing to see: one value of `x` only, or nothing above zero.
+    """
     if rows.empty:
         return None
     splits = list(rows["split"].unique())
     split = "all" if "all" in splits else max(splits, key=lambda each: (rows["split"] == each).sum())
     rows = rows[rows["split"] == split]
     ticks = sorted(rows[x].unique())
+    if len(ticks) < 2 or not (rows["value"] > 0).any():
+        return None
     lines: dict[int, list[tuple[int, float]]] = {}
     for row in rows.to_dict("records"):
         lines.setdefault(view.series_of(row).index, []).append((ticks.index(row[x]), float(row["value"])))
