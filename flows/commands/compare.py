@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from grading.statistics.compare import Comparison
-    from storage.runs.folders import no_runs
     from storage.store import Store
 
 _STYLES = {"better": "green", "worse": "red", "mixed": "yellow"}
@@ -53,6 +52,7 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
 
 
 def _grades(store: Store, name: str) -> pd.DataFrame:
+    from storage.runs.folders import no_runs
     from storage.tables import read_table
 
     group, _, edition = name.partition("@")

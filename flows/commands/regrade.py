@@ -16,7 +16,7 @@ from grading.words import in_words
 
 if TYPE_CHECKING:
     from grading.medals import Leaderboard
-    from storage.runs.folders import StoredRun, no_runs
+    from storage.runs.folders import StoredRun
     from storage.runs.records import GradeRecord
 
 
@@ -41,7 +41,7 @@ def command(
     submission could not be graded.
     """
     quiet_prefect()
-    from storage.runs.folders import group_exists, stored_runs
+    from storage.runs.folders import group_exists, no_runs, stored_runs
     from storage.store import check_run_group
     from tasks.aggregate import write_tables
     from tasks.report import write_report

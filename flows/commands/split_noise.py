@@ -29,6 +29,7 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
     """
     quiet_prefect()
     from grading.page.cleaning import clean
+    from grading.words import number
     from tasks.split_noise import measure_split_noise
 
     place = storage.open()
@@ -39,7 +40,7 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
         if not math.isnan(row.get("standard_error", math.nan)):
             known += 1
             chance = f"a medal with probability {row['any_medal_probability']:.2f}"
-            what = f"{row['score']:g} ± {row['standard_error']:.2g}, {chance}, {row['units']} units"
+            what = f"{number(row['score'])} ± {row['standard_error']:.2g}, {chance}, {row['units']} units"
         click.echo(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
     click.echo(f"{known} of {total} scores have a standard error")
     refresh_report(place, run_group)

@@ -13,7 +13,6 @@ from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
     from storage.runs.evidence.chain import Problem
-    from storage.runs.folders import no_runs
     from storage.store import Store
 
 
@@ -37,6 +36,7 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
     from common.settings import get_settings
     from storage.runs.evidence.manifest import compare_manifest, heads_of
     from storage.runs.evidence.seal import find_strangers, verify_group, verify_manifest
+    from storage.runs.folders import no_runs
 
     place = storage.open()
     key = _read(public_key) if public_key else get_settings().ledger_key.get_secret_value()
