@@ -49,6 +49,7 @@ def command(
     Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone. Exit
     code 1 if something failed, or if every run of an agent crashed.
     """
+    quiet_prefect()
     if placing.agents is not None:
         os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
     from common.settings import get_settings
@@ -113,7 +114,6 @@ def command(
     if pool is not None:
         from flows.fleet.setup import require_server
 
-        quiet_prefect()
         require_server()
     started = time.monotonic()
 

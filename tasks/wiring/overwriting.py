@@ -10,6 +10,7 @@ from common.units import duration, size
 from sandbox.definitions import load_agent
 from storage.runs.evidence.manifest import head_of_run
 from storage.runs.records import RunRecord
+from tasks.wiring.caps import caps_of, limits_of
 from tasks.wiring.making import run_folder
 from tasks.wiring.manifest import note_in_manifest
 from tasks.wiring.requests import Attempt
@@ -57,7 +58,19 @@ def differences(record: RunRecord, attempt: Attempt) -> list[str]:
     request = attempt.request
     agent = load_agent(request.agent, get_settings().agent_dirs)
     limits = agent.limits.override(time_limit_seconds=request.time_limit_seconds)
+    limits = limits.capped(caps_of(request, limits))
     seconds = record.time_limit_seconds
+    here = limits_of(agent, request, get_settings())
+    # What nobody asked for, or more than this machine has, is set by the machine, and was by that of the record.
+    by_machine = {
+        name
+        for name, asked, given in (
+            ("CPUs", limits.cpus, here.cpus),
+            ("memory", limits.memory_bytes, here.memory_bytes),
+            ("disk", limits.disk_bytes, here.disk_bytes),
+        )
+        if asked != given
+    }
     wanted = {
         "agent": agent.full_name,
         "time limit": duration(limits.time_limit_seconds),
@@ -82,7 +95,8 @@ def differences(record: RunRecord, attempt: Attempt) -> list[str]:
         "runtime": record.runtime or "none",
         "obfuscated": bool(record.obfuscated),
     }
-    found = [f"{name} was {was[name]}, is now {wanted[name]}" for name in wanted if was[name] != wanted[name]]
+    differing = [name for name in wanted if was[name] != wanted[name] and name not in by_machine]
+    found = [f"{name} was {was[name]}, is now {wanted[name]}" for name in differing]
     if record.agent == agent.full_name and record.code_fingerprint not in (None, agent.fingerprint()):
         found.append("the files of the agent have changed")
     if record.dataset_key != attempt.dataset_key and None not in (record.dataset_key, attempt.dataset_key):

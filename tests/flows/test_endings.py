@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,14 @@ def run(store: Store, agent: Path, capfd: pytest.CaptureFixture[str], *more: str
     capfd.readouterr()
     code = main(["run", "-c", "diabetes", "--agent", str(agent), "--run-group", "ends", "--store", store.root, *more])
     return code, capfd.readouterr().out.splitlines()
+
+
+def test_prefects_own_log_is_not_printed(store: Store) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_LOGGING_")}
+    command = [sys.executable, "-m", "flows.cli", "run", "-c", "diabetes", "--agent", "dummy", "--store", store.root]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert "any medal" in done.stdout
+    assert "INFO" not in done.stdout + done.stderr
 
 
 def test_an_agent_that_only_crashes_fails_the_command(

@@ -159,7 +159,10 @@ def test_another_agent_code_is_another_run(store: Store, tmp_path: Path) -> None
     request = RunRequest(agent=agent, run_group="g", store=store.root)
     assert results(full_benchmark(["diabetes"], request))["diabetes seed 0"] == "done"
     (tmp_path / "mine" / "start.sh").write_text("#!/bin/bash\nexit 1\n")
-    assert results(full_benchmark(["diabetes"], request))["diabetes seed 0"] == "done"
+    with pytest.raises(PartlyFailed, match="other conditions: the files of the agent have changed"):
+        full_benchmark(["diabetes"], request)
+    again = request.model_copy(update={"overwrite": True})
+    assert results(full_benchmark(["diabetes"], again))["diabetes seed 0"] == "done"
     assert read_table(store, "grades")["outcome"].tolist() == ["missing"], "what the old code left is gone"
 
 

@@ -115,7 +115,8 @@ class TestGradingWithAFetchedLeaderboard:
         self, sample: Path, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         refreshed = ["--leaderboard", "refreshed", "--store", store.root]
-        advice = f"no leaderboard was fetched into {store.root}; run: mlebench leaderboard {ID} --refresh"
+        command = f"mlebench leaderboard {ID} --refresh --store {store.local()}"
+        advice = f"no leaderboard was fetched into {store.root}; run: {command}"
         assert main(["grade-sample", str(sample), ID, *refreshed]) == 1
         assert capsys.readouterr().err == f"mlebench: {ID}: {advice}\n"
         items = tmp_path / "items.jsonl"
@@ -221,7 +222,7 @@ class TestKernels:
         assert main(["kernels", "--list", str(tmp_path / "ids.txt"), "--max-kernels", "1", "--store", store.root]) == 1
         captured = capsys.readouterr()
         assert f"{other}: Kaggle shows no public notebooks" in captured.err
-        assert "1 notebooks in" in captured.out
+        assert "1 notebook in" in captured.out
         assert main(["kernels", "--store", store.root]) == 1
         assert "name a competition" in capsys.readouterr().err
 
