@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -40,6 +40,18 @@ _KEPT: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
 _MOST_KEPT = 4
 _LARGEST_KEPT = 64 << 20  # bytes of a file of answers
 _SETTLED = 2_000_000_000  # nanoseconds after which a change of a file surely shows in its time stamp
+
+
+class _FromSource(SourceFileLoader):
+    """Loads a module from its source alone.
+
+    Bytecode is taken for current if its source has the same size and the same second of its last change, so one of two
+    edits in a second would be ignored, and results would be recorded under the fingerprint of code that did not run.
+    """
+
+    def path_stats(self, path: str) -> Any:
+        """Without them, bytecode is neither read nor written."""
+        raise OSError(f"bytecode of {path} is not used")
 
 
 class Competition(BaseModel):
@@ -259,6 +271,7 @@ class Competition(BaseModel):
             package.__path__ = [folder]
             package.__spec__ = ModuleSpec(name, loader=None, is_package=True)
             package.__spec__.submodule_search_locations = package.__path__
+            sys.path_importer_cache[folder] = FileFinder(folder, (_FromSource, [".py"]))
             sys.modules.setdefault(name, package)
         return name
 
