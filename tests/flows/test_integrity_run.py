@@ -79,8 +79,11 @@ def test_a_competition_without_such_a_description_is_told_at_once(
     assert err.count("\n") == 1
 
 
-def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) -> None:
-    """Without an engine: what would be mounted. The data themselves are mounted read-only and cannot be changed."""
+@pytest.mark.parametrize(("obfuscated", "mounted"), [(False, ["description.md"]), (True, [])])
+def test_in_containers_the_description_is_mounted_over_the_data(
+    tmp_path: Path, obfuscated: bool, mounted: list[str]
+) -> None:
+    """Without an engine: what would be mounted. An obfuscated run has a copy of the data, with its own description."""
     from sandbox.definitions import load_agent
     from sandbox.docker.containers import HOME, ContainerConfig, options
     from sandbox.world.layout import lay_out
@@ -89,19 +92,17 @@ def test_in_containers_the_description_is_mounted_over_the_data(tmp_path: Path) 
     data.mkdir(parents=True)
     (data / "description.md").write_text("# Titanic\n")
     (data / "description_official.md").write_text("# The titanic, as Kaggle tells it\n")
-    limits = Limits(time_limit_seconds=1)
-    spec = RunSpec(
-        "r", "titanic", 0, load_agent("dummy"), data, tmp_path / "w", limits, description="# A ship\n", obfuscated=True
-    )
-    home = tmp_path / "w" / "home"
+    limits, agent, workdir = Limits(time_limit_seconds=1), load_agent("dummy"), tmp_path / "w"
+    spec = RunSpec("r", "titanic", 0, agent, data, workdir, limits, description="# A ship\n", obfuscated=obfuscated)
+    home = workdir / "home"
     lay_out(spec, home, HOME, with_data=False)
     image = type("Image", (), {"id": "1", "attrs": {"Config": {}}})
     made = options(spec, ContainerConfig(image, "gateway"), home=home, command=[], labels={})
     mounts = [each for each in made["mounts"] if each["Target"].startswith(f"{HOME}/data/")]
-    assert [each["Target"].rsplit("/", 1)[1] for each in mounts] == ["description.md", "description_official.md"]
+    assert [each["Target"].rsplit("/", 1)[1] for each in mounts] == mounted
     assert all(each["ReadOnly"] and Path(each["Source"]).read_text() == "# A ship\n" for each in mounts)
-    assert "titanic" not in (home / "instructions.txt").read_text()
-    assert made["environment"]["COMPETITION_ID"] == "competition"
+    assert ("titanic" in (home / "instructions.txt").read_text()) != obfuscated
+    assert made["environment"]["COMPETITION_ID"] == ("competition" if obfuscated else "titanic")
 
 
 def test_the_original_description_is_replaced_too_and_the_prepared_files_are_not(tmp_path: Path) -> None:
