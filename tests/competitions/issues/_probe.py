@@ -76,6 +76,12 @@ class World:
         """The parsed answers."""
         return self.prepared.answers
 
+    @property
+    def private_columns(self) -> list[str]:
+        """The columns of the file of answers, whichever the grader reads."""
+        facts = self.prepared.competition.facts
+        return list(pd.read_csv(self.prepared.path / facts.files.answers, nrows=0).columns)
+
     def grade(self, submission: pd.DataFrame | str) -> float:
         """The score of a submission. Raises `InvalidSubmission`."""
         path = self.scratch / "submission.csv"

@@ -17,5 +17,5 @@ def test_weights_by_position(v1: World, v2: World) -> None:
 
 def test_texts_in_answers(v1: World, v2: World) -> None:
     """Graders need ids and scores; v1 gives them the essays as well."""
-    assert "full_text" in v1.truth
-    assert list(v2.truth) == ["essay_id", "score"]
+    assert "full_text" in v1.private_columns
+    assert v2.private_columns == ["essay_id", "score"]

@@ -16,8 +16,8 @@ from tests.competitions.issues._probe import (
 
 def test_features_in_answers(v1: World, v2: World) -> None:
     """Graders need one label; v1 gives them the features as well."""
-    assert "Cabin" in v1.truth
-    assert list(v2.truth) == ["PassengerId", "Transported"]
+    assert "Cabin" in v1.private_columns
+    assert v2.private_columns == ["PassengerId", "Transported"]
 
 
 def test_text_scores_zero(v1: World, v2: World) -> None:
