@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
+from scipy.spatial.distance import directed_hausdorff
+from scipy.special import rel_entr
 from sklearn import metrics as sk
 
 from competitions.scoring.metrics.boxes3d import THRESHOLDS, Box3D, box_ious
 from competitions.scoring.metrics.detection import Detection, box_iou
+from competitions.scoring.metrics.probability import EPS
+from competitions.scoring.metrics.rle_masks import RleMask
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -217,3 +223,102 @@ def great_circle(lat: Floats, lng: Floats, lat2: Floats, lng2: Floats) -> Floats
 
 def between_directions(azimuth: Floats, zenith: Floats, azimuth2: Floats, zenith2: Floats) -> Floats:
     return angle(unit(azimuth, zenith), unit(azimuth2, zenith2))
+
+
+def painted(mask: RleMask) -> set[int]:
+    return {pixel for start, stop in zip(*mask, strict=True) for pixel in range(start, stop)}
+
+
+def sampled_iou(a: list[Box3D], b: list[Box3D]) -> Any:
+    points = np.random.default_rng(0).uniform(-4, 4, (200_000, 3))
+    p, q = inside(a[0], points), inside(b[0], points)
+    return [[(p & q).sum() / (p | q).sum()]]
+
+
+def hausdorff(truth: np.ndarray, predicted: np.ndarray) -> float:
+    a, b = (np.argwhere(volume) / np.array(truth.shape) for volume in (truth, predicted))
+    return float(max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0]) / np.sqrt(3))
+
+
+def micro_f1(truth: list[str], predicted: list[str]) -> float:
+    """Label by label, of those that occur in the truth."""
+    counts = []
+    for name in {word for row in truth for word in row.split()}:
+        true, found = ([name in row.split() for row in rows] for rows in (truth, predicted))
+        counts.append((sum(map(min, true, found)), sum(true) + sum(found)))
+    hits, total = map(sum, zip(*counts, strict=True))
+    return 2 * hits / total
+
+
+def mean_f1(truth: list[str], predicted: list[str]) -> float:
+    """Harmonic mean of precision and recall, row by row."""
+    scores = []
+    for row, guess in zip(truth, predicted, strict=True):
+        true, found = set(row.split()), set(guess.split())
+        precision = len(true & found) / len(found) if found else float(not true)
+        recall = len(true & found) / len(true) if true else float(not found)
+        scores.append(2 * precision * recall / (precision + recall) if precision + recall else 0.0)
+    return float(np.mean(scores))
+
+
+def last(predicted: np.ndarray) -> np.ndarray:
+    """NaN as a class of its own, after all others."""
+    return np.nan_to_num(predicted, nan=99)
+
+
+def share_of_equals(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.mean([a == b for a, b in zip(truth, predicted, strict=True)]))
+
+
+def average_precision_at_k(truth: list[set[str]], ranked: list[list[str]], k: int) -> float:
+    scores = []
+    for true, guesses in zip(truth, ranked, strict=True):
+        first = [g in true and g not in guesses[:i] for i, g in enumerate(guesses[:k])]
+        scores.append(sum(sum(first[: i + 1]) / (i + 1) for i, hit in enumerate(first) if hit) / min(len(true), k))
+    return float(np.mean(scores))
+
+
+def kendall(truth: list[list[str]], predicted: list[list[str]]) -> float:
+    """Orders of one length: the mean of SciPy's tau of each."""
+    taus = [
+        stats.kendalltau(range(len(t)), [p.index(item) for item in t])[0] for t, p in zip(truth, predicted, strict=True)
+    ]
+    return float(np.mean(taus))
+
+
+def cross_entropy(truth: np.ndarray, predicted: np.ndarray) -> list[float]:
+    def one(y: float, p: float) -> float:
+        p = min(max(p, EPS), 1 - EPS)
+        return -(y * math.log(p) + (1 - y) * math.log(1 - p))
+
+    return [one(y, p) for y, p in zip(truth, predicted, strict=True)]
+
+
+def divergence(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """SciPy's relative entropy of each cell; NaN adds nothing."""
+    terms = rel_entr(truth, predicted)
+    return float(np.mean(np.where(np.isnan(terms), 0, terms).sum(axis=1)))
+
+
+def soft_f1(truth: np.ndarray, predicted: np.ndarray) -> float:
+    hits = sum(p for p, y in zip(predicted, truth, strict=True) if y)
+    return 2 * hits / (sum(predicted) + sum(truth)) if hits else 0.0
+
+
+def log_mae(truth: np.ndarray, predicted: np.ndarray, groups: np.ndarray) -> float:
+    parts = [groups == name for name in np.unique(groups)]
+    return float(np.mean([math.log(sk.mean_absolute_error(truth[part], predicted[part])) for part in parts]))
+
+
+def laplace(truth: np.ndarray, predicted: np.ndarray, confidence: np.ndarray) -> float:
+    rows = []
+    for t, p, c in zip(truth, predicted, confidence, strict=True):
+        sd, delta = max(c, 70), min(abs(t - p), 1000)
+        rows.append(-math.sqrt(2) * delta / sd - math.log(math.sqrt(2) * sd))
+    return float(np.mean(rows))
+
+
+def lwlrap(truth: np.ndarray, found: np.ndarray) -> float:
+    weights = truth.sum(axis=1)
+    kept = weights > 0
+    return float(sk.label_ranking_average_precision_score(truth[kept], found[kept], sample_weight=weights[kept]))
