@@ -171,10 +171,8 @@ class GradeRecord(Record):
     signature: str | None = None
 
 
-class SnapshotRecord(Record):
-    """A graded snapshot of a submission. `snapshots.json` is a list of them, as `grade.json` with its editions."""
-
-    table: ClassVar[Table] = "snapshots"
+class MomentRecord(Record):
+    """Base class of what happened within a run at a certain time."""
 
     run_group: str
     run_id: str
@@ -182,6 +180,14 @@ class SnapshotRecord(Record):
     seed: int
     agent: str
     at_seconds: float
+    """Seconds since the run started."""
+
+
+class SnapshotRecord(MomentRecord):
+    """A graded snapshot of a submission. `snapshots.json` is a list of them, as `grade.json` with its editions."""
+
+    table: ClassVar[Table] = "snapshots"
+
     score: float | None
     valid_submission: bool
     any_medal: bool
@@ -195,17 +201,11 @@ class SnapshotRecord(Record):
     leaderboard: str | None = None
 
 
-class OwnValidationRecord(Record):
+class OwnValidationRecord(MomentRecord):
     """A candidate of an agent with the validation score that it reported itself."""
 
     table: ClassVar[Table] = "own_validations"
 
-    run_group: str
-    run_id: str
-    competition_id: str
-    seed: int
-    agent: str
-    at_seconds: float
     own_score: float
     submitted: bool
     name: str | None = None

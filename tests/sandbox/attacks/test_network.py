@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +13,7 @@ from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import FORWARDER, ROLE, connect
 from sandbox.docker.proxy import is_public
 from tests.sandbox.attacks.conftest import python
+from tests.sandbox.host_service import serving
 
 INNER = [
     "127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
@@ -32,26 +32,16 @@ def test_public_addresses_are_public() -> None:
     assert all(map(is_public, ("1.1.1.1", "8.8.8.8", "2606:4700:4700::1111")))
 
 
+def echo(connection: socket.socket) -> bytes:
+    """A page with the first line of the request."""
+    body = b"secret of the host: " + connection.recv(1000).split(b"\r\n")[0]
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
 @pytest.fixture
 def host_service() -> Iterator[int]:
-    """A service of this machine on all its addresses."""
-    server = socket.create_server(("0.0.0.0", 0))
-    port = server.getsockname()[1]
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with connection:
-                head = connection.recv(1000)
-                body = b"secret of the host: " + head.split(b"\r\n")[0]
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield port
-    server.close()
+    with serving(echo) as port:
+        yield port
 
 
 REACH = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import textwrap
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from sandbox.docker import proxy
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.proxy import is_allowed
 from tests.sandbox.docker.conftest import Run, Waiting
+from tests.sandbox.host_service import serving
 
 PYTHON = "exec python3 - <<'PYTHON'\n{}\nPYTHON\n"
 
@@ -29,22 +29,8 @@ def python(code: str, **values: object) -> str:
 
 @pytest.fixture
 def host_service() -> Iterator[int]:
-    """A service of this machine on all its addresses, as careless ones are."""
-    server = socket.create_server(("0.0.0.0", 0))
-    port = server.getsockname()[1]
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            connection.sendall(b"secret of the host")
-            connection.close()
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield port
-    server.close()
+    with serving(lambda _: b"secret of the host") as port:
+        yield port
 
 
 def test_answers_are_nowhere_in_the_container(run: Callable[..., Run], prepared: Path) -> None:
