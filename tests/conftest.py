@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -52,6 +53,7 @@ hypothesis.settings.load_profile("mlebench")
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
+from tests import workers  # noqa: E402
 from tests.deployments.postgresql import binaries  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
@@ -84,6 +86,18 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "s3": s3_server.missing,
     "postgres": _postgres,
 }
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers begin with the tests that take longest; without workers, tests run in their usual order."""
+    if hasattr(config, "workerinput"):
+        workers.slowest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Units of our own for `--dist loadfile`."""
+    return workers.scheduler(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -65,9 +65,13 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     Raises:
         OSError: the file cannot be read.
     """
-    if path.stat().st_size < _SMALL:
+    size = path.stat().st_size
+    if size < _SMALL:
         return None
     with path.open("rb") as file:
+        if size < file.readline(_PIECE).count(b",") * (_SMALL // 8):  # wide and short: each column takes its time
+            return None
+        file.seek(0)
         return _read(file, _pieces_of, wanted, texts)
 
 

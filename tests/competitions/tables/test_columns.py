@@ -161,3 +161,13 @@ def test_graders_read_the_columns_that_they_declare(tmp_path: Path) -> None:
         reads = Reads(answers=("q", "id"), texts="arrow")
         assert list(read_answers(path, reads=reads).columns) == ["id", "q"]
         assert list(read_submission(path, reads=reads).columns) == ["id", "p", "q"], "an agent's columns are checked"
+
+
+@pytest.mark.parametrize(("rows", "in_columns"), [(40, False), (4_000, True)])
+def test_short_tables_with_many_columns_are_left_to_pandas(
+    rows: int, in_columns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # pieces of the usual size
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join([",".join(f"c{number}" for number in range(1_000)), *[",".join("1" * 1_000)] * rows, ""]))
+    assert (columns.read(path) is not None) == in_columns

@@ -1,0 +1,76 @@
+"""How tests are given to the workers of `pytest -n`: the slowest files first, so that none is left alone at the end.
+
+    python -m tests.workers SUITE.xml
+
+writes `tests/seconds.json` from the times in a report of `pytest --junitxml`. Files that it does not name come last, in
+their usual order, so it has to be written again only when a slow file is new.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parents[1]
+SECONDS = Path(__file__).parent / "seconds.json"
+SHORT = 2.0
+"""Seconds below which a file is not worth naming."""
+SPREAD = ("tests/parity/",)
+"""Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
+_COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
+
+
+def unit(nodeid: str) -> str:
+    """What is given to a worker as a whole: a file, or all tests of a competition in files that are spread.
+
+    >>> unit("tests/parity/test_every_competition.py::test_every_competition[digits-v2-hostile]")
+    'tests/parity/test_every_competition.py digits'
+    >>> unit("tests/flows/test_cli.py::TestHelp::test_help[run]")
+    'tests/flows/test_cli.py'
+    """
+    path = nodeid.split("::", 1)[0]
+    found = _COMPETITION.search(nodeid) if path.startswith(SPREAD) else None
+    return f"{path} {found['id']}" if found else path
+
+
+def scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of `--dist loadfile`: units in the order in which they were collected."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByUnit(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit(nodeid)
+
+    config.option.loadscopereorder = False  # it would put the files with the most tests first
+    return ByUnit(config, log)
+
+
+def slowest_first(items: list[pytest.Item]) -> None:
+    """Put the tests of slow files first. All workers have to collect in one order."""
+    seconds: dict[str, float] = json.loads(SECONDS.read_text())
+    items.sort(key=lambda item: -seconds.get(item.nodeid.split("::", 1)[0], 0.0))
+
+
+def seconds_of(report: Path) -> dict[str, float]:
+    """The time of each file in a report, slowest first, without those that are short."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for case in ElementTree.parse(report).iter("testcase"):
+        parts = case.get("classname", "").split(".")
+        while parts and not (path := ROOT.joinpath(*parts).with_suffix(".py")).is_file():
+            parts.pop()  # the name of a class
+        if parts:
+            total[path.relative_to(ROOT).as_posix()] += float(case.get("time", 0))
+    slowest = sorted(total.items(), key=lambda each: -each[1])
+    return {path: round(seconds, 1) for path, seconds in slowest if seconds >= SHORT}
+
+
+if __name__ == "__main__":
+    SECONDS.write_text(json.dumps(seconds_of(Path(sys.argv[1])), indent=0) + "\n")
