@@ -108,6 +108,7 @@ def command(
         return 0
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     _require_replaceable(request, ids)
+    from flows.commands.reusing import nothing_to_do, show_reused
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED
 
@@ -147,7 +148,10 @@ def command(
         return 0
     go_on = f"stopped. Finished work is kept; to continue, run the same command with --run-group {group}."
     try:
-        code = run_flow(f"{chosen.full_name} as {group}", flow, leaves_agents=pool is not None, go_on=go_on)
+        if pool is None and nothing_to_do(request, ids, raw, verified=not preparation.skip_verification):
+            code = show_reused(request, ids)
+        else:
+            code = run_flow(f"{chosen.full_name} as {group}", flow, leaves_agents=pool is not None, go_on=go_on)
     except KeyboardInterrupt:
         if pool is not None:
             click.echo(

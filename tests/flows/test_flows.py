@@ -14,6 +14,7 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
 from common.progress import Event, listening
 from competitions import registry
+from flows.cli import main
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
 from flows.watching.outcome import Outcome, PartlyFailed
@@ -54,6 +55,24 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     more = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=3))
     new = {"diabetes seed 2": "done", "digits seed 2": "done"}
     assert results(more) == {**dict.fromkeys([*ids, *rows], "reused"), **new}
+
+
+def test_what_needs_no_flow_starts_none(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "-c", "diabetes", "--agent", "dummy", "--run-group", "again", "--store", store.root]
+    full_benchmark(["diabetes"], RunRequest(agent="dummy", run_group="again", store=store.root))
+    grade = store.local("runs", "again", "diabetes", 0) / "grade.json"
+    summary = store.local("reports", "again") / "summary.json"
+    summary.unlink()
+    monkeypatch.setattr("flows.commands.session.run_flow", lambda *_, **__: pytest.fail("a flow was started"))
+    assert main(command) == 0
+    output = capsys.readouterr().out
+    assert "  reused  diabetes: prepared already\n  reused  diabetes seed 0: already graded\n2 reused" in output
+    assert summary.exists(), "an earlier command may have been ended before the report"
+    grade.unlink()
+    with pytest.raises(pytest.fail.Exception, match="a flow was started"):
+        main(command)
 
 
 def test_what_the_prefect_ui_shows(store: Store) -> None:
