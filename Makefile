@@ -6,13 +6,17 @@ STORE ?= $(or $(MLEBENCH_STORE),store)
 PORT ?= 4200
 STATE ?= .mlebench
 DASK_WORKERS ?= 2
+# Two for each core: many tests wait for servers and containers. Tests of one file share servers.
+WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
+PYTEST ?= -n $(WORKERS) --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test check format bench up down clean
+.PHONY: help demo test test-fast check format bench up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
 	@echo "make test    the whole test suite"
+	@echo "make test-fast    the tests that need no service and little time, for every change"
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make bench   performance measurements, one line per case (SCALE=full for the long form)"
 	@echo "make up      start a Prefect server with UI, a worker, Dask and the deployments in the background (PORT=4200)"
@@ -38,6 +42,9 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	@$(BIN)/python -m pytest $(PYTEST)
+
+test-fast: $(VENV)/installed-dev
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --fast
 
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .

@@ -88,8 +88,18 @@ SERVICES: dict[str, Callable[[], str | None]] = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of `make test-fast`."""
+    parser.addoption("--fast", action="store_true", help="leave out tests with services, and files that take long")
+
+
+@pytest.hookimpl(trylast=True)  # conftests of folders mark tests that need a service
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Workers begin with the tests that take longest; without workers, tests run in their usual order."""
+    if config.getoption("fast"):
+        slow = [item for item in items if workers.is_slow(item)]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not workers.is_slow(item)]
     if hasattr(config, "workerinput"):
         workers.slowest_first(items)
 

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -23,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 SECONDS = Path(__file__).parent / "seconds.json"
 SHORT = 2.0
 """Seconds below which a file is not worth naming."""
+FAST = 5.0
+"""Seconds of a file up to which `--fast` includes it."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -55,8 +58,20 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 
 def slowest_first(items: list[pytest.Item]) -> None:
     """Put the tests of slow files first. All workers have to collect in one order."""
-    seconds: dict[str, float] = json.loads(SECONDS.read_text())
-    items.sort(key=lambda item: -seconds.get(item.nodeid.split("::", 1)[0], 0.0))
+    known = _known()
+    items.sort(key=lambda item: -known.get(item.nodeid.split("::", 1)[0], 0.0))
+
+
+@cache
+def _known() -> dict[str, float]:
+    known: dict[str, float] = json.loads(SECONDS.read_text())
+    return known
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether `--fast` leaves a test out: it needs a service, or its file takes long."""
+    seconds: float = _known().get(item.nodeid.split("::", 1)[0], 0.0)
+    return seconds > FAST or any(item.iter_markers("service"))
 
 
 def seconds_of(report: Path) -> dict[str, float]:
