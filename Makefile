@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
 	@echo "make test    the whole test suite"
-	@echo "make test-fast    the tests that need no service and little time, for every change"
+	@echo "make test-fast   the tests that need no service and little time, for every change"
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make bench   performance measurements, one line per case (SCALE=full for the long form)"
 	@echo "make up      start a Prefect server with UI, a worker, Dask and the deployments in the background (PORT=4200)"

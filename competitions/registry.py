@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import logging
+import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
 _BENCHMARK = ("low", "medium", "high")
+_COMPLEXITY = re.compile(r"^complexity: *(\w+)$", re.MULTILINE)
 
 
 # Global, because an id must mean the same competition in every module of a process.
@@ -40,17 +42,21 @@ def folders() -> dict[str, Path]:
 
 def _found() -> tuple[dict[str, Path], dict[str, Path]]:
     """The folder of every competition by id, and the second folders of ids that occur twice."""
-    found = {path.name: path for path in sorted(CATALOG.iterdir()) if (path / "competition.yaml").is_file()}
+    found = {path.name: path for path in sorted(CATALOG.iterdir()) if _is_one(path)}
     twice: dict[str, Path] = {}
     for directory in _further:
         if not directory.is_dir():
             _warn(f"MLEBENCH_COMPETITIONS names {directory}, which is not a directory")
             continue
         for path in sorted(directory.iterdir()):
-            if (path / "competition.yaml").is_file() and found.setdefault(path.name, path) != path:
+            if _is_one(path) and found.setdefault(path.name, path) != path:
                 twice[path.name] = path
                 _warn(_exists_twice(path.name, found[path.name], path))
     return found, twice
+
+
+def _is_one(folder: Path) -> bool:
+    return (folder / "competition.yaml").is_file()
 
 
 def _exists_twice(name: str, first: Path, second: Path) -> str:
@@ -73,6 +79,8 @@ def get(competition_id: str) -> Competition:
     Raises `UnknownCompetition`, naming close matches, and `UserError` for an id that occurs twice, because grading
     another competition under a known id would go unnoticed.
     """
+    if not _further and Path(competition_id).name == competition_id and _is_one(CATALOG / competition_id):
+        return _load(CATALOG / competition_id)  # without a look at all others
     known, twice = _found()
     if competition_id in twice:
         raise UserError(_exists_twice(competition_id, known[competition_id], twice[competition_id]))
@@ -92,6 +100,8 @@ def list(split: str | None = None) -> builtins.list[str]:
     wanted = {"lite": ("low",), "all": _BENCHMARK}.get(split, (split,))
     found = []
     for name, folder in folders().items():
+        if folder.parent == CATALOG and not _of(folder, wanted, split):
+            continue
         try:
             facts = _load(folder).facts
         except BadCompetition as error:  # of no split that is known, and no reason to refuse the others
@@ -100,6 +110,13 @@ def list(split: str | None = None) -> builtins.list[str]:
         if facts.complexity in wanted or split in facts.splits:
             found.append(name)
     return sorted(found)
+
+
+def _of(folder: Path, wanted: tuple[str, ...], split: str) -> bool:
+    """Whether a competition of the catalog may belong to a split, at a glance: parsing all facts takes longer."""
+    text = (folder / "competition.yaml").read_text("utf-8")
+    found = _COMPLEXITY.search(text)
+    return found is None or found[1] in wanted or split in text
 
 
 def select(ids: Iterable[str] = (), split: str | None = None) -> builtins.list[str]:

@@ -113,3 +113,14 @@ def copy_of(competition_id: str, folder: Path) -> Path:
     text = (folder / "competition.yaml").read_text()
     (folder / "competition.yaml").write_text(text.replace(f"id: {competition_id}", f"id: {folder.name}"))
     return folder
+
+
+@pytest.mark.parametrize("split", registry.SPLITS)
+def test_a_split_has_the_competitions_whose_facts_say_so(split: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list passes over most files at a glance, without parsing them."""
+    wanted = {"lite": ("low",), "all": ("low", "medium", "high")}.get(split, (split,))
+    facts = [registry.get(name).facts for name in registry.list()]
+    assert registry.list(split) == [each.id for each in facts if each.complexity in wanted or split in each.splits]
+    registry._load.cache_clear()
+    registry.list(split)
+    assert registry._load.cache_info().currsize < len(facts) or split == "all"
