@@ -7,7 +7,8 @@ PORT ?= 4200
 STATE ?= .mlebench
 DASK_WORKERS ?= 2
 # Two for each core: many tests wait for servers and containers. Tests of one file share servers.
-WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
+CORES := $(shell nproc 2>/dev/null || echo 2)
+WORKERS ?= $(shell echo $$((2 * $(CORES))))
 PYTEST ?= -n $(WORKERS) --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -44,7 +45,7 @@ test: $(VENV)/installed-dev
 	@$(BIN)/python -m pytest $(PYTEST)
 
 test-fast: $(VENV)/installed-dev
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --fast
+	@$(BIN)/python -m pytest -n $(CORES) --dist loadfile --fast
 
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .

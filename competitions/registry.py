@@ -16,7 +16,7 @@ from competitions.errors import BadCompetition, UnknownCompetition, UnknownSplit
 CATALOG = Path(__file__).parent / "catalog"
 SPLITS = ("low", "lite", "medium", "high", "all", "dev", "demo", "systemcard")
 _BENCHMARK = ("low", "medium", "high")
-_COMPLEXITY = re.compile(r"^complexity: *(\w+)$", re.MULTILINE)
+_COMPLEXITY = re.compile(r"^complexity: *(\w+)\s", re.MULTILINE)
 
 
 # Global, because an id must mean the same competition in every module of a process.

@@ -24,8 +24,17 @@ ROOT = Path(__file__).parents[1]
 SECONDS = Path(__file__).parent / "seconds.json"
 SHORT = 2.0
 """Seconds below which a file is not worth naming."""
-FAST = 5.0
+FAST = 3.0
 """Seconds of a file up to which `--fast` includes it."""
+NOT_FAST = (
+    "tests/flows/",
+    "tests/deployments/",
+    "tests/tasks/",
+    "tests/s3/",
+    "tests/parity/",
+    "tests/competitions/issues/",
+)
+"""Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -69,9 +78,9 @@ def _known() -> dict[str, float]:
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Whether `--fast` leaves a test out: it needs a service, or its file takes long."""
+    """Whether `--fast` leaves a test out: it needs a service, or its folder or its file takes long."""
     seconds: float = _known().get(item.nodeid.split("::", 1)[0], 0.0)
-    return seconds > FAST or any(item.iter_markers("service"))
+    return seconds > FAST or item.nodeid.startswith(NOT_FAST) or any(item.iter_markers("service"))
 
 
 def seconds_of(report: Path) -> dict[str, float]:

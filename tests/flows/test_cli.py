@@ -257,7 +257,7 @@ read < {here}/go
         assert code == 130, output
         assert "stopped. Finished work is kept" in output
         assert "Traceback" not in output
-        _, alive = psutil.wait_procs(children, timeout=30)
+        _, alive = psutil.wait_procs(children, timeout=120)
         assert not [p for p in alive if "start.sh" in " ".join(p.cmdline())]
         assert not [p for p in psutil.process_iter(["cmdline"]) if str(here) in " ".join(p.info["cmdline"] or [])]
         go.open()

@@ -285,7 +285,7 @@ class TestProcesses:
             assert subject._process is not None
             tree = [psutil.Process(subject._process.pid), *psutil.Process(subject._process.pid).children()]
         assert len(tree) == 1, "the worker ended with its submission"
-        assert not psutil.wait_procs(tree, timeout=10)[1]
+        assert not psutil.wait_procs(tree, timeout=120)[1]
 
     def test_leaving_early_leaves_a_usable_grader(
         self, made: tuple[Competition, Path], write: Callable[..., Path]
@@ -344,4 +344,4 @@ def test_when_whoever_asked_is_killed_its_processes_end(
     finally:
         asking.kill()
         asking.wait()
-    assert not psutil.wait_procs(started, timeout=20)[1]
+    assert not psutil.wait_procs(started, timeout=120)[1]
