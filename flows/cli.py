@@ -24,6 +24,7 @@ COMMANDS = {
     "list": ("catalog", "List competitions and their splits."),
     "issues": ("issues", "List known issues, and whether v2 fixes them."),
     "prepare": ("prepare", "Download, split and verify competitions."),
+    "adopt": ("adopt", "Adopt data that the published benchmark has prepared."),
     "run": ("run", "Run the full benchmark: prepare, run an agent, grade, report."),
     "watch": ("watch", "Watch a run group whose attempts are in a work pool."),
     "cancel": ("cancel", "End the runs of a group that are in progress, or some of them."),
