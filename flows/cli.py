@@ -37,6 +37,7 @@ COMMANDS = {
     "grade": ("grade", "Grade a JSONL file of submissions."),
     "grade-sample": ("grade_sample", "Grade one CSV."),
     "leaderboard": ("leaderboard", "Show medal thresholds and percentiles; fetch Kaggle's current leaderboard."),
+    "dev download-leaderboard": ("download_leaderboard", "Fetch Kaggle's current leaderboards."),
     "kernels": ("kernels", "Pull a competition's most voted public notebooks."),
     "new": ("new", "Create a competition of your own from a working template."),
     "check": ("check", "Self-test competitions, also with hostile submissions."),
