@@ -3,19 +3,67 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
+from common.errors import UserError
 from competitions import registry
-from flows.cli import main
+from flows.cli import cli, main
+from flows.commands.container_config import read_container_config
 from storage.sources.kaggle.leaderboard import read_leaderboard
 from tests.flows.graded import dataset, group
 from tests.kaggle_server import KaggleServer
 from tests.stores import Store
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 __all__ = ["dataset", "group"]
+
+
+TABLE = re.search(r"\n\| published tool \|.*?\n\n", (DOCS / "reproducing.md").read_text(), re.DOTALL)
+ROWS = TABLE[0].strip().splitlines()[2:] if TABLE else []
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_flag_in_the_documented_table_exists(row: str) -> None:
+    theirs, ours = row.strip("| ").split(" | ", 1)
+    found = re.match(r"`mlebench ((?:dev )?[a-z-]+)", ours)
+    if found is None:
+        assert ours.startswith("not needed: ")
+        return
+    command = cli.get_command(click.Context(cli), found[1])
+    assert command is not None
+    known = {flag for parameter in command.params for flag in parameter.opts}
+    flags = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", theirs)
+    assert flags or "CSV" in theirs
+    assert set(flags) <= known, "the published flags are taken as they are"
+
+
+class TestContainerConfig:
+    def test_limits_are_those_of_the_file(
+        self, tmp_path: Path, store: Store, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = tmp_path / "container.json"
+        content = {"mem_limit": "2g", "nano_cpus": 2_500_000_000, "storage_opt": {"size": "10G"}, "runtime": "runc"}
+        path.write_text(json.dumps({**content, "shm_size": "4G", "gpus": -1, "privileged": True, "x": 1}))
+        config = read_container_config(path)
+        assert (config.memory, config.cpus, config.disk, config.runtime) == (2 << 30, 3, 10 << 30, "runc")
+        assert len(config.unused) == 4
+        path.write_text('{"mem_limit": "64m", "privileged": true}')
+        command = ["run", "-c", "digits", "--agent-id", "dummy", "--n-seeds", "1", "--n-workers", "1", "--dry-run"]
+        assert main([*command, "--container-config", str(path), "--store", store.root]) == 0
+        assert "`privileged` of container.json has no effect: use --allow-privileged" in capfd.readouterr().err
+
+    @pytest.mark.parametrize("text", ["[]", "{", '{"mem_limit": "many"}', '{"nano_cpus": -1}', '{"mem_limit": 0}'])
+    def test_what_is_none_is_one_line(self, tmp_path: Path, text: str) -> None:
+        path = tmp_path / "container.json"
+        path.write_text(text)
+        with pytest.raises(UserError, match=r"container\.json"):
+            read_container_config(path)
 
 
 class TestGrade:
