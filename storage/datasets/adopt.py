@@ -111,6 +111,7 @@ def adopt(
             destination = Destination(store.prepared(keyed), DRAFTS)
             done = list(_written(destination, folder, files, competition, link, on_progress))
             _write_texts(destination, folder, competition)
+            assert held is not None  # it waits
             held.require_held()
             job = Job(competition.id, str(folder), store.prepared(keyed), EDITION, key=recipe.key, recipe=recipe)
             commit(destination, manifest_of([table_of(columns_of(done))]), job)

@@ -128,8 +128,10 @@ class TestLeaderboards:
         kaggle.teams[self.ID].pop()
         assert main(["dev", "download-leaderboard", "-c", self.ID, "--store", store.root]) == 0
         assert "1 reused" in capfd.readouterr().out
+        again = read_leaderboard(store, self.ID)
         assert first is not None
-        assert first.equals(read_leaderboard(store, self.ID))
+        assert again is not None
+        assert first.equals(again)
         assert main(["dev", "download-leaderboard", "-c", self.ID, "--force", "--store", store.root]) == 0
         assert "29 teams written to" in capfd.readouterr().out
 
