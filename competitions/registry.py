@@ -73,6 +73,11 @@ def _load(folder: Path) -> Competition:
     return Competition.load(folder)
 
 
+def reread() -> None:
+    """Read the competitions' folders again, after a file in one was changed by this process."""
+    _load.cache_clear()
+
+
 def get(competition_id: str) -> Competition:
     """The competition with that id.
 

@@ -87,6 +87,11 @@ class GradingReport(_Published):
     total_above_median: int
     competition_reports: list[CompetitionReport]
 
+    @property
+    def totals(self) -> dict[str, int]:
+        """The totals by their published names."""
+        return self.model_dump(exclude={"competition_reports"})
+
 
 @dataclass(frozen=True)
 class GradedSubmission:

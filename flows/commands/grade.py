@@ -16,13 +16,15 @@ from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
 from flows.commands.options import GradingOptions, StoreOptions, option, takes
-from flows.commands.submissions import Fetch, Line, local_copies, parse_line
+from flows.commands.submissions import Fetch, Line, followed, local_copies, parse_line
 from storage.dataset import Dataset
 
 if TYPE_CHECKING:
     from grading.grade import Grade
     from grading.workers import GradingLimits
     from storage.store import Store
+
+_COMMENTS = (b"#", b"//")  # how lines of the file begin that are not read
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,9 @@ def command(
 ) -> int:
     """Grade every line of a JSONL file and write `<time>_grading_report.json`.
 
-    Each submission is read in a separate process with limits on memory, time and size. A bad line or submission does
-    not stop the rest. Exit code 1 if any line could not be graded; an invalid submission is a result.
+    Each submission is read in a separate process with limits on memory, time and size. Lines that begin with # or //
+    are comments. A bad line or submission does not stop the rest. Exit code 1 if any line could not be graded; an
+    invalid submission is a result.
     """
     from grading.report import summarise
 
@@ -106,7 +109,10 @@ def command(
     failed += sum(grade.outcome == "failed" for grade in grades.values())
     output_dir.mkdir(parents=True, exist_ok=True)
     target = output_dir / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
-    target.write_text(summarise(grades[number].report for number in sorted(grades)).to_json(), "utf-8")
+    report = summarise(grades[number].report for number in sorted(grades))
+    target.write_text(report.to_json(), "utf-8")
+    for name, total in report.totals.items():
+        click.echo(f"{name}: {total}", err=True)
     click.echo(str(target))
     return 1 if failed else 0
 
@@ -115,7 +121,7 @@ def _items(path: Path) -> tuple[dict[int, Line], int]:
     """The lines by number, and how many are unusable."""
     items, failed = {}, 0
     for number, raw in enumerate(path.read_bytes().splitlines(), 1):
-        if not raw.strip():
+        if not raw.strip() or raw.lstrip(b"\xef\xbb\xbf \t").startswith(_COMMENTS):
             continue
         try:
             items[number] = parse_line(raw.decode("utf-8-sig", "replace"))
@@ -166,7 +172,7 @@ def _grade(
                 click.echo(f"line {number}: {error}", err=True)
                 continue
             order.append(number)
-            yield path, line.submission_path
+            yield path and followed(path, store), line.submission_path
 
     dataset = answers_to(store, made_on, grading.edition, "its run")
     with local_copy(store, dataset, "private", local_cache()) as prepared, local_copies() as fetch:

@@ -8,6 +8,7 @@ import click
 
 from competitions import registry
 from flows.commands.options import GradingOptions, StoreOptions, takes
+from flows.commands.submissions import followed
 
 
 @click.command("grade-sample")
@@ -17,7 +18,8 @@ from flows.commands.options import GradingOptions, StoreOptions, takes
 def command(submission: Path, competition_id: str, grading: GradingOptions, storage: StoreOptions) -> int:
     """Grade the CSV SUBMISSION against the answers of COMPETITION_ID and print its report as JSON.
 
-    The submission is read in a separate process with limits on memory, time and size. Exit code 1 if it is not valid.
+    The submission is read in a separate process with limits on memory, time and size. An invalid submission is a
+    result, too. Exit code 1 if there is no submission, or if it could not be graded.
     """
     competition = registry.get(competition_id)
     from grading.workers import GradingPool
@@ -32,10 +34,10 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
         local_copy(place, Dataset(grading.edition, competition_id), "private", local_cache()) as prepared,
         GradingPool(competition, prepared, grading.edition, thresholds=thresholds) as grader,
     ):
-        result = grader.grade(submission)
+        result = grader.grade(followed(submission, place))
     click.echo(result.report.to_json(), nl=False)
     if result.message:
         click.echo(f"mlebench: {result.outcome}: {result.message}", err=True)
     if result.detail:
         click.echo(result.detail, err=True)
-    return 0 if result.outcome == "valid" else 1
+    return 0 if result.outcome in ("valid", "invalid") else 1

@@ -50,10 +50,14 @@ def command(competition_id: str, refresh: bool, as_json: bool, storage: StoreOpt
     for note in filter(None, (None if board.human else "the leaderboard does not consist of human teams", board.note)):
         click.echo(f"  note: {note}")
     if refresh:
-        _refresh(competition, storage)
+        refresh_leaderboard(competition, storage)
 
 
-def _refresh(competition: Competition, storage: StoreOptions) -> None:
+def refresh_leaderboard(competition: Competition, storage: StoreOptions) -> None:
+    """Fetch the leaderboard from Kaggle, print what differs from the stored one, and write it to the store.
+
+    Raises `UserError` if the competition is not on Kaggle, or if Kaggle does not give the leaderboard.
+    """
     from common.settings import get_settings
     from grading.leaderboards import compare, compare_percentiles, in_order
     from storage.sources.kaggle import leaderboard
@@ -77,7 +81,7 @@ def _refresh(competition: Competition, storage: StoreOptions) -> None:
             _show(figure, f"{figure.name:>5}")
     scoreless = len(teams) - len(scores)
     if scoreless:
-        click.echo(f"    {scoreless} teams have no score and do not count")
+        click.echo(f"    {counted(scoreless, 'team')} without a score, not counted")
     if not in_order(scores, facts):
         click.echo(f"    warning: Kaggle's ranking contradicts '{facts.metric.direction} is better'", err=True)
     click.echo(f"  {counted(len(teams), 'team')} written to {place.shown(url)}")

@@ -154,7 +154,13 @@ class Selection:
     ] = False
     listed: Annotated[
         Path | None,
-        option("-l", "--list", type=click.Path(path_type=Path), help="A text file with one competition id per line."),
+        option(
+            "-l",
+            "--list",
+            "--competition-set",
+            type=click.Path(path_type=Path),
+            help="A text file with one competition id per line.",
+        ),
     ] = None
     exclude: Annotated[
         str | None,

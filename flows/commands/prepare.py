@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
+from competitions import registry
 from flows.commands.advice import advised
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
 from storage.store import Store
@@ -31,15 +33,53 @@ if TYPE_CHECKING:
     help="Download the archives of datasets that were made by other code again, and compare: a dataset is kept if the "
     "current code makes the same files, and is otherwise prepared anew.",
 )
+@click.option(
+    "--overwrite-checksums",
+    is_flag=True,
+    help="Do not compare with the checksums in competition.yaml, but replace them by those of the prepared files. For "
+    "competitions of your own.",
+)
+@click.option(
+    "--overwrite-leaderboard",
+    is_flag=True,
+    help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard --refresh` does.",
+)
 def command(
-    selection: Selection, preparation: PreparationOptions, storage: StoreOptions, official: bool, renew: bool
+    selection: Selection,
+    preparation: PreparationOptions,
+    storage: StoreOptions,
+    official: bool,
+    renew: bool,
+    overwrite_checksums: bool,
+    overwrite_leaderboard: bool,
 ) -> int:
     """Download, split and verify competitions.
 
     Already prepared competitions are skipped, and a failure does not stop the rest. Exit code 1 if any failed.
     """
     ids = selection.ids()
+    if overwrite_checksums:
+        from flows.commands.checksums import require_overwritable
+
+        require_overwritable(ids, preparation.edition)
+        preparation = replace(preparation, skip_verification=True)
     place = storage.open_usable()
+    code = _prepare(ids, place, preparation, renew)
+    if official:
+        code = max(code, _official(ids, place, preparation.edition))
+    if overwrite_checksums:
+        from flows.commands.checksums import overwrite
+
+        code = max(code, overwrite(ids, place))
+    if overwrite_leaderboard:
+        from flows.commands.download_leaderboard import fetch_each
+
+        code = max(code, fetch_each([name for name in ids if registry.get(name).facts.source == "kaggle"], storage))
+    return code
+
+
+def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, renew: bool) -> int:
+    """Prepare what is not prepared yet; returns the exit code."""
     edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
@@ -55,7 +95,7 @@ def command(
     if not todo:
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
-        return _official(ids, place, edition) if official else 0
+        return 0
     _require_room(place, todo)
     from flows.commands.session import run_flow
 
@@ -66,7 +106,7 @@ def command(
 
     code = run_flow(f"Preparing in {place.root}", flow)
     show_other_code(place, ids)
-    return max(code, _official(ids, place, edition)) if official else code
+    return code
 
 
 def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
@@ -99,7 +139,6 @@ def _require_room(store: Store, ids: list[str]) -> None:
 def _official(ids: list[str], store: Store, edition: Any) -> int:
     """Store Kaggle's description next to ours in all prepared datasets; returns the exit code."""
     from common.settings import get_settings
-    from competitions import registry
     from storage.dataset import Dataset
     from storage.datasets.current import find
     from storage.sources.kaggle.pages import write_official_description

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,6 +67,8 @@ def command(
         raise click.UsageError("--retry needs the name of the group: give --run-group NAME")
     if run.seed and run.seeds != 1:
         raise click.UsageError("--seed and --seeds are alternatives; give one of them")
+    if run.container_config is not None:
+        run, isolation = _configured(run.container_config, run, isolation)
     ids = selection.ids()
     chosen = load_agent(run.agent, get_settings().agent_dirs)
     if isolation.backend == "process" and not chosen.trusted and not isolation.allow_untrusted:
@@ -167,6 +171,24 @@ def command(
     code = max(code, show_results(place, group))
     click.echo(f"{time.monotonic() - started:.0f} s in total")
     return code
+
+
+def _configured(path: Path, run: RunOptions, isolation: IsolationOptions) -> tuple[RunOptions, IsolationOptions]:
+    """The options with what the published tool's container configuration says, where they say nothing themselves."""
+    from flows.commands.container_config import read_container_config
+
+    found = read_container_config(path)
+    for line in found.unused:
+        click.echo(line, err=True)
+    return (
+        replace(
+            run,
+            max_memory=run.max_memory or found.memory,
+            max_cpus=run.max_cpus or found.cpus,
+            max_disk=run.max_disk or found.disk,
+        ),
+        replace(isolation, runtime=isolation.runtime or found.runtime),
+    )
 
 
 def _untrusted(agent: Agent) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import click
@@ -33,11 +34,11 @@ class RunOptions:
     """Options of the runs: agent, number, limits and conditions."""
 
     TITLE: ClassVar[str] = "Agent and runs"
-    agent: Annotated[str, option("--agent", show_default=True, help="Name of an agent, or the path of its folder.")] = (
-        "baseline"
-    )
+    agent: Annotated[
+        str, option("--agent", "--agent-id", show_default=True, help="Name of an agent, or the path of its folder.")
+    ] = "baseline"
     seeds: Annotated[
-        int, option("--seeds", type=click.IntRange(1), show_default=True, help="Runs of each competition.")
+        int, option("--seeds", "--n-seeds", type=click.IntRange(1), show_default=True, help="Runs of each competition.")
     ] = 1
     seed: Annotated[
         tuple[int, ...],
@@ -87,6 +88,16 @@ class RunOptions:
     ] = None
     max_disk: Annotated[
         int | None, option("--max-disk", type=SIZE, metavar="SIZE", help="Most disk space of a run, e.g. 200GB.")
+    ] = None
+    container_config: Annotated[
+        Path | None,
+        option(
+            "--container-config",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="The published tool's JSON file of container settings: its memory, CPUs and disk are the most that a "
+            "run gets, and its runtime is used.",
+        ),
     ] = None
     obfuscated: Annotated[
         bool,
@@ -166,6 +177,7 @@ class PlacingOptions:
         int | None,
         option(
             "--agents",
+            "--n-workers",
             type=click.IntRange(1),
             metavar="N",
             help="Agents at the same time on this machine. Default: MLEBENCH_AGENTS.",

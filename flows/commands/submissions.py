@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import click
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import UserError, one_line
 from common.locations import local_path
 from competitions.editions import Edition
+from storage.store import Store
 
 Known = TypeVar("Known")
 
@@ -45,6 +47,21 @@ def parse_line(text: str) -> Line:
         reason = one_line(error) if isinstance(error, ValidationError) else ""
         what = "not a JSON object with competition_id and submission_path"
         raise UserError(f"{what}: {reason}" if reason else what) from error
+
+
+def followed(submission: Path, store: Store) -> Path:
+    """The file that a link of the operator leads to, with a line on standard error that says so.
+
+    A link into the store's prepared data is not followed, and graders then refuse it: an agent may have left it to have
+    the answers graded.
+    """
+    if not submission.is_symlink():
+        return submission
+    target, prepared = submission.resolve(), store.local("prepared")
+    if prepared is not None and target.is_relative_to(prepared.resolve()):
+        return submission
+    click.echo(f"{submission} is a link to {target}", err=True)
+    return target
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.checkpoint import FOLDER
 from storage.datasets.materialise import MARKER
-from storage.datasets.recipe import Recipe
+from storage.datasets.recipe import ADOPTED, Recipe
 from storage.store import Store
 
 CURRENT = "current.json"
@@ -58,6 +58,11 @@ class Current:
             return "same"
         own = self.own_recipes(self.dataset.key)
         return "other code" if not own or any(recipe.same_inputs(each) for each in own) else "other inputs"
+
+    @property
+    def adopted(self) -> bool:
+        """Whether the current dataset was prepared by the published benchmark."""
+        return self.made_by(ADOPTED)
 
     def made_by(self, code: str) -> bool:
         """Whether code with this fingerprint makes the current dataset, from whatever download it was made."""

@@ -117,7 +117,7 @@ def materialise(
     manifest = manifest_of(done.values())
     if before_commit:
         before_commit()
-    _commit(destination, manifest, job)
+    commit(destination, manifest, job)
     checkpoint.clear()
     return manifest
 
@@ -207,7 +207,8 @@ class _Counter:
             self._on_progress(self._total._replace(files=self._files, bytes=self._bytes))
 
 
-def _commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
+def commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
+    """Write the manifest, and then the commit marker, of a dataset whose files are all written."""
     import pyarrow.parquet as pq
 
     with destination.open(MANIFEST) as file:

@@ -63,8 +63,8 @@ def is_prepared(
 ) -> bool:
     """Whether preparing would change nothing: the store has the dataset made of the current download of `source`.
 
-    A dataset made by other code counts if its download is not at hand to make it again: it is used as it is until the
-    operator decides.
+    A dataset that was adopted counts until it is renewed. One made by other code counts if its download is not at hand
+    to make it again: it is used as it is until the operator decides.
 
     Args:
         store: store of the dataset.
@@ -75,10 +75,12 @@ def is_prepared(
         renew: whether a dataset made by other code never counts.
     """
     competition = registry.get(dataset.competition_id)
+    current = read_current(store, dataset)
+    if current.dataset is not None and current.adopted and not renew:
+        return not verified or is_verified(store, current.dataset, competition)
     record = recorded(store, competition, source)
     if record is None:
         return False
-    current = read_current(store, dataset)
     recipe = recipe_of(competition, record["hash"], dataset.edition, params)
     state = current.state(recipe)
     if current.dataset is None or state == "other inputs":
@@ -110,7 +112,7 @@ def made_by_other_code(store: Store, competition_ids: Iterable[str] | None = Non
     wanted = [Dataset(edition, name) for edition, name in competitions_of(store) if name in known]
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # a request each
         found = list(pool.map(lambda each: read_current(store, each), wanted))
-    return [each.dataset for each in found if each.dataset and not _made_by_current_code(each)]
+    return [each.dataset for each in found if each.dataset and not each.adopted and not _made_by_current_code(each)]
 
 
 def _made_by_current_code(current: Current) -> bool:

@@ -15,6 +15,9 @@ from storage.keys import content_key
 # The modules of the engine that decide bytes. The others move bytes, and decide where they are written and when.
 ENGINE = ("storage.datasets.archives", "storage.datasets.zipwriter")
 
+ADOPTED = "published"
+"""The `code` of a dataset that the published benchmark prepared. Its `download` stands for the adopted files."""
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from storage.writers import BLOCK
 
 _NAMED = 1_000  # damaged files that are named, at most
 _AT_ONCE = 8  # files read at the same time
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".bson")
 
 
 class ChecksumMismatch(UserError):
@@ -88,6 +89,19 @@ def manifest_rows(store: Store, dataset: Dataset) -> Iterator[tuple[str, int, st
     """
     for part, path, size, md5 in read_manifest(store, dataset).rows("part", "path", "bytes", "md5"):
         yield f"{part}/{path}", size, md5
+
+
+def md5s_of_tables(store: Store, dataset: Dataset, known: Container[str] = ()) -> dict[str, str]:
+    """The MD5s, by path, of tables at the top of both parts, and of the files in `known`, sorted as in the manifest.
+
+    Raises `UserError` if the dataset is not prepared.
+    """
+    root = store.relative(store.prepared(dataset))
+    return {
+        path: md5 or _md5(store, f"{root}/{path}")
+        for path, _, md5 in manifest_rows(store, dataset)
+        if path in known or (path.count("/") == 1 and path.endswith(_TABLES))
+    }
 
 
 def _md5(store: Store, path: str) -> str:

@@ -41,6 +41,12 @@ def recorded(store: Store, competition: Competition, source: Source) -> Download
     return record
 
 
+def recorded_md5(store: Store, competition_id: str) -> str | None:
+    """The MD5 of the archive that was downloaded last, from whatever source; None if there is no record of one."""
+    record: DownloadRecord | None = store.read_json(_record_url(store, competition_id))
+    return (record["md5"] or None) if record else None
+
+
 def has_archive(store: Store, competition: Competition, record: DownloadRecord) -> bool:
     """Whether the store still has the recorded archive, with the right size."""
     path = store.top.path(store.relative(store.raw(competition.id)))

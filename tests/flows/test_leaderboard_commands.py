@@ -57,7 +57,7 @@ class TestLeaderboard:
         assert f"bronze {scores[158]:.5f} differs from the stored 0.01526" in lines
         assert f"5 % {scores[80]:.5f} differs from the stored 0.00810" in lines
         assert "top of the teams now: 1 of 21 the same to within two places" in lines, "the winner's"
-        assert "1 teams have no score" in out
+        assert "1 team without a score, not counted" in out
         table = pd.read_parquet(store.local("tables", "leaderboards") / f"{ID}.parquet")
         assert table["score"].iloc[:1594].tolist() == [round(score, 5) for score in scores]
         assert table["score"].isna().sum() == 1

@@ -1,0 +1,82 @@
+"""The container configuration of the published tool, for `mlebench run --container-config`."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ByteSize, TypeAdapter, ValidationError
+
+from common.errors import UserError
+
+_ELSEWHERE = {
+    "gpus": "set limits.gpus in the agent's agent.yaml",
+    "shm_size": "set limits.shm_bytes in the agent's agent.yaml",
+    "privileged": "use --allow-privileged",
+    "network": "use --network",
+    "network_mode": "use --network",
+}
+
+
+@dataclass(frozen=True)
+class ContainerConfig:
+    """What the file limits, None for what it does not: memory and disk in bytes, CPU cores, and the runtime.
+
+    `unused` explains the entries that have no effect.
+    """
+
+    memory: int | None = None
+    cpus: int | None = None
+    disk: int | None = None
+    runtime: str | None = None
+    unused: tuple[str, ...] = ()
+
+
+def read_container_config(path: Path) -> ContainerConfig:
+    """Read a JSON file with arguments of the Docker client. Raises `UserError` if it is not one."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"--container-config {path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"--container-config {path} is not a JSON object")
+    known: dict[str, Any] = {}
+    unused = []
+    for name, value in content.items():
+        match name:
+            case "mem_limit":
+                known["memory"] = _size(value, name, path)
+            case "nano_cpus":
+                known["cpus"] = math.ceil(_number(value, name, path) / 1e9)
+            case "storage_opt" if isinstance(value, dict) and set(value) == {"size"}:
+                known["disk"] = _size(value["size"], "storage_opt.size", path)
+            case "runtime":
+                known["runtime"] = str(value)
+            case _:
+                unused.append(
+                    f"`{name}` of {path.name} has no effect: {_ELSEWHERE.get(name, 'the sandbox decides it')}"
+                )
+    return ContainerConfig(**known, unused=tuple(unused))
+
+
+def _number(value: Any, name: str, path: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise UserError(f"{path}: {name} must be a positive number, not {value!r}")
+    return float(value)
+
+
+def _size(value: Any, name: str, path: Path) -> int:
+    """Bytes, as Docker reads them: 64g is 64 GiB."""
+    text = f"{value}".strip().lower()
+    if text[-1:] in "kmgt":
+        text += "ib"
+    try:
+        found = int(TypeAdapter(ByteSize).validate_python(text))
+    except ValidationError:
+        found = 0
+    if found <= 0:
+        raise UserError(f"{path}: {name} must be a size such as 64g, not {value!r}")
+    return found

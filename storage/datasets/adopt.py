@@ -1,0 +1,218 @@
+"""Adopt datasets that the published benchmark has prepared, instead of downloading and preparing them again.
+
+The published layout is `<directory>/<competition id>/prepared/public` and `private`, with the same files as a dataset
+of edition v1. The files with published MD5s (tables, answers, sample submissions) are compared before anything is
+written. All files are hashed for the manifest, linked if the store is on the same file system, and otherwise copied or
+uploaded. The download is not known, so the dataset has a recipe of its own, and counts as prepared until it is renewed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from common.errors import UserError
+from common.windows import windowed
+from competitions.competition import Competition
+from competitions.editions import Edition
+from storage.dataset import Dataset
+from storage.datasets.checkpoint import DRAFTS
+from storage.datasets.current import find, make_current, read_current
+from storage.datasets.job import Job
+from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
+from storage.datasets.materialise import DESCRIPTION, Progress, commit
+from storage.datasets.prepared import check_dataset
+from storage.datasets.recipe import ADOPTED, Recipe
+from storage.datasets.verify import ChecksumMismatch
+from storage.keys import content_key_of_rows
+from storage.lease import lease, prepare_lease
+from storage.sources.kaggle.pages import OFFICIAL
+from storage.store import Store
+from storage.writers import BLOCK, IN_FLIGHT, UPLOADS, Destination, Written
+
+EDITION: Edition = "v1"
+PARTS = ("public", "private")
+_READERS = 8  # files read at the same time; disks and hashing are busy with that
+
+
+class NotAdoptable(UserError):
+    """A directory does not have the complete prepared data of a competition."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file to adopt: its part, its path in the part, its size in bytes, and its time of change in nanoseconds."""
+
+    part: str
+    path: str
+    bytes: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """What was adopted: the dataset, its files and bytes, and how many files were compared with published MD5s."""
+
+    dataset: Dataset
+    files: int
+    bytes: int
+    compared: int
+
+
+def prepared_folder(directory: Path, competition_id: str) -> Path | None:
+    """The folder with `public` and `private` of a competition in the published layout; None if there is none."""
+    for folder in (directory / competition_id / "prepared", directory / competition_id):
+        if any((folder / part).is_dir() for part in PARTS):
+            return folder
+    return None
+
+
+def adopt(
+    store: Store,
+    competition: Competition,
+    folder: Path,
+    *,
+    link: bool = True,
+    compare: bool = True,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Adopted:
+    """Make the files below `folder` the current dataset of edition v1.
+
+    An interrupted adoption can be repeated. A dataset that was adopted from the same unchanged files is not written
+    again.
+
+    Args:
+        store: store of the dataset.
+        competition: the competition.
+        folder: the folder with `public` and `private`. Links in it are followed.
+        link: whether files may be linked instead of copied. A linked file changes with the original.
+        compare: whether the files with published MD5s must have them.
+        on_progress: called after each file.
+
+    Raises:
+        NotAdoptable: files are missing, or something is neither a file nor a folder.
+        ChecksumMismatch: files differ from the published ones.
+    """
+    files = list_files(folder)
+    require_complete(files, competition, folder)
+    dataset = Dataset(EDITION, competition.id)
+    if compare:
+        require_published(competition, folder)
+    rows = ((each.part, each.path, each.bytes, each.mtime_ns) for each in files)
+    recipe = Recipe(EDITION, content_key_of_rows(str(folder.resolve()), rows), ADOPTED, {})
+    keyed = Dataset(EDITION, competition.id, recipe.key)
+    with lease(store, prepare_lease(dataset)) as held:
+        if find(store, keyed) is None:
+            destination = Destination(store.prepared(keyed), DRAFTS)
+            done = list(_written(destination, folder, files, competition, link, on_progress))
+            _write_texts(destination, folder, competition)
+            assert held is not None  # it waits
+            held.require_held()
+            job = Job(competition.id, str(folder), store.prepared(keyed), EDITION, key=recipe.key, recipe=recipe)
+            commit(destination, manifest_of([table_of(columns_of(done))]), job)
+        if read_current(store, dataset).dataset != keyed:
+            make_current(store, keyed, recipe)
+    compared = check_dataset(store, keyed, competition) if compare else 0
+    return Adopted(keyed, len(files), sum(each.bytes for each in files), compared)
+
+
+def list_files(folder: Path) -> list[Found]:
+    """All files of both parts, sorted by part and path, without descriptions. Links to files and folders are followed.
+
+    Raises `NotAdoptable` for a link that leads nowhere or in a circle, and for what is neither a file nor a folder.
+    """
+    return sorted(
+        (each for part in PARTS for each in _below(folder / part, part, "", ())),
+        key=lambda each: (each.part, each.path),
+    )
+
+
+def _below(folder: Path, part: str, prefix: str, above: tuple[str, ...]) -> Iterator[Found]:
+    here = os.path.realpath(folder)
+    if here in above:
+        raise NotAdoptable(f"{folder} is a link to a folder that contains it")
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _below(folder / entry.name, part, f"{prefix}{entry.name}/", (*above, here))
+        elif entry.is_file():
+            if (part, prefix + entry.name) != ("public", DESCRIPTION):
+                found = entry.stat()
+                yield Found(part, prefix + entry.name, found.st_size, found.st_mtime_ns)
+        else:
+            raise NotAdoptable(f"{entry.path} is neither a file nor a folder, or a link that leads nowhere")
+
+
+def require_complete(files: list[Found], competition: Competition, folder: Path) -> None:
+    """Require both parts, and every file that has a published MD5. Raises `NotAdoptable` naming what is missing."""
+    there = {f"{each.part}/{each.path}" for each in files}
+    parts = [part for part in PARTS if any(each.part == part for each in files)]
+    missing = [f"{part}/" for part in PARTS if part not in parts]
+    expected = competition.facts.checksums.prepared
+    missing += sorted(path for path in expected if path.split("/")[0] in parts and path not in there)
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise NotAdoptable(f"{', '.join(missing[:3])}{more} missing in {folder}")
+
+
+def require_published(competition: Competition, folder: Path) -> None:
+    """Require the published MD5s. Raises `ChecksumMismatch` naming the files that differ."""
+    expected = competition.facts.checksums.prepared
+    with ThreadPoolExecutor(_READERS) as pool:
+        found = pool.map(lambda path: _md5(folder / path), expected)
+        different = [path for path, md5 in zip(expected, found, strict=True) if md5 != expected[path]]
+    if different:
+        more = f" and {len(different) - 3} more" if len(different) > 3 else ""
+        raise ChecksumMismatch(f"{', '.join(different[:3])}{more} differ from the published benchmark")
+
+
+def _written(
+    destination: Destination,
+    folder: Path,
+    files: list[Found],
+    competition: Competition,
+    link: bool,
+    on_progress: Callable[[Progress], None],
+) -> Iterator[Done]:
+    """Write the files, and yield their rows of the manifest in the same order."""
+    checked = competition.facts.checksums.prepared
+    count, size, total = 0, 0, sum(each.bytes for each in files)
+
+    def write(each: Found) -> Written:
+        name, source = f"{each.part}/{each.path}", os.path.realpath(folder / each.part / each.path)
+        linked = destination.link(name, source, name in checked) if link else None
+        if linked is not None:
+            return linked
+        with open(source, "rb") as file:  # noqa: PTH123
+            return destination.copy(name, file, name in checked, each.bytes)
+
+    calls = ((min(each.bytes, BLOCK), partial(write, each)) for each in files)
+    written = windowed(calls, count=_READERS if destination.local else UPLOADS, total=IN_FLIGHT)
+    for each, one in zip(files, written, strict=True):
+        count, size = count + 1, size + one.bytes
+        on_progress(Progress(count, len(files), size, total))
+        yield Done(each.part, each.path, *one, "adopted")
+
+
+def _write_texts(destination: Destination, folder: Path, competition: Competition) -> None:
+    """Our description for agents, and that of the published benchmark as the official one."""
+    destination.write(f"public/{DESCRIPTION}", [competition.describe(EDITION).encode()])
+    theirs = folder / "public" / DESCRIPTION
+    if theirs.is_file():
+        destination.write(f"public/{OFFICIAL}", [theirs.read_bytes()])
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        found = hashlib.md5()
+        while piece := file.read(BLOCK):
+            found.update(piece)
+    return found.hexdigest()

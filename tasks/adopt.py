@@ -1,0 +1,35 @@
+"""Adopt the prepared data of the published benchmark, instead of downloading and splitting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import task
+
+from common import progress
+from common.units import counted, size
+from competitions import registry
+from storage.datasets.adopt import NotAdoptable, adopt, prepared_folder
+from storage.datasets.materialise import Progress
+from tasks.wiring.retries import retried
+from tasks.wiring.stores import open_store
+
+
+@task(name="adopt", task_run_name="adopt {competition_id}", **retried())
+def adopt_dataset(competition_id: str, store: str, directory: str, link: bool = True, compare: bool = True) -> str:
+    """Adopt the prepared data of a competition; returns a sentence about it, see `storage.datasets.adopt.adopt`.
+
+    Raises `NotAdoptable` or `ChecksumMismatch` if the data are incomplete or not those of the published benchmark.
+    """
+    place, competition = open_store(store), registry.get(competition_id)
+    folder = prepared_folder(Path(directory), competition_id)
+    if folder is None:
+        raise NotAdoptable(f"{directory} has no {competition_id}/prepared with public and private")
+
+    def show(now: Progress) -> None:
+        progress.report(competition_id, "adopt", f"{now.files}/{now.files_total} files", now.bytes, now.bytes_total)
+
+    progress.report(competition_id, "compare")
+    found = adopt(place, competition, folder, link=link, compare=compare, on_progress=show)
+    compared = f"{counted(found.compared, 'published checksum')} equal" if compare else "checksums not compared"
+    return f"{counted(found.files, 'file')}, {size(found.bytes)}, {compared}"
