@@ -42,6 +42,7 @@ Table = (
         "grades",
         "snapshots",
         "usage",
+        "validations",
         "own_validations",
         "split_noise",
         "examinations",
@@ -177,6 +178,15 @@ _USAGE = TableSchema(
     ),
 )
 
+_VALIDATIONS = TableSchema(
+    "a submission that an agent had checked by the validation service of its run",
+    (
+        *WHO,
+        Column("at_seconds", "float64", "Time since the start of the run.", "s"),
+        Column("verdict", "string", "`valid`, `invalid`, or `failed` if it could not be checked."),
+    ),
+)
+
 _OWN_VALIDATIONS = TableSchema(
     "a candidate of an agent with a validation score that it reported itself",
     (
@@ -293,6 +303,7 @@ TABLES: dict[Table, TableSchema] = {
     "grades": _GRADES,
     "snapshots": _SNAPSHOTS,
     "usage": _USAGE,
+    "validations": _VALIDATIONS,
     "own_validations": _OWN_VALIDATIONS,
     "split_noise": _SPLIT_NOISE,
     "examinations": _EXAMINATIONS,

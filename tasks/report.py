@@ -102,6 +102,7 @@ def write_report(
         snapshots,
         usage,
         own=read_table(store, "own_validations", run_groups),
+        validations=read_table(store, "validations", run_groups),
         noise=read_table(store, "split_noise", run_groups),
         examined={name: read_table(store, name, run_groups) for name in TABLES},
         titles={name: each.name for name, each in facts.items()},

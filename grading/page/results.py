@@ -28,6 +28,8 @@ class Results:
     usage: pd.DataFrame | None = None
     own: pd.DataFrame | None = None
     """The table `own_validations`."""
+    validations: pd.DataFrame | None = None
+    """The table `validations`."""
     noise: pd.DataFrame | None = None
     """The table `split_noise`."""
     examined: Mapping[str, pd.DataFrame] = field(default_factory=dict)

@@ -201,6 +201,27 @@ class SnapshotRecord(MomentRecord):
     leaderboard: str | None = None
 
 
+class ValidationRecord(MomentRecord):
+    """A submission that the validation service checked, from its log in the run's folder."""
+
+    table: ClassVar[Table] = "validations"
+
+    verdict: str
+
+    @classmethod
+    def of(cls, run: RunRecord, call: Mapping[str, Any]) -> ValidationRecord | None:
+        """The record of one line of a run's log; None if it is no check, as one that was refused."""
+        try:
+            moment = datetime.fromisoformat(str(call.get("time")))
+            at = (moment - run.started_at).total_seconds() if run.started_at else None
+        except (ValueError, TypeError):  # TypeError: a time without a zone
+            return None
+        verdict = str(call.get("verdict"))
+        if at is None or verdict not in ("valid", "invalid", "failed"):
+            return None
+        return cls(**run.who, at_seconds=max(0.0, at), verdict=verdict)
+
+
 class OwnValidationRecord(MomentRecord):
     """A candidate of an agent with the validation score that it reported itself."""
 

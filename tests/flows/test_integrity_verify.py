@@ -92,6 +92,15 @@ def test_the_ledger_tells_what_happened(run: Path) -> None:
     assert read_table(store, "runs")["ledger_head"].tolist() == [record["ledger_head"]]
 
 
+def test_what_was_validated_is_a_table_also_of_a_regraded_copy(run: Path) -> None:
+    store = Store(str(run.parents[3]))
+    assert main(["regrade", "g", "--as", "again", "--store", store.root]) == 0
+    for group in ("g", "again"):
+        found = read_table(store, "validations", [group])
+        assert found["verdict"].tolist() == ["valid"]
+        assert found["at_seconds"].between(0, 600).all()
+
+
 FILES = ["submission.csv", "code/main.py", "logs/agent.log", "validation.jsonl", "ledger.jsonl", "run.json"]
 
 
