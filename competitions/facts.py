@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from common import months
 from competitions.editions import Edition
 
 Complexity = Literal["low", "medium", "high", "dev", "demo"]
@@ -151,6 +152,9 @@ class Resampling(_Facts):
     pattern: str | None = Field(
         default=None, description="Regular expression; its group finds the unit in that column, by default in the ids."
     )
+    unknown: str | None = Field(
+        default=None, description="Why the units cannot be told; then there is no standard error, because it would lie."
+    )
 
 
 class CompetitionFacts(_Facts):
@@ -160,6 +164,11 @@ class CompetitionFacts(_Facts):
     name: str = Field(description="Title.")
     category: Category = Field(description="Kind of problem.")
     complexity: Complexity = Field(description="Complexity split of the paper, or 'dev' / 'demo'.")
+    ended: str | None = Field(
+        default=None,
+        pattern=months.PATTERN,
+        description="Month in which submissions ended, YYYY-MM; null where they never did, or where it is unknown.",
+    )
     splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further lists that contain it.")
     source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")
     size_bytes: int | None = Field(default=None, description="Approximate size of the download; null where unknown.")

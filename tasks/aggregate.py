@@ -31,7 +31,7 @@ def aggregate_group(place: Store, run_group: str) -> str | None:
 
 
 def write_tables(store: Store, run_group: str) -> bool:
-    """Write tables/runs, grades, snapshots, usage and own_validations from the group's records, and the aggregates.
+    """Write tables/runs, grades, snapshots, usage, validations and own_validations from the records; the aggregates.
 
     Returns whether any run is graded.
     """
@@ -42,6 +42,8 @@ def write_tables(store: Store, run_group: str) -> bool:
     snapshots = (snapshot for each in found if each.grades for snapshot in each.snapshots)
     write_table(store, "snapshots", run_group, (snapshot.to_row() for snapshot in snapshots))
     write_table(store, "usage", run_group, (request.to_row() for each in found for request in each.usage))
+    checked = (validation.to_row() for each in found for validation in each.validations)
+    write_table(store, "validations", run_group, checked)
     finished = [partial(read_own_validations, store, each.folder, each.run) for each in found if each.run]
     own = chain.from_iterable(store.concurrently(finished))
     write_table(store, "own_validations", run_group, (candidate.to_row() for candidate in own))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from common.causes import explain
@@ -16,39 +18,85 @@ from flows.commands.options import Selection, StoreOptions, takes
 @click.option(
     "--top", "--max-kernels", type=click.IntRange(1, 500), default=20, show_default=True, help="Number of notebooks."
 )
+@click.option(
+    "--write-references",
+    "written",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the notebooks, their versions and the hashes of their code into this CSV file.",
+)
+@click.option(
+    "--references",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Fetch the notebooks that this file names, instead of the most voted ones. Without a selection: all of them.",
+)
 @takes(selection=Selection, storage=StoreOptions)
-def command(competition_id: str | None, top: int, selection: Selection, storage: StoreOptions) -> int:
+def command(
+    competition_id: str | None,
+    top: int,
+    written: Path | None,
+    references: Path | None,
+    selection: Selection,
+    storage: StoreOptions,
+) -> int:
     """Pull the most voted public notebooks of COMPETITION_ID, or of the selected competitions, into the store.
 
     They are stored as plain code. `mlebench plagiarism` compares submitted code with them. kernels/ID/index.parquet
-    lists them with their votes, versions and the time of the pull. Of several competitions, one that fails does not
-    stop the others; the exit code is then 1.
+    lists them with their votes, versions and the time of the pull. With --write-references and --references, others can
+    fetch the same set. Exit code 1 if a competition fails, which does not stop the others, or if a notebook is not as
+    it was recorded.
     """
-    if (competition_id is None) == (not selection):
-        raise UserError("name a competition, or select several with -c, --list, --split, --lite or --all")
-    names = [competition_id] if competition_id is not None else selection.ids()
+    from common.settings import get_settings
+    from storage.sources.kaggle.kernels import Kernel, pull_kernels
+    from storage.sources.kaggle.references import pull_references, read_references, references_of, write_references
+
+    recorded = read_references(references) if references is not None else None
+    if competition_id is not None and selection:
+        raise UserError(_WHICH)
+    if competition_id is not None:
+        names = [competition_id]
+    elif selection:
+        names = selection.ids()
+    elif recorded is not None:
+        names = sorted(recorded)
+    else:
+        raise UserError(_WHICH)
     for name in names:
         if registry.get(name).facts.source != "kaggle":
             raise UserError(f"{name} is not on Kaggle: it has no public notebooks")
+    if recorded is not None and not (names := [name for name in names if name in recorded]):
+        raise UserError(f"{references} has no notebooks of the selected competitions")
     place = storage.open()
     place.require_usable()
-    from common.settings import get_settings
-    from storage.sources.kaggle.kernels import pull_kernels
+    timeout = get_settings().network_timeout
 
     def report(line: str) -> None:
         click.echo(line, err=True)
 
+    def pull(name: str) -> tuple[list[Kernel], int]:
+        if recorded is not None:
+            return pull_references(place, name, recorded[name], report, timeout)
+        return pull_kernels(place, name, top, report, timeout), 0
+
     failed = 0
     for name in names:
         try:
-            kernels = pull_kernels(place, name, top, report, get_settings().network_timeout)
+            kernels, others = pull(name)
         except UserError as error:
             if len(names) == 1:
                 raise
             failed += 1
             report(f"{name}: {explain(error)}")
             continue
+        failed += others > 0
         for kernel in kernels:
             click.echo(f"{kernel.votes:6} votes  {kernel.ref}")
-        click.echo(f"{counted(len(kernels), 'notebook')} in {place.shown(place.url('kernels', name))}")
+        differ = f", {others} not as recorded" if others else ""
+        click.echo(f"{counted(len(kernels), 'notebook')} in {place.shown(place.url('kernels', name))}{differ}")
+    if written is not None:
+        known = [each for name in names for each in references_of(place, name)]
+        write_references(written, known)
+        click.echo(f"{counted(len(known), 'reference')} in {written}")
     return 1 if failed else 0
+
+
+_WHICH = "name a competition, or select several with -c, --list, --split, --lite or --all"

@@ -53,6 +53,11 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
             click.echo(f"        {problem}")
     _, manifest = verify_manifest(place, run_group, key)
     if manifest.entries:
+        if 0 < manifest.unsigned < len(manifest.entries):
+            click.echo(
+                f"note    the manifest's first entries ({manifest.unsigned}), and the runs that they name, were made "
+                "without a key; the first signed entry contains their hash"
+            )
         for note in compare_manifest(manifest, heads_of(place, run_group))[1]:
             click.echo(f"note    {run_group}/{note}")
         click.echo(f"manifest: {len(manifest.entries)} entries, the last one has the hash {manifest.head}")

@@ -7,8 +7,11 @@ correlated with its score over competitions.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from grading.statistics.seeds import are_equal
 
 _Z95 = 1.959963984540054
 LEAST = 4
@@ -17,15 +20,17 @@ LEAST = 4
 
 @dataclass(frozen=True)
 class Correlation:
-    """Pearson's and Spearman's coefficients over `n` pairs with 95 % intervals; NaN where undefined."""
+    """Pearson's and Spearman's coefficients over `n` pairs with 95 % intervals and p-values; NaN where undefined."""
 
     n: int
     pearson: float
     pearson_low: float
     pearson_high: float
+    pearson_p: float
     spearman: float
     spearman_low: float
     spearman_high: float
+    spearman_p: float
 
 
 def mean_probability(logprobs: Sequence[float | None]) -> float:
@@ -38,26 +43,54 @@ def mean_probability(logprobs: Sequence[float | None]) -> float:
     return math.fsum(known) / len(known) if known else math.nan
 
 
+def at_places(texts: Sequence[Sequence[float]], places: int, seed: str) -> list[float]:
+    """Log-probabilities at random places of a competition's texts, as in the paper.
+
+    Each text is drawn with its number of tokens as the weight, so that every token is as likely as any other. With at
+    most `places` tokens, these are all of them.
+
+    Args:
+        texts: the log-probabilities of each text's tokens.
+        places: how many places are drawn, with replacement; 1,000 in the paper.
+        seed: decides which; the same places are drawn for every model with the same tokens.
+    """
+    tokens = [value for text in texts for value in text]
+    return tokens if len(tokens) <= places else random.Random(seed).choices(tokens, k=places)
+
+
 def correlation(x: Sequence[float], y: Sequence[float]) -> Correlation:
     """Correlation of pairs. Pairs with NaN are left out.
 
     Intervals by Fisher's z, with standard error 1/sqrt(n - 3) for Pearson's coefficient and
-    sqrt((1 + r^2/2) / (n - 3)) for Spearman's (Bonett and Wright 2000).
+    sqrt((1 + r^2/2) / (n - 3)) for Spearman's (Bonett and Wright 2000). P-values are two-sided, of the hypothesis that
+    there is no correlation: t = r sqrt((n - 2) / (1 - r^2)) with n - 2 degrees of freedom.
     """
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if not (math.isnan(a) or math.isnan(b))]
     n = len(pairs)
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    pearson, spearman = _pearson(first, second), _pearson(_ranks(first), _ranks(second))
+    if n < 2 or are_equal(first) or are_equal(second):
+        pearson = spearman = math.nan
+    else:
+        pearson, spearman = _pearson(first, second), _pearson(_ranks(first), _ranks(second))
     if n < LEAST:
-        return Correlation(n, pearson, math.nan, math.nan, spearman, math.nan, math.nan)
+        nan = math.nan
+        return Correlation(n, pearson, nan, nan, nan, spearman, nan, nan, nan)
     by_pearson = _interval(pearson, 1 / math.sqrt(n - 3))
     by_spearman = _interval(spearman, math.sqrt((1 + spearman**2 / 2) / (n - 3)))
-    return Correlation(n, pearson, *by_pearson, spearman, *by_spearman)
+    return Correlation(n, pearson, *by_pearson, _p_value(pearson, n), spearman, *by_spearman, _p_value(spearman, n))
+
+
+def _p_value(r: float, n: int) -> float:
+    if math.isnan(r) or n < LEAST:
+        return math.nan
+    if abs(r) >= 1:
+        return 0.0
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
 
 
 def _pearson(x: Sequence[float], y: Sequence[float]) -> float:
-    if len(x) < 2:
-        return math.nan
     mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     dx, dy = [a - mean_x for a in x], [b - mean_y for b in y]
     spread = math.sqrt(math.fsum(a * a for a in dx) * math.fsum(b * b for b in dy))

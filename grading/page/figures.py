@@ -17,20 +17,34 @@ from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
 from grading.statistics.attempts import pass_at
 from grading.statistics.learning import learning
+from grading.statistics.validations import validation_counts
 
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
 _POINT = Markup('<line class="dot l{0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"><title>{3}</title></line>')
-_TOPS = (0.1, 0.2, 0.25, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The values that the upper edge of a chart may have, and how values are written: at the axis, and of points."""
+
+    tops: tuple[float, ...]
+    axis: Callable[[float], str]
+    point: Callable[[float], str]
+
+
+_SHARES = _Scale((0.1, 0.2, 0.25, 0.5, 1.0), lambda value: f"{100 * value:g} %", lambda value: f"{100 * value:.1f} %")
+_NUMBERS = _Scale(tuple(step * 10**n for n in range(6) for step in (1, 2, 5)), "{:g}".format, "{:.3g}".format)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with the texts of its axes. `top` is the value at its upper edge, in percent."""
+    """A chart with the texts of its axes: `upper` at the upper edge, `middle` half way."""
 
     title: str
     split: str
     ticks: list[str]
-    top: int
+    upper: str
+    middle: str
     chart: Markup
 
 
@@ -57,6 +71,14 @@ def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
         scale = 0.01 if column == "percentile" else 1.0
         show = duration if axis == "seconds" else money
         drawn.append(_figure(view, part.assign(value=part[column] * scale), "at", title, show))
+    if results.validations is not None:
+        counts = validation_counts(grades, results.validations, results.runs, results.usage, results.counting)
+        for axis, title, show in (
+            ("seconds", "Validations per run over time", duration),
+            ("dollars", "Validations per run over dollars", money),
+        ):
+            part = counts[counts["axis"] == axis]
+            drawn.append(_figure(view, part.assign(value=part["validations"]), "at", title, show, _NUMBERS))
     attempts = pass_at(grades, results.runs, results.counting)
     medals = attempts[(attempts["rate"] == "any_medal")].assign(value=lambda rows: rows["mean"])
     if len(medals) and medals["k"].max() > 1:
@@ -65,7 +87,9 @@ def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
     return [each for each in drawn if each is not None]
 
 
-def _figure(view: View, rows: pd.DataFrame, x: str, title: str, show: Callable[[float], str]) -> Figure | None:
+def _figure(
+    view: View, rows: pd.DataFrame, x: str, title: str, show: Callable[[float], str], scale: _Scale = _SHARES
+) -> Figure | None:
     """A line per series over the values of `x`, which are evenly spaced, in the split with the most competitions.
 
     None if there is nothing to see: one value of `x` only, or nothing above zero.
@@ -83,23 +107,28 @@ def _figure(view: View, rows: pd.DataFrame, x: str, title: str, show: Callable[[
         lines.setdefault(view.series_of(row).index, []).append((ticks.index(row[x]), float(row["value"])))
     texts = [show(tick) for tick in ticks]
     named = {view.series[index]: sorted(points) for index, points in lines.items()}
-    return _drawn(title, clean(split), texts, [(series, series.label, points) for series, points in named.items()])
+    lines_of = [(series, series.label, points) for series, points in named.items()]
+    return _drawn(title, clean(split), texts, lines_of, scale)
 
 
 def _drawn(
-    title: str, split: str, ticks: list[str], lines: Sequence[tuple[Series, str, Sequence[tuple[int, float]]]]
+    title: str,
+    split: str,
+    ticks: list[str],
+    lines: Sequence[tuple[Series, str, Sequence[tuple[int, float]]]],
+    scale: _Scale = _SHARES,
 ) -> Figure:
     most = max((value for _, _, points in lines for _, value in points), default=0.0)
-    top = next((step for step in _TOPS if most <= step), 1.0)
+    top = next((step for step in scale.tops if most <= step), most)
     parts = grid()
     for series, label, points in lines:
         places = [(WIDTH * x / max(1, len(ticks) - 1), HEIGHT * (1 - y / top)) for x, y in points]
-        words = f"{label}: " + ", ".join(f"{100 * y:.1f} % at {ticks[x]}" for x, y in points)
+        words = f"{label}: " + ", ".join(f"{scale.point(y)} at {ticks[x]}" for x, y in points)
         if len(places) > 1:
             parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in places), words))
         parts += (_POINT.format(series.shape, x, y, words) for x, y in places)
     label = f"{title}, {split}: " + "; ".join(label for _, label, _ in lines)
-    return Figure(title, split, ticks, round(100 * top), chart(parts, label, "rates-over-time"))
+    return Figure(title, split, ticks, scale.axis(top), scale.axis(top / 2), chart(parts, label, "rates-over-time"))
 
 
 def _resources(view: View, results: Results, found: Aggregate) -> Figure | None:

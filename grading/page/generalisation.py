@@ -35,9 +35,9 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
     taken = results.grades.iloc[:0] if snapshots is None else snapshots
     totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles))
     found = pairs(results.grades, taken, own)
-    if found.empty:
+    if totals.empty:
         return None
-    times = moments(float(found["at_seconds"].max()))
+    times = moments(float(found["at_seconds"].max())) if len(found) else []
     curves = percentiles_over_time(found, results.percentiles, times)
     lines: list[Markup] = []
     for row in curves[["run_group", "agent", "edition"]].drop_duplicates().to_dict("records"):

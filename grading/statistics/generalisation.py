@@ -53,44 +53,52 @@ def by_run(
     own: pd.DataFrame,
     percentiles: Mapping[str, Sequence[float]] | None = None,
 ) -> pd.DataFrame:
-    """One row per run that reported and has a score: gap and regret of its final choice.
+    """One row per run that reported, and of which any submission has a score: gap and regret of its final choice.
 
     `gap` is how much better the own validation score of the final candidate is than its score on the test set, in units
     of the metric, positive if the agent was too optimistic. `regret` is how much better the best graded snapshot is
     than the final score, at least 0. `percentile_gap` and `percentile_regret` are the same in percentage points of
-    human teams, which can be averaged over competitions; NaN where the leaderboard is unknown. `medal_lost`: a snapshot
-    had a medal and the final submission has none.
+    human teams, which can be averaged over competitions; NaN where the leaderboard is unknown. If the final submission
+    has no score, it beats nobody, so that the percentile regret is what the best one beat; the other three are NaN.
+    `medal_lost`: a snapshot had a medal and the final submission has none.
     """
-    found = pairs(grades, snapshots, own)
-    if found.empty:
+    if grades.empty or own.empty:
         return pd.DataFrame(columns=_RUNS)
-    taken, lower = _by_run(snapshots), dict(zip(grades["competition_id"], grades["is_lower_better"], strict=True))
+    found, taken = pairs(grades, snapshots, own), _by_run(snapshots)
+    last = {
+        (row["run_group"], row["run_id"], row["edition"]): row["own_score"]
+        for row in found[found["final"].astype(bool)].to_dict("records")
+    }
     counts = own.groupby(["run_group", "run_id"]).size().to_dict()
+    submitted = set(own[own["submitted"].astype(bool)].groupby(["run_group", "run_id"]).groups)
     rows: list[dict[str, Any]] = []
-    for (group, run, edition), part in found.groupby(["run_group", "run_id", "edition"], sort=True):
-        chosen = part[part["final"].astype(bool)]
-        if chosen.empty:  # the final submission has no score
+    for grade in latest_grades(grades).to_dict("records"):
+        run = grade["run_group"], grade["run_id"]
+        if run not in submitted or grade["outcome"] == "failed":
             continue
-        last = chosen.iloc[-1].to_dict()
-        sign = -1.0 if lower[last["competition_id"]] else 1.0
-        points = (percentiles or {}).get(last["competition_id"])
-        history = [each for each in taken.get((str(group), str(run)), ()) if _same(each, {"edition": edition})]
-        scores = [float(each["score"]) for each in history if not pd.isna(each["score"])] + [last["test_score"]]
-        best = sign * max(sign * score for score in scores)
-        had = any(bool(each["any_medal"]) for each in history)
+        sign, points = -1.0 if grade["is_lower_better"] else 1.0, (percentiles or {}).get(grade["competition_id"])
+        history = [each for each in taken.get(run, ()) if _same(each, grade)]
+        scores = [float(each["score"]) for each in history if not pd.isna(each["score"])]
+        final = float(grade["score"]) if grade["valid_submission"] and not pd.isna(grade["score"]) else None
+        if final is not None:
+            scores.append(final)
+        if not scores:
+            continue
+        best, said = sign * max(sign * score for score in scores), last.get((*run, grade["edition"]), math.nan)
+        test = math.nan if final is None else final
+        beaten = human_percentile(best, points) - (0.0 if final is None else human_percentile(final, points))
         rows.append(
             {
-                **{name: last[name] for name in (*SERIES, "run_id", "competition_id", "seed")},
-                "candidates": int(counts[group, run]),
-                "own_score": last["own_score"],
-                "test_score": last["test_score"],
+                **{name: grade[name] for name in (*SERIES, "run_id", "competition_id", "seed")},
+                "candidates": int(counts[run]),
+                "own_score": said,
+                "test_score": test,
                 "best_score": best,
-                "gap": sign * (last["own_score"] - last["test_score"]),
-                "regret": sign * (best - last["test_score"]),
-                "percentile_gap": human_percentile(last["own_score"], points)
-                - human_percentile(last["test_score"], points),
-                "percentile_regret": human_percentile(best, points) - human_percentile(last["test_score"], points),
-                "medal_lost": had and not last["any_medal"],
+                "gap": sign * (said - test),
+                "regret": sign * (best - test),
+                "percentile_gap": human_percentile(said, points) - human_percentile(test, points),
+                "percentile_regret": beaten,
+                "medal_lost": any(bool(each["any_medal"]) for each in history) and not grade["any_medal"],
             }
         )
     return pd.DataFrame(rows, columns=_RUNS)
@@ -106,15 +114,15 @@ def generalisation(grades: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
         own = found[(found[SERIES] == pd.Series(series)).all(axis=1)]
         if own.empty:
             continue
-        means = own.groupby("competition_id")[["percentile_gap", "percentile_regret"]].mean().dropna()
+        means = own.groupby("competition_id")[["percentile_gap", "percentile_regret"]].mean()
         rows.append(
             {
                 **series,
                 "runs": len(group),
                 "reporting": len(own),
                 "candidates": int(own["candidates"].sum()),
-                "gap": mean(means["percentile_gap"].tolist()),
-                "regret": mean(means["percentile_regret"].tolist()),
+                "gap": mean(means["percentile_gap"].dropna().tolist()),
+                "regret": mean(means["percentile_regret"].dropna().tolist()),
                 "medals_lost": int(own["medal_lost"].sum()),
             }
         )

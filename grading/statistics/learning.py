@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -46,11 +46,11 @@ def learning(
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
-    spent = _spent(runs, usage)
+    spent = spending(runs, usage)
     boards = {
         name: points for name, points in (percentiles or {}).items() if len(points) > 1 and points[0] != points[-1]
     }
-    longest = max(float(snapshots["at_seconds"].max()), _longest(runs))
+    longest = max(float(snapshots["at_seconds"].max()), longest_run(runs))
     most = max((line[-1][1] for line in spent.values() if line), default=0.0)
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
@@ -58,13 +58,12 @@ def learning(
         if not cells.counted or not any(state.history for state in states.values()):
             continue
         own = {key: spent.get((row["run_group"], row["run_id"]), []) for key, row in cells.rows.items()}
-        priced = any(own.values()) and all(math.isfinite(cost) for line in own.values() for _, cost in line)
-        axes = {"seconds": moments(longest), "dollars": steps(most) if priced else []}
+        axes = {"seconds": moments(longest), "dollars": steps(most) if is_priced(own.values()) else []}
         for axis, points in axes.items():
             for point in points:
                 last = point == points[-1]
                 now = {
-                    key: state.at(point if axis == "seconds" else _when(own[key], point), last)
+                    key: state.at(point if axis == "seconds" else when(own[key], point), last)
                     for key, state in states.items()
                 }
                 medals = [[_medal(now.get((c, s))) for c in cells.competitions] for s in cells.counted]
@@ -88,12 +87,12 @@ def _share(row: Mapping[str, Any] | None, points: Sequence[float]) -> float:
     return human_percentile(float(row["score"]), points)
 
 
-def _when(line: Sequence[tuple[float, float]], dollars: float) -> float:
+def when(line: Sequence[tuple[float, float]], dollars: float) -> float:
     """The time at which a run exceeds a sum; infinity if it never does."""
     return next((at for at, cost in line if cost > dollars * (1 + 1e-9)), math.inf)
 
 
-def _spent(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[str, str], list[tuple[float, float]]]:
+def spending(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[str, str], list[tuple[float, float]]]:
     """By run: seconds since its start, and dollars spent until then, for each request; NaN after an unknown price."""
     if usage is None or usage.empty or runs is None or runs.empty:
         return {}
@@ -112,13 +111,19 @@ def _spent(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tuple[
     return found
 
 
+def is_priced(spent: Collection[Sequence[tuple[float, float]]]) -> bool:
+    """Whether any run has spent something, and no price is unknown."""
+    return any(spent) and all(math.isfinite(cost) for line in spent for _, cost in line)
+
+
 def _seconds(moments: pd.Series) -> list[float]:
     """Seconds since 1970; NaN where unknown."""
     found = pd.to_datetime(moments, utc=True, format="ISO8601")
     return [math.nan if pd.isna(moment) else moment.timestamp() for moment in found]
 
 
-def _longest(runs: pd.DataFrame | None) -> float:
+def longest_run(runs: pd.DataFrame | None) -> float:
+    """Seconds that the longest run took; 0 if none is known."""
     if runs is None or runs.empty or "duration_seconds" not in runs:
         return 0.0
     known = [float(each) for each in runs["duration_seconds"] if not pd.isna(each) and math.isfinite(each)]

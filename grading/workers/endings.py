@@ -2,7 +2,8 @@
 
 A submission that cannot be read or scored within the limits is invalid: it counts as the agent's failure, because an
 agent could otherwise void a bad seed with a submission that is too expensive to score. An error of the grader is a
-failure of grading, which does not count against the agent.
+failure of grading, which does not count against the agent. If the kernel kills a worker because the machine has too
+little memory, the memory that the right answers take decides which of the two it is.
 """
 
 from __future__ import annotations
@@ -70,6 +71,34 @@ def unreadable(error: OSError) -> Verdict:
     return Verdict("failed", message=f"grading failed: {error}")
 
 
+def was_killed(overdue: bool, status: int) -> bool:
+    """Whether somebody else killed the worker: mostly the kernel that ran out of memory, as workers go first."""
+    return not overdue and os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
+def killed(peak: int, right: int | None) -> Verdict:
+    """The verdict on a submission whose worker was killed twice, the second time when it was alone.
+
+    A worker that asks for more than its limit is refused memory and not killed, so the machine had less than the limit.
+    That is the agent's failure only if the submission takes clearly more than the right answers do. An agent can
+    therefore neither be blamed for the machine, nor void a seed with a submission that is too large for it.
+
+    Args:
+        peak: the most memory that the submission took, in bytes.
+        right: what the right answers took; None if they were killed, too.
+    """
+    if right is None:
+        return Verdict("failed", message=f"{_SHORT}, even for the right answers; grade again where there is more")
+    if peak <= _PEAK_TIMES * right + _PEAK_MARGIN:
+        return Verdict("failed", message=f"{_SHORT}, for a submission that takes no more than the right answers")
+    message = f"{TOO_EXPENSIVE}: the machine ran out of memory at {_size(peak)}, the right answers take {_size(right)}"
+    return Verdict("invalid", message=message)
+
+
+_SHORT = "grading failed: the machine has too little memory"
+_PEAK_TIMES, _PEAK_MARGIN = 2, 64 << 20
+
+
 def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Verdict:
     """The verdict if the worker ended with the wait status `status`; `overdue` if it was killed after its deadline."""
     if phase == "reading":
@@ -77,8 +106,6 @@ def worker_ended(phase: Phase, overdue: bool, status: int, bounds: Bounds) -> Ve
     code = os.waitstatus_to_exitcode(status)
     if overdue or code == -signal.SIGXCPU:
         return out_of_time(bounds)
-    if code == -signal.SIGKILL:  # not by us: the kernel ran out of memory, and workers are the first that it kills
-        return out_of_memory(bounds)
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return Verdict("failed", message=f"grading failed: the grader's process ended by {how}")
 

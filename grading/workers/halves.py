@@ -123,6 +123,8 @@ def _cutter(submission: Any, answers: Any, how: Resampling | None) -> _Cutter:
     """Raises `_Uncuttable` if rows of the submission cannot be found by ids."""
     import pandas as pd
 
+    if how is not None and how.unknown:
+        raise _Uncuttable(how.unknown)
     if not isinstance(submission, pd.DataFrame) or not isinstance(answers, pd.DataFrame):
         raise _Uncuttable("submission or answers are no table with rows")
     key = _key(submission, answers, how)

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from competitions.scoring.errors import InvalidSubmission
 from grading.grade import Grade, grade_of
 from grading.medals import Thresholds
-from grading.workers.endings import Verdict, missing, server_ended, unreadable
+from grading.workers.endings import Verdict, killed, missing, server_ended, unreadable
 from grading.workers.halves import DRAWS, SECONDS, Halves
 from grading.workers.limits import GradingLimits, bounds_of, check_file, is_there
 
@@ -59,6 +59,8 @@ class _Entry:
     shown: str | None
     verdict: Verdict | None
     halves: dict[str, Any] | None = None
+    killed: int | None = None
+    """The memory that its worker took when it was killed."""
 
 
 class GradingPool:
@@ -122,17 +124,41 @@ class GradingPool:
                     self._send(entry)
             while waiting and waiting[0].verdict is not None:
                 yield self._grade(waiting.popleft())
-            if any(entry.verdict is None for entry in waiting):
+            if any(entry.verdict is None and entry.killed is None for entry in waiting):
                 reply = self._receive()
                 if reply is None:
                     restarts += 1
                     self._restart(waiting, restarts)
                 else:
-                    next(entry for entry in waiting if entry.number == reply["id"]).verdict = Verdict(
-                        **reply["verdict"]
-                    )
+                    _note(next(entry for entry in waiting if entry.number == reply["id"]), reply)
+            elif any(entry.verdict is None for entry in waiting):
+                first = next(entry for entry in waiting if entry.verdict is None)
+                first.verdict = self._judge(first)
             elif exhausted:
                 return
+
+    def _judge(self, entry: _Entry) -> Verdict:
+        """The verdict on a submission whose worker was killed. No other submission is graded at the same time."""
+        first, entry.killed = entry.killed or 0, None
+        self._ask_alone(entry)
+        if entry.verdict is not None:
+            return entry.verdict
+        right = _Entry(-1, self.prepared / self.competition.facts.files.gold_submission, None, None)
+        took: int | None = 0
+        if right.path is not None and right.path.is_file():
+            took = self._ask_alone(right)
+        return killed(max(first, entry.killed or 0), None if right.killed is not None else took)
+
+    def _ask_alone(self, entry: _Entry) -> int:
+        """Have one submission graded, which notes its verdict or that it was killed. Returns the memory it took."""
+        self._send(entry)
+        reply = self._receive()
+        if reply is None:
+            entry.verdict = self._broken or server_ended(self._output())
+            self.close()
+            return 0
+        _note(entry, reply)
+        return int(reply.get("peak", 0))
 
     def halves(self, submission: Path, draws: int = DRAWS, seconds: float = SECONDS) -> tuple[Grade, Halves | None]:
         """The grade of a submission, and its scores on halves of the test set; None without a finite score.
@@ -146,7 +172,9 @@ class GradingPool:
                 self._send(entry)
                 reply = self._receive()
                 if reply is not None:
-                    entry.verdict = Verdict(**reply["verdict"])
+                    _note(entry, reply)
+                    if entry.killed is not None:
+                        entry.verdict = self._judge(entry)
                     continue
                 restarts += 1
                 if self._broken is None and restarts > _RESTARTS:
@@ -234,7 +262,7 @@ class GradingPool:
             self._broken = server_ended(self._output())
         self.close()
         for entry in waiting:
-            if entry.verdict is None:
+            if entry.verdict is None and entry.killed is None:
                 entry.verdict = self._broken
                 if entry.verdict is None:
                     self._send(entry)
@@ -268,6 +296,14 @@ class GradingPool:
             self._process.stdin.write(json.dumps(spec).encode() + b"\n")
             self._process.stdin.flush()
         return self._process
+
+
+def _note(entry: _Entry, reply: dict[str, Any]) -> None:
+    """Note what the server replied about a submission."""
+    if "killed" in reply:
+        entry.killed = int(reply["killed"])
+    else:
+        entry.verdict = Verdict(**reply["verdict"])
 
 
 def grade_many(

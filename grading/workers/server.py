@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from competitions.competition import Competition
-from grading.workers.endings import Phase, grader_error, halves_ended, worker_ended
-from grading.workers.limits import Bounds
+from grading.workers.endings import Phase, grader_error, halves_ended, was_killed, worker_ended
+from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve
 
 _CHUNK = 1 << 16
@@ -66,6 +66,7 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
         self.competition.load_grader()
+        self.resident = 0
         self.answers = self.competition.answers(Path(spec["prepared"]))
         gc.freeze()  # a collection would write to the memory shared with workers, and so copy it
 
@@ -122,31 +123,36 @@ class Server:
             else:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGKILL)  # it has said everything, and must not keep us waiting
-                self._reap(worker)
-                self._answer(worker, message["verdict"])
+                _, peak = self._reap(worker)
+                self._answer(worker, message["verdict"], peak)
                 return
         if not chunk:
-            status = self._reap(worker)
+            status, peak = self._reap(worker)
             if worker.scored is not None:
                 ended = {"message": halves_ended(worker.overdue)}
                 self._answer(worker, {**worker.scored, "halves": ended})
+            elif worker.job is not None and was_killed(worker.overdue, status):
+                _write(self.replies, {"id": worker.job["id"], "killed": peak})
             elif worker.job is not None:
                 verdict = worker_ended(worker.phase, worker.overdue, status, self.bounds)
                 self._answer(worker, dataclasses.asdict(verdict))
 
-    def _answer(self, worker: _Worker, verdict: dict[str, Any]) -> None:
+    def _answer(self, worker: _Worker, verdict: dict[str, Any], peak: int = 0) -> None:
         assert worker.job is not None
-        _write(self.replies, {"id": worker.job["id"], "verdict": verdict})
+        _write(self.replies, {"id": worker.job["id"], "verdict": verdict, "peak": peak})
         worker.job, worker.deadline = None, float("inf")
 
-    def _reap(self, worker: _Worker) -> int:
+    def _reap(self, worker: _Worker) -> tuple[int, int]:
+        """The wait status of the worker, and the most bytes of memory that it took besides what it was forked with."""
         self.selector.unregister(worker.channel)
         worker.channel.close()
         self.workers.remove(worker)
-        return os.waitpid(worker.pid, 0)[1]
+        _, status, usage = os.wait4(worker.pid, 0)
+        return status, max(0, usage.ru_maxrss * 1024 - self.resident)
 
     def _fork(self) -> _Worker:
         ours, theirs = socket.socketpair()
+        self.resident = resident_bytes()
         pid = os.fork()
         if pid == 0:
             # The child must not keep the channels of other workers open, which have to close when those end.

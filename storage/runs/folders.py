@@ -11,7 +11,7 @@ from common.errors import UserError, close_matches
 from common.jsonlines import parse
 from competitions.editions import EDITIONS
 from storage.runs.listing import list_group
-from storage.runs.records import GradeRecord, RecordError, RunRecord, SnapshotRecord, UsageRecord
+from storage.runs.records import GradeRecord, RecordError, RunRecord, SnapshotRecord, UsageRecord, ValidationRecord
 from storage.store import InvalidJson, Store
 
 RUN = "run.json"
@@ -167,6 +167,15 @@ class RunFolder:
             return
         yield from (UsageRecord.of(run, call) for call in parse(content) if call.get("status") != "refused")
 
+    def read_validations(self, run: RunRecord) -> Iterator[ValidationRecord]:
+        """Yield what the validation service checked for the run, or for the original run of a copy."""
+        source = run.submission_from or self.of(run).files_url
+        try:
+            content = self.store.read(f"{source}/{VALIDATIONS}")
+        except FileNotFoundError:
+            return
+        yield from filter(None, (ValidationRecord.of(run, call) for call in parse(content)))
+
     def _grade(self, url: str) -> GradeRecord | None:
         content = self.store.read_json(url)
         return None if content is None else GradeRecord.from_json(content, self.store.relative(url))
@@ -192,13 +201,14 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class Records:
-    """All records of a folder: the run's, if it is finished, its grades in all editions, snapshots and requests."""
+    """All records of a folder: the run's, if it is finished, and its grades, snapshots, requests and validations."""
 
     folder: RunFolder
     run: RunRecord | None
     grades: list[GradeRecord]
     snapshots: list[SnapshotRecord]
     usage: list[UsageRecord]
+    validations: list[ValidationRecord]
 
 
 def finished_folders(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[RunFolder]:
@@ -309,8 +319,10 @@ def _records(candidate: _Candidate) -> Records:
     run = folder.read_run() if candidate.may_have(RUN) else None
     grades = folder.read_grades(candidate.may_have)
     snapshots = folder.read_snapshots(candidate.may_have)
-    has_requests = run is not None and (bool(run.files) or candidate.may_have(REQUESTS))
-    return Records(folder, run, grades, snapshots, list(folder.read_usage(run)) if has_requests else [])
+    elsewhere = run is not None and bool(run.files)
+    usage = list(folder.read_usage(run)) if run and (elsewhere or candidate.may_have(REQUESTS)) else []
+    checked = run is not None and (elsewhere or run.submission_from is not None or candidate.may_have(VALIDATIONS))
+    return Records(folder, run, grades, snapshots, usage, list(folder.read_validations(run)) if run and checked else [])
 
 
 def _has_file(store: Store, url: str) -> bool:

@@ -95,6 +95,7 @@ class RunRecord(Record):
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     gpus: int | None = None
+    knowledge_cutoff: str | None = None
     validation_calls: int | None = None
     gateway_requests: int | None = None
     gateway_tokens: int | None = None
@@ -199,6 +200,27 @@ class SnapshotRecord(MomentRecord):
     """None in records before version 3, which are of the run's own edition."""
     outcome: str | None = None
     leaderboard: str | None = None
+
+
+class ValidationRecord(MomentRecord):
+    """A submission that the validation service checked, from its log in the run's folder."""
+
+    table: ClassVar[Table] = "validations"
+
+    verdict: str
+
+    @classmethod
+    def of(cls, run: RunRecord, call: Mapping[str, Any]) -> ValidationRecord | None:
+        """The record of one line of a run's log; None if it is no check, as one that was refused."""
+        try:
+            moment = datetime.fromisoformat(str(call.get("time")))
+            at = (moment - run.started_at).total_seconds() if run.started_at else None
+        except (ValueError, TypeError):  # TypeError: a time without a zone
+            return None
+        verdict = str(call.get("verdict"))
+        if at is None or verdict not in ("valid", "invalid", "failed"):
+            return None
+        return cls(**run.who, at_seconds=max(0.0, at), verdict=verdict)
 
 
 class OwnValidationRecord(MomentRecord):

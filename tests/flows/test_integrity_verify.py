@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -11,7 +12,10 @@ import pytest
 
 from common.settings import get_settings
 from flows.cli import main
+from storage.runs.evidence.chain import GENESIS, canonical
+from storage.runs.evidence.seal import verify_group
 from storage.tables import read_table
+from tasks.wiring.manifest import note_plan
 from tasks.wiring.requests import RunRequest
 from tests.stores import Store
 
@@ -86,6 +90,15 @@ def test_the_ledger_tells_what_happened(run: Path) -> None:
     assert record["ledger_head"] == entries[-1]["hash"]
     store = Store(str(run.parents[3]))
     assert read_table(store, "runs")["ledger_head"].tolist() == [record["ledger_head"]]
+
+
+def test_what_was_validated_is_a_table_also_of_a_regraded_copy(run: Path) -> None:
+    store = Store(str(run.parents[3]))
+    assert main(["regrade", "g", "--as", "again", "--store", store.root]) == 0
+    for group in ("g", "again"):
+        found = read_table(store, "validations", [group])
+        assert found["verdict"].tolist() == ["valid"]
+        assert found["at_seconds"].between(0, 600).all()
 
 
 FILES = ["submission.csv", "code/main.py", "logs/agent.log", "validation.jsonl", "ledger.jsonl", "run.json"]
@@ -281,6 +294,67 @@ class TestRecordsThatWereMoved:
         capfd.readouterr()
         assert main(["verify", "g", "--regrade", "--store", store]) == 1
         assert f"grade: score is 1.0, graded again it is {grade['score']}" in capfd.readouterr().out
+
+
+def _without_key(run: Path) -> None:
+    """Turn the finished group into one that was made without a key."""
+    before = GENESIS
+    for path in sorted((run.parents[3] / "manifests" / "g").iterdir()):
+        entry = {name: value for name, value in json.loads(path.read_bytes()).items() if name != "signature"}
+        path.write_bytes(canonical({**entry, "prev": before}))
+        before = hashlib.sha256(path.read_bytes()).hexdigest()
+    for name, signature in (("run.json", "ledger_signature"), ("grade.json", "signature")):
+        content = {key: value for key, value in json.loads((run / name).read_bytes()).items() if key != signature}
+        (run / name).write_bytes(Store.json_bytes(content))
+
+
+def test_a_key_that_is_set_later(
+    run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _without_key(run)
+    assert verify()[0] == 0
+    _signed(monkeypatch)
+    code, text = verify()
+    assert code == 1
+    assert "manifest: has no signed entry, although there is a key" in text
+    assert "signature: is missing, although MLEBENCH_LEDGER_KEY is set" in text
+    assert "manifest entry" not in text, "said once"
+
+    note_plan(RunRequest(agent="asks", run_group="g", store=str(tmp_path / "store")), ["diabetes"])
+    code, text = verify()
+    assert code == 1
+    assert [line.strip() for line in text.splitlines() if line.startswith(" ")] == [
+        "grade.json: is not signed, although there is a key: grade again with mlebench regrade"
+    ], "the first signed entry vouches for the run, and a grade can be made again"
+    assert main(["regrade", "g", "--store", str(tmp_path / "store")]) == 0
+    code, text = verify()
+    assert code == 0
+    assert "the manifest's first entries (4), and the runs that they name, were made without a key" in text
+
+    _edit(run, duration_seconds=1.5)
+    assert verify()[0] == 1, "vouched for as it was"
+
+
+ODD = [float("nan"), -1, 10**400, "é", [], {"a": {}}, None, True, json.loads("[" * 600 + "]" * 600)]
+
+
+@pytest.mark.parametrize("name", ["run.json", "grade.json", "ledger.jsonl", "snapshots.json"])
+def test_no_forged_value_ends_verifying(
+    run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Each field takes each odd value; a finding or a message is right, a traceback is not."""
+    _signed(monkeypatch)
+    path = run / name
+    original = path.read_bytes()
+    first, _, rest = original.partition(b"\n") if name == "ledger.jsonl" else (original, b"", b"")
+    content = json.loads(first)
+    record = content[0] if isinstance(content, list) else content
+    for field in record:
+        for value in ODD:
+            changed = {**record, field: value}
+            path.write_bytes(json.dumps([changed] if isinstance(content, list) else changed).encode() + b"\n" + rest)
+            results = verify_group(Store(str(run.parents[3])), "g", "the operator's")
+            assert value == record[field] or any(results.values()), (field, value)
 
 
 def test_anybody_can_check_what_only_the_operator_can_sign(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from competitions import fingerprints, registry
@@ -15,74 +13,11 @@ from flows.unattended import preparation
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key, local_copy
-from storage.notebooks import plain_code
 from storage.store import Store as AnyStore
 from tests.kaggle_server import KaggleServer
 from tests.stores import Store, put_dataset
 
 ID = "leaf-classification"
-
-
-def notebook(*cells: str) -> str:
-    code = [{"cell_type": "code", "source": cell.splitlines(keepends=True), "outputs": []} for cell in cells]
-    return json.dumps({"cells": [{"cell_type": "markdown", "source": ["# Title"]}, *code], "nbformat": 4})
-
-
-class TestKernels:
-    @pytest.fixture
-    def public(self, kaggle: KaggleServer) -> KaggleServer:
-        votes = {"ann/best": 90, "bob/gone": 70, "cid/third": 50, "../../evil": 40, "dee/last": 1}
-        kaggle.kernels[ID] = [
-            {"ref": ref, "title": ref, "author": ref.split("/")[0], "totalVotes": count} for ref, count in votes.items()
-        ]
-        kaggle.sources = {
-            "ann/best": notebook("%matplotlib inline\nimport numpy\n!pip install x", "%%bash\nls", "y = 7 \\\n % 2"),
-            "cid/third": "print('a script')",
-            "../../evil": "pass",
-            "dee/last": "pass",
-        }
-        return kaggle
-
-    def test_the_most_voted_are_kept_as_plain_code(
-        self, public: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        stray = store.url("kernels", ID, "of-an-earlier-pull.py")
-        store.write(stray, b"")
-        assert main(["kernels", ID, "--top", "4", "--store", store.root]) == 0
-        captured = capsys.readouterr()
-        assert "bob/gone: Kaggle refuses it" in captured.err
-        assert "90 votes  ann/best" in captured.out
-        index = pd.read_parquet(store.local("kernels", ID) / "index.parquet")
-        assert index["ref"].tolist() == ["ann/best", "cid/third", "../../evil"]
-        assert index["votes"].tolist() == [90, 50, 40]
-        assert index["fetched_at"].notna().all()
-        folder = store.local("kernels", ID)
-        assert {path.name for path in folder.iterdir()} == {"index.parquet", *index["path"]}
-        code = (folder / index["path"][0]).read_text()
-        assert code == "# %matplotlib inline\nimport numpy\n# !pip install x\n\n# %%bash\n# ls\n\ny = 7 \\\n % 2"
-        compile(code, "kernel", "exec")
-
-    def test_of_several_competitions_one_that_fails_does_not_stop_the_others(
-        self, public: KaggleServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        other = next(name for name in registry.list("low") if name != ID)
-        (tmp_path / "ids.txt").write_text(f"{other}\n{ID}\n")
-        assert main(["kernels", "--list", str(tmp_path / "ids.txt"), "--max-kernels", "1", "--store", store.root]) == 1
-        captured = capsys.readouterr()
-        assert f"{other}: Kaggle shows no public notebooks" in captured.err
-        assert "1 notebook in" in captured.out
-        assert main(["kernels", "--store", store.root]) == 1
-        assert "name a competition" in capsys.readouterr().err
-
-    def test_none_is_one_line(self, kaggle: KaggleServer, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["kernels", ID, "--store", store.root]) == 1
-        assert "shows no public notebooks" in capsys.readouterr().err
-
-    def test_old_notebooks_and_scripts(self) -> None:
-        old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["x = 1"]}]}]}
-        assert plain_code(json.dumps(old)) == "x = 1"
-        assert plain_code("x = {}") == "x = {}"
-        assert plain_code("[1, 2]") == "[1, 2]"
 
 
 class TestOtherCode:

@@ -64,7 +64,8 @@ class KaggleServer:
         self.teams: dict[str, list[dict[str, Any]]] = {}
         self.pages: dict[str, list[dict[str, Any]]] = {}
         self.kernels: dict[str, list[dict[str, Any]]] = {}
-        self.sources: dict[str, str] = {}  # kernel ref -> source
+        self.sources: dict[str, str] = {}  # kernel ref, or for an older version ref@version -> source
+        self.versions: dict[str, int] = {}  # kernel ref -> newest version; by default 3
         self.faults: dict[str, deque[Fault]] = defaultdict(deque)
         self.requests: list[Request] = []
         self.released = threading.Event()  # ends stalls
@@ -192,12 +193,14 @@ class _Api(_Handler):
         self.reply_json({"kernels": kernels[start : start + 2]})
 
     def GetKernel(self, _name: str, body: dict[str, Any]) -> None:
-        ref = f"{body['userName']}/{body['kernelSlug']}"
-        if ref not in self.owner.sources:
+        ref, label = f"{body['userName']}/{body['kernelSlug']}", body.get("versionLabel")
+        named = f"{ref}@{label}" if label else ref
+        if named not in self.owner.sources:
             self.error(403, "Permission 'kernels.get' was denied")
             return
-        blob = {"source": self.owner.sources[ref], "language": "python", "kernelType": "notebook"}
-        self.reply_json({"metadata": {"ref": ref, "currentVersionNumber": 3}, "blob": blob})
+        blob = {"source": self.owner.sources[named], "language": "python", "kernelType": "notebook"}
+        version = self.owner.versions.get(ref, 3)
+        self.reply_json({"metadata": {"ref": ref, "currentVersionNumber": version}, "blob": blob})
 
 
 class _Storage(_Handler):

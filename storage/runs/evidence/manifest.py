@@ -12,6 +12,7 @@ stored), `copied` (a regraded copy of a run of another group).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import uuid
@@ -28,14 +29,24 @@ from storage.runs.evidence.signing import sign, signed
 from storage.runs.folders import finished_folders
 from storage.store import InvalidJson, Store
 
+_MOST_SEEDS = 1_000_000
+"""Seeds that a plan may have, so that a forged one costs no memory."""
+
 
 @dataclass(frozen=True)
 class Manifest:
-    """The entries of a manifest, its problems, and the hash of its last entry."""
+    """The well-formed entries of a manifest, its problems, and the hash of its last entry."""
 
     entries: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     head: str = GENESIS
+    unsigned: int = 0
+    """Number of first entries that were made before there was a key. The first signed entry contains their hash."""
+
+    def vouched(self) -> set[str]:
+        """The hashes of runs that were recorded before there was a key, and that the first signed entry fixes."""
+        known = Manifest(self.entries[: self.unsigned]).recorded().values() if not self.problems else ()
+        return {head for heads in known for head in heads} - {str(None)}
 
     def recorded(self) -> dict[str, list[str]]:
         """The hashes of the runs that were recorded, in their order, by COMPETITION/SEED."""
@@ -66,14 +77,16 @@ class Manifest:
 def append(store: Store, run_group: str, key: str | None, kind: str, **facts: Any) -> None:
     """Append an entry. The first one is preceded by a list of the runs that the group has already.
 
-    A plan that the manifest has already is not repeated.
+    A plan that the manifest has already is not repeated, unless it was not signed and there is a key now.
     """
     paths = _paths(store, run_group)
     if not paths and kind != "present":
         append(store, run_group, key, "present", runs=heads_of(store, run_group))
         paths = _paths(store, run_group)
     if kind == "planned" and any(
-        entry.get("kind") == kind and all(entry.get(name) == value for name, value in facts.items())
+        entry.get("kind") == kind
+        and all(entry.get(name) == value for name, value in facts.items())
+        and (not key or signed(_text(entry), str(entry.get("signature")), key))
         for entry in read_manifest(store, run_group, None).entries
     ):
         return
@@ -93,24 +106,61 @@ def append(store: Store, run_group: str, key: str | None, kind: str, **facts: An
 
 
 def read_manifest(store: Store, run_group: str, key: str | None) -> Manifest:
-    """Read and check a manifest. Without entries it is empty, without problems."""
-    entries, problems, before = [], [], GENESIS
-    for place, path in enumerate(_paths(store, run_group)):
+    """Read and check a manifest. Without entries it is empty, without problems.
+
+    With a key, all entries must be signed from the first signed one on. Those before it are taken as made without a
+    key: their hashes are in what is signed.
+    """
+    entries: list[dict[str, Any]] = []
+    problems: list[Problem] = []
+    before, paths, unsigned = GENESIS, _paths(store, run_group), 0
+    for place, path in enumerate(paths):
         content, where = store.top.fs.cat_file(path), f"manifest entry {_number(path)}"
-        try:
-            entry = json.loads(content)
-        except (ValueError, RecursionError):
-            entry = None
-        if not isinstance(entry, dict):
-            problems.append(Problem(where, "is not a JSON object"))
+        entry = _parse(content)
+        if entry is None:
+            problems.append(Problem(where, "was changed: it is no entry of a manifest"))
         else:
             entries.append(entry)
             if entry.get("seq") != place or entry.get("prev") != before or entry.get("run_group") != run_group:
                 problems.append(Problem(where, "does not follow the one before: entries were removed or changed"))
-            if key and not signed(_text(entry), str(entry.get("signature")), key):
+            if key and unsigned == place and not entry.get("signature"):
+                unsigned += 1
+            elif key and not signed(_text(entry), str(entry.get("signature")), key):
                 problems.append(Problem(where, "was not signed with this key"))
         before = hashlib.sha256(content).hexdigest()
-    return Manifest(entries, problems, before)
+    if paths and unsigned == len(paths):
+        what = "has no signed entry, although there is a key: it was made without one, or forged"
+        problems.append(Problem("manifest", what))
+    return Manifest(entries, problems, before, unsigned)
+
+
+_SHAPES: dict[str, type | tuple[type, ...]] = {
+    "run": str,
+    "head": (str, type(None)),
+    "runs": dict,
+    "competitions": list,
+    "seed_numbers": list,
+    "seeds": int,
+    "differs": list,
+}
+
+
+def _parse(content: bytes) -> dict[str, Any] | None:
+    """An entry; None if it is not of a form that we write."""
+    try:
+        entry = json.loads(content)
+        if canonical(entry) != content:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict) or any(
+        name in entry and not isinstance(entry[name], shape) for name, shape in _SHAPES.items()
+    ):
+        return None
+    if entry.get("kind") != "planned":
+        return entry
+    numbered = "seed_numbers" in entry or 0 <= entry.get("seeds", -1) <= _MOST_SEEDS
+    return entry if numbered and "competitions" in entry else None
 
 
 def compare_manifest(manifest: Manifest, heads: Mapping[str, str | None]) -> tuple[dict[str, list[Problem]], list[str]]:
@@ -156,7 +206,10 @@ def heads_of(store: Store, run_group: str) -> dict[str, str | None]:
             content = store.read_json(folder.run_url)
         except InvalidJson:
             content = None
-        found[f"{folder.competition_id}/{folder.seed}"] = head_of_run(content) if isinstance(content, dict) else None
+        head = None
+        with contextlib.suppress(RecursionError):
+            head = head_of_run(content) if isinstance(content, dict) else None
+        found[f"{folder.competition_id}/{folder.seed}"] = head
     return found
 
 
@@ -164,7 +217,8 @@ def head_of_run(content: Mapping[str, Any]) -> str | None:
     """The hash that stands for a run in a manifest: that of its evidence, or of the record of a copy."""
     if content.get("submission_from"):
         return digest({name: value for name, value in content.items() if name != "signature"})
-    return content.get("ledger_head")
+    head = content.get("ledger_head")
+    return None if head is None else str(head)
 
 
 def _text(entry: Mapping[str, Any]) -> str:

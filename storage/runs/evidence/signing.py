@@ -39,7 +39,7 @@ def sign(text: str, key: str) -> str:
 def signed(text: str, signature: str, key: str) -> bool:
     """Whether the signature of a text was made with the key. A public key checks what its private key signed."""
     if not key.startswith(_PEM):
-        return hmac.compare_digest(sign(text, key), signature)
+        return hmac.compare_digest(sign(text, key).encode(), signature.encode(errors="replace"))
     from cryptography.exceptions import InvalidSignature
 
     try:

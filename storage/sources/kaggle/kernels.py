@@ -75,19 +75,29 @@ def pull_kernels(
     kernels = []
     for each in chosen:
         try:
-            kernels.append(_pull(store, competition_id, each, timeout))
+            answer = fetch_kernel(each.ref, timeout)
         except (NoCredentials, Unreachable):
             raise
         except KaggleError as error:
             report(str(error))
+        else:
+            kernels.append(write_kernel(store, competition_id, answer, each))
     if not kernels:
         raise KaggleError(f"{competition_id}: none of {len(chosen)} notebooks can be pulled")
-    _write_index(store, competition_id, kernels)
+    replace_index(store, competition_id, kernels)
+    return kernels
+
+
+def replace_index(store: Store, competition_id: str, kernels: list[Kernel]) -> None:
+    """Write the index, and remove files that are not in it."""
+    import pandas as pd
+
+    frame = pd.DataFrame([asdict(kernel) for kernel in kernels])
+    write_frame(store, store.url("kernels", competition_id, INDEX), frame)
     kept = {store.url("kernels", competition_id, name) for name in (INDEX, *(kernel.path for kernel in kernels))}
     for url in store.glob(f"kernels/{competition_id}/*"):
         if url not in kept:
             store.remove(url)
-    return kernels
 
 
 def read_index(store: Store, competition_id: str) -> pd.DataFrame | None:
@@ -95,12 +105,28 @@ def read_index(store: Store, competition_id: str) -> pd.DataFrame | None:
     return read_frame(store, store.url("kernels", competition_id, INDEX))
 
 
-def _pull(store: Store, competition_id: str, listed: Any, timeout: float) -> Kernel:
+def fetch_kernel(ref: str, timeout: float, version: int | None = None) -> Any:
+    """Kaggle's answer with the code of a notebook; the newest one without a version. Raises `KaggleError`."""
     from storage.sources.kaggle.retry import retrying
 
-    page = f"https://www.kaggle.com/code/{listed.ref}"
-    answer = retrying(listed.ref, page, partial(_get, listed.ref, timeout))
-    code = plain_code((answer.blob.source if answer.blob else None) or "").encode()
+    return retrying(ref, _page(ref), partial(_get, ref, timeout, version))
+
+
+def code_of(answer: Any) -> bytes:
+    """The plain code in an answer of `fetch_kernel`, as it is stored."""
+    return plain_code((answer.blob.source if answer.blob else None) or "").encode()
+
+
+def write_kernel(store: Store, competition_id: str, answer: Any, listed: Any) -> Kernel:
+    """Store the code of a notebook. Returns its row in the index.
+
+    Args:
+        store: the store.
+        competition_id: the competition that it belongs to.
+        answer: what `fetch_kernel` returned.
+        listed: what is known of it: its `ref`, and `title`, `author`, `total_votes` and `last_run_time`.
+    """
+    code = code_of(answer)
     name = _UNSAFE.sub("-", listed.ref.replace("/", "--")).lstrip(".-") + ".py"
     store.write(store.url("kernels", competition_id, name), code)
     return Kernel(
@@ -111,18 +137,11 @@ def _pull(store: Store, competition_id: str, listed: Any, timeout: float) -> Ker
         kernel_type=(answer.blob.kernel_type if answer.blob else None) or "",
         last_run_at=listed.last_run_time.isoformat() if listed.last_run_time else None,
         version=answer.metadata.current_version_number if answer.metadata else None,
-        url=page,
+        url=_page(listed.ref),
         path=name,
         bytes=len(code),
         fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-
-
-def _write_index(store: Store, competition_id: str, kernels: list[Kernel]) -> None:
-    import pandas as pd
-
-    frame = pd.DataFrame([asdict(kernel) for kernel in kernels])
-    write_frame(store, store.url("kernels", competition_id, INDEX), frame)
 
 
 def _list(competition_id: str, page: int, timeout: float) -> Any:
@@ -144,15 +163,21 @@ def _list(competition_id: str, page: int, timeout: float) -> Any:
         return client.kernels.kernels_api_client.list_kernels(request)
 
 
-def _get(ref: str, timeout: float) -> Any:
+def _get(ref: str, timeout: float, version: int | None) -> Any:
     from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
 
     from storage.sources.kaggle.client import connect
 
     request = ApiGetKernelRequest()
     request.user_name, request.kernel_slug = ref.split("/", 1)
+    if version is not None:
+        request.version_label = str(version)
     with connect(timeout) as client:
         return client.kernels.kernels_api_client.get_kernel(request)
+
+
+def _page(ref: str) -> str:
+    return f"https://www.kaggle.com/code/{ref}"
 
 
 def _code_page(competition_id: str) -> str:

@@ -62,9 +62,24 @@ def test_runs_that_cannot_be_compared_are_left_out() -> None:
     none = pd.DataFrame()
     assert by_run(GRADES, SNAPSHOTS, none).empty
     assert by_run(GRADES, none, pd.DataFrame([candidate(1, 0.6)]))["regret"].tolist() == [0]
-    failed = pd.DataFrame([graded("cactus", 0, None, outcome="invalid")])
+    failed = pd.DataFrame([graded("cactus", 0, None, outcome="failed")])
     assert by_run(failed, SNAPSHOTS, OWN).empty
+    assert by_run(pd.DataFrame([graded("cactus", 0, None, outcome="invalid")]), none, OWN).empty
     assert by_run(GRADES, SNAPSHOTS, pd.DataFrame([candidate(1, 0.6, False)])).empty
+
+
+@pytest.mark.parametrize("outcome", ["invalid", "missing"])
+def test_a_final_choice_without_a_score_is_regretted_most(outcome: Any) -> None:
+    """If it were left out, the worst choices would not count."""
+    grades = pd.DataFrame([graded("cactus", 0, None, outcome=outcome)])
+    found = by_run(grades, SNAPSHOTS, OWN, {"cactus": POINTS})
+    (row,) = found.to_dict("records")
+    assert row["percentile_regret"] == pytest.approx(80)
+    assert row["medal_lost"]
+    assert pd.isna(row["regret"])
+    (total,) = generalisation(grades, found).to_dict("records")
+    assert (total["regret"], total["medals_lost"], total["reporting"]) == (pytest.approx(80), 1, 1)
+    assert pd.isna(total["gap"])
 
 
 def test_totals_average_competitions() -> None:

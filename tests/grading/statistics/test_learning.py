@@ -14,6 +14,7 @@ from grading.statistics.aggregate import aggregate
 from grading.statistics.attempts import percentile_of
 from grading.statistics.counting import Counting, cells_of
 from grading.statistics.learning import learning
+from grading.statistics.validations import validation_counts
 from tests.grading.page.pages import graded, page, ran, snapshots, words
 
 POINTS = {name: [1 - n / 20 for n in range(21)] for name in ("a", "b")}
@@ -107,6 +108,30 @@ def test_the_page_draws_curves_and_attempts() -> None:
     for title in ("Mean human percentile over time", "Any medal over dollars per run", "Any medal in k attempts"):
         assert title in words(text), title
     assert "Learning and scaling" not in words(page(GRADES.head(1), None))
+
+
+CHECKED = pd.DataFrame(
+    [
+        {"run_group": "g", "run_id": "g-baseline-a-0", "at_seconds": 3600.0 * hours, "verdict": "valid"}
+        for hours in (0.5, 0.75, 2.5, 3.9)
+    ]
+)
+
+
+def test_validations_are_counted_over_time_and_over_dollars() -> None:
+    """Two competitions: one run had four submissions checked, the other none."""
+    usage = calls(("a", 0, 0.6, 8), ("a", 0, 2, 8), ("a", 0, 3.5, 48))
+    found = validation_counts(GRADES, CHECKED, RUNS, usage)
+    demo = found[found["split"] == "demo"]
+    by_axis = {axis: dict(zip(part["at"], part["validations"], strict=True)) for axis, part in demo.groupby("axis")}
+    assert by_axis["seconds"] == {3600: 1.0, 7200: 1.0, 14400: 2.0}
+    assert by_axis["dollars"] == {1: 0.5, 2: 0.5, 4: 0.5, 8: 1.0, 16: 1.5, 32: 1.5, 64: 2.0}
+    assert set(validation_counts(GRADES, CHECKED, RUNS, None)["axis"]) == {"seconds"}, "no curve without a cost"
+    assert validation_counts(GRADES, CHECKED.iloc[:0], RUNS, usage).empty
+    text = page(GRADES, RUNS, validations=CHECKED, usage=usage)
+    assert "Validations per run over time" in words(text)
+    assert "baseline: 1 at 1 h, 1 at 2 h, 2 at 4 h" in text
+    assert "Validations per run over dollars" in words(text)
 
 
 def test_an_agent_with_different_resources_has_a_line() -> None:

@@ -36,10 +36,50 @@ def test_every_competition_is_cut_or_says_why(competition_id: str, prepared: Pre
     found = score_halves(
         competition.score_table, table, subject.answers, competition.facts.resampling, whole=whole, draws=25
     )
-    if found.message and "sample-scores-nan" not in competition.facts.oddities:
+    how = competition.facts.resampling
+    if how is not None and how.unknown:
+        assert found.message == how.unknown
+    elif found.message and "sample-scores-nan" not in competition.facts.oddities:
         few = found.units < 5 and found.message.startswith("the test set has only")
         assert few or (found.units < 20 and "cannot be scored" in found.message), found.message
     assert found.message or len(found.scores) >= 20
+
+
+@pytest.mark.parametrize(
+    ("competition_id", "row", "unit"),
+    [
+        ("denoising-dirty-documents", "202_1_2", "202"),
+        ("mlsp-2013-birds", "5", ""),
+        ("mlsp-2013-birds", "18", ""),
+        ("mlsp-2013-birds", "100", "1"),
+        ("mlsp-2013-birds", "32118", "321"),
+        ("rsna-breast-cancer-detection", "22808_L", "22808"),
+        ("smartphone-decimeter-2022", "2021-03-09-US-MTV-1-GooglePixel4", "2021-03-09-US-MTV-1"),
+        ("spaceship-titanic", "0013_01", "0013"),
+        ("stanford-covid-vaccine", "id_a770ca135_12", "id_a770ca135"),
+        ("tensorflow2-question-answering", "-8232_long", "-8232"),
+        ("text-normalization-challenge-english-language", "12_3", "12"),
+        ("the-icml-2013-whale-challenge-right-whale-redux", "20090330_000011_011s8ms_Test", "20090330"),
+        ("uw-madison-gi-tract-image-segmentation", "case49_day36_slice_0001", "case49"),
+    ],
+)
+def test_rows_of_a_patient_a_drive_or_a_page_are_one_unit(competition_id: str, row: str, unit: str) -> None:
+    """Each is what was drawn when the test set was chosen, so its rows are no independent evidence."""
+    how = registry.get(competition_id).facts.resampling
+    assert how is not None
+    assert how.pattern is not None
+    assert pd.Series([row]).str.extract(how.pattern, expand=False)[0] == unit
+
+
+@pytest.mark.parametrize(
+    "competition_id",
+    ["3d-object-detection-for-autonomous-vehicles", "iwildcam-2019-fgvc6", "iwildcam-2020-fgvc7"],
+)
+def test_units_that_the_answers_do_not_name_are_not_replaced_by_rows(competition_id: str) -> None:
+    how = registry.get(competition_id).facts.resampling
+    found = score_halves(mean_error, RIGHT, ANSWERS, how, whole=0.0)
+    assert found.scores == []
+    assert "belong together" in str(found.message)
 
 
 def test_units_are_drawn_as_wholes() -> None:

@@ -20,8 +20,6 @@ import pytest
 from competitions import registry
 from competitions.competition import Competition
 from grading.workers import GraderCache, GradingLimits, GradingPool, grade_many
-from grading.workers.endings import worker_ended
-from grading.workers.limits import Bounds
 from tests.prepared import PreparedCompetitions
 from tests.waiting import until
 
@@ -30,19 +28,25 @@ FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
 
 # A grader that does what a submission says: as bugs do, but on order.
 GRADE = """
-import os, sys, time
+import os, signal, sys, time
 def grade(submission, answers, edition):
     assert list(answers["id"]) == [1, 2, 3]
     order = str(submission.columns[0])
     if order == "sleep": time.sleep(60)
     if order == "hoard": bytearray(1 << 40)
     if order == "die": os.abort()
+    if order in ("killed", "gorge"):
+        taken = b"x" * (200 << 20 if order == "gorge" else 1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order == "once" and not os.path.exists(submission["once"][0]):
+        open(submission["once"][0], "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
     if order == "print": print('{"id": 0}'); sys.stdout.flush()
     if order == "raise": raise KeyError("label")
     if order == "leave": sys.exit(3)
     if order == "spoil": answers.loc[:, "id"] = 0
     if order == "environment": raise KeyError(sorted(os.environ))
-    return {"spoil": 1.0, "cell": 0.1, "answer": 0.25, "print": 0.5, "pid": float(os.getpid())}[order]
+    return {"once": 0.75, "spoil": 1.0, "cell": 0.1, "answer": 0.25, "print": 0.5, "pid": float(os.getpid())}[order]
 """
 
 
@@ -60,6 +64,7 @@ def made(tmp_path: Path) -> tuple[Competition, Path]:
     folder = tmp_path / "odd"
     folder.mkdir()
     text = FACTS.read_text().replace("id: diabetes", "id: odd", 1)
+    text = text.replace("gold_submission: private/test.csv", "gold_submission: private/gold.csv")
     (folder / "competition.yaml").write_text(text)
     (folder / "description.md").write_text("# Odd\n")
     (folder / "prepare.py").write_text("")
@@ -182,10 +187,38 @@ class TestTooExpensive:
             assert grade.message == f"too expensive to score: {says}"
             assert subject.grade(write("answer\n1\n")).report.score == 0.25
 
-    def test_a_worker_that_the_kernel_kills_ran_out_of_memory(self) -> None:
-        bounds = Bounds(1, 1, 1, 1 << 30, 1.0, 1.0)
-        assert worker_ended("grading", False, signal.SIGKILL, bounds).outcome == "invalid"
-        assert worker_ended("grading", False, signal.SIGSEGV, bounds).outcome == "failed"
+    @pytest.mark.parametrize(
+        ("order", "right", "outcome", "says"),
+        [
+            ("gorge", "answer", "invalid", "too expensive to score: the machine ran out of memory at 2"),
+            ("killed", "answer", "failed", "for a submission that takes no more than the right answers"),
+            ("gorge", "killed", "failed", "even for the right answers"),
+            ("gorge", None, "invalid", "the right answers take 0 MiB"),
+        ],
+    )
+    def test_a_worker_that_the_kernel_kills_is_compared_with_the_right_answers(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], order: str, right: str | None, outcome: str,
+        says: str,
+    ) -> None:  # fmt: skip
+        """The agent is not blamed for a machine with too little memory, and cannot void a seed with it either."""
+        gold = made[1] / made[0].facts.files.gold_submission
+        gold.unlink(missing_ok=True)
+        if right:
+            gold.parent.mkdir(parents=True, exist_ok=True)
+            gold.write_text(f"{right}\n1\n")
+        paths = [write(f"{each}\n1\n", f"{place}.csv") for place, each in enumerate(("answer", order, "answer"))]
+        with GradingPool(*made, workers=2) as subject:
+            grades = list(subject.grade_all(paths))
+            assert [each.outcome for each in grades] == ["valid", outcome, "valid"]
+            assert says in str(grades[1].message)
+            assert subject.halves(paths[1])[0].outcome == outcome
+
+    def test_a_machine_that_was_short_of_memory_for_a_moment_costs_nothing(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        with grader(made) as subject:
+            grade = subject.grade(write(f"once\n{tmp_path / 'noted'}\n"))
+        assert (grade.outcome, grade.report.score) == ("valid", 0.75)
 
     def test_a_row_has_a_bound(self, made: tuple[Competition, Path], write: Callable[..., Path]) -> None:
         with grader(made) as subject:
