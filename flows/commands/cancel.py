@@ -89,5 +89,5 @@ def _cancel_here(
     while (remaining := chosen.running()) and time.monotonic() < give_up:
         time.sleep(_LOOK_SECONDS)
     left = names([each.claim.labels for each in remaining])
-    asked = names([*(each.labels for each in waiting), *(each.claim.labels for each in running)])
+    asked = names([*waiting, *(each.claim.labels for each in running)])
     return [name for name in sorted(set(asked)) if name not in left], sorted(set(left)), True
