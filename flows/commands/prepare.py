@@ -41,6 +41,7 @@ def command(
     ids = selection.ids()
     place = storage.open_usable()
     edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
+    from flows.credentials import require_downloads
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
 
@@ -56,6 +57,7 @@ def command(
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
         return _official(ids, place, edition) if official else 0
+    require_downloads(place, [Dataset(edition, name) for name in todo], raw, renew=renew)
     _require_room(place, todo)
     from flows.commands.session import run_flow
 
@@ -77,8 +79,16 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
     if found:
         click.echo(
             f"{len(found)} prepared by other code, used as they are: {listed(found)}; "
-            f"`{advised('mlebench prepare --renew', store)}` compares them with what the current code makes"
+            f"`{renewing(found, store)}` compares them with what the current code makes"
         )
+
+
+def renewing(datasets: Sequence[Dataset], store: Store) -> str:
+    """A command that renews datasets that were made by other code: the first ones, of one edition."""
+    edition = datasets[0].edition
+    names = [f"-c {each.competition_id}" for each in datasets if each.edition == edition][:5]
+    option = "" if edition == "v1" else f" --edition {edition}"
+    return advised(f"mlebench prepare {' '.join(names)}{option} --renew", store)
 
 
 def listed(datasets: Sequence[Dataset]) -> str:

@@ -70,7 +70,7 @@ class Cancellable:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _name(self.competition_id, self.seed)).write_text("")
         for holder in self.running():
-            _end(holder)
+            end(holder)
 
 
 def forget_cancelling(request: RunRequest) -> None:
@@ -107,7 +107,7 @@ def end_cancelled(making: Making, handle: RunHandle, result: RunResult, number: 
     raise cancelled()
 
 
-def _end(holder: Holder) -> None:
+def end(holder: Holder) -> None:
     """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
     workdir = Path(holder.claim.workdir)
     layout = Layout(workdir)
