@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -49,9 +50,7 @@ def _require_agent_credentials(request: RunRequest) -> None:
 
 def _require_models(agent: Agent, settings: Settings, reachable: bool) -> None:
     if not reachable:
-        raise UserError(
-            f"agent {agent.name!r} needs language models, which --network none does not reach: leave it out"
-        )
+        raise UserError(f"agent {agent.name!r} needs language models: choose another --network than none")
     if not settings.providers:
         raise UserError(
             f"agent {agent.name!r} needs language models, and no provider is configured: set "
@@ -72,14 +71,13 @@ def without_credentials(
     """The competitions that have to be downloaded from Kaggle, if there are no credentials for that; otherwise none."""
     if raw_dir is not None:
         return []
-    wanted = [each for each in datasets if registry.get(each.competition_id).facts.source == "kaggle"]
-    if not wanted:
-        return []
-    from storage.sources.kaggle import credentials
-
-    if credentials.find() is not None:
-        return []
-    return [each.competition_id for each in wanted if _is_to_be_downloaded(store, each, renew)]
+    missing = []
+    for each in datasets:
+        # A damaged record or competition is the trouble of that one; its own step says so.
+        with contextlib.suppress(Exception):
+            if registry.get(each.competition_id).facts.source == "kaggle" and not _logged_in():
+                missing += [each.competition_id] if _is_to_be_downloaded(store, each, renew) else []
+    return missing
 
 
 def require_downloads(store: Store, datasets: list[Dataset], raw_dir: str | None, *, renew: bool = False) -> None:
@@ -102,6 +100,12 @@ def no_credentials(missing: list[str]) -> UserError:
         f"{what} would have to be downloaded from Kaggle, and there are no credentials: {CREDENTIALS}; or give a "
         "directory of downloads as --raw-dir"
     )
+
+
+def _logged_in() -> bool:
+    from storage.sources.kaggle import credentials
+
+    return credentials.find() is not None
 
 
 def _is_to_be_downloaded(store: Store, dataset: Dataset, renew: bool) -> bool:

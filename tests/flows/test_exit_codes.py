@@ -92,3 +92,15 @@ def test_codes_of_help_wrong_usage_and_failure(
 def test_close_matches_of_groups(command: str, group: Store, capfd: pytest.CaptureFixture[str]) -> None:
     code, said = ended(capfd, command, *OF_GROUPS[command], "--store", group.root)
     assert (code, f"Did you mean {GROUP}" in said) == (1, True), said
+
+
+def test_advice_repeats_edition_and_store_and_works(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.csv").write_text("id\n")
+    command = (str(tmp_path / "mine.csv"), "diabetes", "--edition", "v2", "--store", store.root)
+    code, said = ended(capfd, "grade-sample", *command)
+    (advice,) = re.findall(r"run: mlebench (.*)", said)
+    assert (code, advice) == (1, f"prepare -c diabetes --edition v2 --store {store.local()}")
+    assert ended(capfd, *advice.split())[0] == 0
+    assert "invalid" in ended(capfd, "grade-sample", *command)[1]
