@@ -16,6 +16,8 @@ class Event(NamedTuple):
     detail: str = ""
     done: int = 0
     total: int = 0
+    story: bool = False
+    """Whether a log of the row keeps it, even if the state is the same as before."""
 
 
 Listener = Callable[[Event], None]
@@ -75,7 +77,7 @@ def measured_by(row: str, meter: Meter) -> None:
         meters[row] = meter
 
 
-def report(row: str, state: str, detail: str = "", done: int = 0, total: int = 0) -> None:
-    """Report the state of a row to the listeners."""
+def report(row: str, state: str, detail: str = "", done: int = 0, total: int = 0, story: bool = False) -> None:
+    """Report the state of a row to the listeners; see `Event`."""
     for listener in _listeners.get():
-        listener(Event(row, state, detail, done, total))
+        listener(Event(row, state, detail, done, total, story))

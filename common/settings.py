@@ -94,6 +94,12 @@ class Settings(BaseSettings):
         default_factory=lambda: _home() / ".cache" / "mlebench",
         description="Local directory for running agents and for copies of prepared data.",
     )
+    files_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s?#]+$",
+        description="Address of a web server for the files of the store, for links in the Prefect UI. `make up` sets "
+        "it for a local store. Stores on S3 have signed links.",
+    )
     cache_limit: ByteSize = Field(
         default=ByteSize(500 * 10**9),
         description="Maximum size of the local copies of prepared data with a remote store, e.g. 500GB. "

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from deployments.background import BackgroundProcesses, ServiceError, free_port
+from deployments.background import BackgroundProcesses, ServiceError, free_port, listening
 from deployments.server import HOST, ask, start_server
 from storage.datasets.cluster import ONE_MACHINE, worker_memory
 
@@ -32,7 +32,7 @@ class Installation:
         self.state = state.absolute()
         self.processes = BackgroundProcesses(self.state)
         self.dask_workers = dask_workers
-        self._ports = self.state / "port"
+        self._ports, self._files = self.state / "port", self.state / "files-url"
         # A second `up` must use the running server, whichever port it requests.
         if "server" in self.processes.running() and self._ports.exists():
             self.port = int(self._ports.read_text())
@@ -76,6 +76,8 @@ class Installation:
         running = self.processes.running()
         if "server" not in running:
             self._start_server()
+        if "files" not in running:
+            self._start_files()
         if "dask-scheduler" not in running:
             self.processes.stop("dask-workers")
             running.pop("dask-workers", None)
@@ -93,6 +95,19 @@ class Installation:
     def _start_server(self) -> None:
         self._ports.write_text(str(self.port))
         start_server(self.processes, self.port, self.environment(), os.environ.get("MLEBENCH_DATABASE_URL"))
+
+    def _start_files(self) -> None:
+        """Serve the reports of a local store; those in a bucket have signed addresses."""
+        from storage.store import Store
+        from tasks.wiring.stores import open_store
+
+        store: Store = open_store()
+        if not store.top.local:
+            return
+        port = free_port()
+        self._files.write_text(f"http://{HOST}:{port}")
+        command = [sys.executable, "-m", "deployments.files", "--store", store.root, "--port", str(port)]
+        self.processes.start("files", command, {}, lambda: listening(port))
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
@@ -133,6 +148,8 @@ class Installation:
         name = f"{os.uname().nodename}-{os.getpid()}"
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
+        if "files" in self.processes.running():
+            env["MLEBENCH_FILES_URL"] = self._files.read_text()
         # A worker gives up after twelve failed queries in a row, whose intervals grow: after a quarter of an hour.
         env["PREFECT_WORKER_QUERY_SECONDS"] = "20"
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())

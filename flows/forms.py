@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import contextlib
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
+from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import Edition
 from flows.fleet.setup import Priority
-from sandbox.definitions import load_agent
+from sandbox.definitions import list_agents, load_agent, variants_of
 from sandbox.isolation import BackendName, Isolation, Network
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import RunRequest
@@ -18,6 +20,27 @@ from tasks.wiring.stores import open_store
 
 Split = Literal["low", "medium", "high", "all", "dev", "demo", "systemcard"]
 Seeds = Annotated[int, Field(ge=1)]
+
+
+def agent_names() -> list[str]:
+    """The agents that can be chosen, with their variants as NAME@VARIANT; broken definitions are left out."""
+    folders, names = get_settings().agent_dirs, []
+    for name in list_agents(folders):
+        with contextlib.suppress(UserError):
+            names += [name, *(f"{name}@{variant}" for variant in variants_of(load_agent(name, folders)))]
+    return names
+
+
+class _Offered:
+    """Has the form offer the agents by name. A folder on the worker can be typed in, too."""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        kind = handler(core)
+        return {"anyOf": [{"title": "Name", **kind, "enum": agent_names()}, {"title": "Folder", **kind}]}
+
+
+AgentName = Annotated[str, _Offered()]
+"""The name of an agent or the path of its folder. A form lists the agents that are known when it is registered."""
 
 
 class Execution(BaseModel):

@@ -12,12 +12,14 @@ if __name__ == "__main__":
 
 from prefect import flow
 
+from flows.credentials import require_agent_credentials
 from flows.evaluate import add_all, evaluate, finish_runs
 from flows.fleet.pool import PoolAttempts
 from flows.fleet.setup import Priority
 from flows.prepare import Preparing, prepare, prepare_each
 from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, PartlyFailed, show_outcomes
+from flows.watching.story import telling
 from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.manifest import note_plan
 from tasks.wiring.requests import RunRequest
@@ -51,14 +53,17 @@ def full_benchmark(
         priority: Of the attempts among those of other groups in the work pool.
     """
     outlast_server()
+    if pool is None:  # with a pool, it is its hosts that need them
+        require_agent_credentials(request, competition_ids)
     forget_cancelling(request)
     note_plan(request, competition_ids)
     what = Preparing(competition_ids, request.store, request.edition, raw_dir, keep_raw, skip_verification)
-    outcomes = (
-        _one_after_the_other(what, request)
-        if pool is None
-        else _as_prepared(what, request, PoolAttempts(pool, request, priority))
-    )
+    with telling():
+        outcomes = (
+            _one_after_the_other(what, request)
+            if pool is None
+            else _as_prepared(what, request, PoolAttempts(pool, request, priority))
+        )
     if any(each.result == "failed" for each in outcomes):
         raise PartlyFailed(outcomes)
     return outcomes

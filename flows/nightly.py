@@ -15,7 +15,7 @@ from common.causes import explain
 from common.errors import UserError
 from common.settings import get_settings
 from flows.fleet.notifications import NIGHTLY_FAILED, Message, announce
-from flows.forms import Data, Seeds, Split, chosen_ids, group_part, run_request
+from flows.forms import AgentName, Data, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
@@ -59,7 +59,7 @@ def _name() -> str:
 @flow(name="nightly", flow_run_name=_name, timeout_seconds=LONGEST + _GRACE)
 def nightly(
     split: Split = "low",
-    agent: str = "dummy",
+    agent: AgentName = "dummy",
     seeds: Seeds = 1,
     tolerance: Annotated[float, Field(ge=0)] = 0.0,
     competition_ids: list[str] | None = None,

@@ -17,6 +17,7 @@ from common import progress
 from common.causes import patiently
 from common.settings import get_settings
 from competitions.editions import Edition
+from flows.credentials import no_credentials, without_credentials
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, contained, finish, outcome_of
 from storage.dataset import Dataset
@@ -93,11 +94,17 @@ def prepare_each(
         progress.report(outcome.what, outcome.result, outcome.message)
         on_end(outcome)
 
+    datasets = [Dataset(what.edition, name) for name in what.competition_ids]
+    refused = without_credentials(place, datasets, what.raw_dir, renew=what.renew)
+    if refused and len(refused) == len(datasets):
+        raise no_credentials(refused)
     todo = []
     for name in what.competition_ids:
         failed: dict[str, Outcome] = {}
         done = False
         with contained(name, failed):
+            if name in refused:
+                raise no_credentials([name])
             dataset = Dataset(what.edition, name)
             verified = not what.skip_verification
             done = already_prepared(place, dataset, what.raw_dir, verified=verified, renew=what.renew)

@@ -11,12 +11,13 @@ from prefect import flow, runtime
 from common.errors import UserError
 from common.settings import get_settings
 from competitions.editions import Edition
-from flows.forms import Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
+from flows.forms import AgentName, Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
 from flows.prepare import prepare
 from flows.watching.naming import agent_name, chosen_name, parameters
 from flows.watching.outcome import Outcome
+from flows.watching.story import telling
 from grading.medals import Leaderboard
 from storage.store import check_run_group
 from tasks.grade import grade_requests
@@ -37,7 +38,7 @@ def _benchmark_name() -> str:
 @flow(name="benchmark", flow_run_name=_benchmark_name)
 def benchmark(
     split: Split = "demo",
-    agent: str = "baseline",
+    agent: AgentName = "baseline",
     seeds: Seeds = 1,
     run_group: str | None = None,
     competition_ids: list[str] | None = None,
@@ -96,7 +97,8 @@ def preparation(
     place = open_store(store)
     ids = chosen_ids(split, competition_ids)
     how = archives
-    return prepare.fn(ids, place.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
+    with telling():
+        return prepare.fn(ids, place.root, edition, raw_dir, how.keep_raw, how.skip_verification, how.renew)
 
 
 @flow(name="grading", flow_run_name="grade {run_group}")
@@ -113,5 +115,6 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
     requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
     if not requests:
         raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
-    outcomes = outcomes_of({each.name: submit_grade(each) for each in requests})
+    with telling():
+        outcomes = outcomes_of({each.name: submit_grade(each) for each in requests})
     return finish_group(place, run_group, outcomes)

@@ -80,6 +80,10 @@ class Agent(BaseModel):
     hosts: list[str] = Field(
         default_factory=list, description="Hosts that the agent asks for under the policy `allowlist`."
     )
+    language_models: bool = Field(
+        default=False,
+        description="Cannot work without language models. Its runs are refused where no provider is configured.",
+    )
     privileged: bool = Field(
         default=False,
         description="Needs a privileged container, which can take over the machine. Refused unless allowed.",

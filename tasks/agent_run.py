@@ -34,7 +34,7 @@ from tasks.wiring.caching import while_stored
 from tasks.wiring.cancelling import end_cancelled, require_wanted
 from tasks.wiring.caps import caps_of, limits_of
 from tasks.wiring.host import TRY, placed
-from tasks.wiring.making import Making, given_up, keep, run_folder
+from tasks.wiring.making import Making, ending, given_up, keep, run_folder
 from tasks.wiring.manifest import note_in_manifest
 from tasks.wiring.meters import meter
 from tasks.wiring.overwriting import note_overwriting, require_replaceable
@@ -291,7 +291,8 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
 def _run(making: Making) -> RunResult:
     row, tries = making.attempt.name, making.tries
     handle, number = _start(making)
-    progress.report(row, "running", "found running" if handle.attachment == "running" else "")
+    begun = "found running" if handle.attachment == "running" else "started"
+    progress.report(row, "running", f"{begun} on {get_settings().host_name}")
     progress.measured_by(row, meter(making.spec, making.services))
     try:
         # A host that was silent for too long comes back to a run that another one has begun anew.
@@ -310,6 +311,7 @@ def _run(making: Making) -> RunResult:
         tries.drop_last()
         end_cancelled(making, handle, result, number)
     keep(making, handle, result, number)
+    progress.report(row, "ended", ending(making, result))
     if result.status == "lost":
         raise BackendError(f"run {making.spec.run_id} was {result.message}")
     return result

@@ -20,6 +20,7 @@ from competitions import registry
 from competitions.editions import VERSIONS, Edition
 from grading.medals import STORED, Leaderboard, Thresholds
 from grading.report import GradedSubmission
+from grading.words import score_and_medal
 from storage.dataset import Dataset
 from storage.datasets.answers import answers_to
 from storage.datasets.prepared import local_copy
@@ -162,7 +163,8 @@ def grade_run(request: GradeRequest) -> GradeRecord:
         raise UserError(f"run {folder.name} was replaced while it was graded; run the same command again")
     folder.write_snapshots(snapshots)
     folder.write_grade(record)
-    progress.report(request.name, "graded", record.message or f"score {record.score}")
+    score, medal = score_and_medal(record.to_row())
+    progress.report(request.name, "graded", record.message or f"score {score}, {medal if medal != '-' else 'no medal'}")
     return record
 
 

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from common.errors import UserError
+from common.errors import UserError, close_matches
 from flows.commands.options import StoreOptions, quiet_prefect, takes
 from storage.runs.folders import is_seed
 from storage.store import Store
@@ -46,8 +46,11 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
             more, waiting = cancel(group, wait, competition, seed)
             done, left, known = done + more, left + waiting, True
     if not known:
+        groups = place.folder_names("runs")
+        close = "" if group in groups else close_matches(group, groups)
         raise UserError(
             f"nothing of {runs} in {place.root} is in progress on this machine or known to a Prefect server"
+            f"{'.' if close else ''}{close}"
         )
     for name in done:
         click.echo(f"  cancelled {name}")
@@ -89,5 +92,5 @@ def _cancel_here(
     while (remaining := chosen.running()) and time.monotonic() < give_up:
         time.sleep(_LOOK_SECONDS)
     left = names([each.claim.labels for each in remaining])
-    asked = names([*(each.labels for each in waiting), *(each.claim.labels for each in running)])
+    asked = names([*waiting, *(each.claim.labels for each in running)])
     return [name for name in sorted(set(asked)) if name not in left], sorted(set(left)), True

@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.processes import start_time
 from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
-from flows.commands.show import run_folder
+from flows.commands.show import run_folder, unknown_run
 from sandbox.supervision import control
 from sandbox.supervision.follow import Follower
 from storage.runs.folders import StoredRun
@@ -42,7 +42,7 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
     elif (record := folder.read_run()) is not None:
         _print_stored(place, f"{StoredRun(folder, record).source}/logs/agent.log", run)
     else:
-        raise UserError(f"run {run} is neither finished in {place.root} nor running on this machine")
+        raise unknown_run(place, folder)
 
 
 def live_run(scratch: Path, run_id: str) -> control.Layout | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 import click
 
@@ -12,10 +11,11 @@ from flows.commands.advice import advised
 from flows.commands.options import StoreOptions, takes
 from flows.commands.prepare import show_other_code
 from grading.words import score_and_medal
-from storage.runs.folders import finished_folders, grades_of, runs_of, stored_runs
+from storage.runs.folders import RUN, folders_with_each, grades_of, no_runs, read_runs
 from storage.runs.records import RunRecord
 from storage.store import Store
-from tasks.wiring.going import Going, in_progress
+from tasks.wiring.going import in_progress
+from tasks.wiring.tries import FILE
 
 
 @click.command("ls")
@@ -31,8 +31,7 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
     it any more; the command that started it continues it.
     """
     place = readable(storage.open())
-    going = in_progress(place, run_group)
-    lines = _runs(place, run_group, going) if run_group else _groups(place, going)
+    lines = _runs(place, run_group) if run_group else _groups(place)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -55,13 +54,13 @@ def readable(store: Store) -> Store:
     return store
 
 
-def _groups(store: Store, going: Sequence[Going]) -> list[tuple[str, ...]]:
+def _groups(store: Store) -> list[tuple[str, ...]]:
     """One line per run group, sorted by name."""
-    found: dict[str, list[RunRecord]] = {each.folder.run_group: [] for each in going}
-    folders = finished_folders(store)
-    records_of = store.concurrently([folder.read_run_if_valid for folder in folders])
-    for folder, record in zip(folders, records_of, strict=True):
-        found.setdefault(folder.run_group, []).extend([record] if record else [])
+    finished, begun = folders_with_each(store, [RUN, FILE])
+    going = in_progress(store, begun=begun)
+    found: dict[str, list[RunRecord]] = {each.run_group: [] for each in (*finished, *(each.folder for each in going))}
+    for run in read_runs(store, finished, skip_invalid=True):
+        found[run.folder.run_group].append(run.record)
     if not found:
         raise UserError(f"no runs in {store.root}; create some with: {advised('mlebench run', store)}")
     lines: list[tuple[str, ...]] = [
@@ -76,11 +75,15 @@ def _groups(store: Store, going: Sequence[Going]) -> list[tuple[str, ...]]:
     return lines
 
 
-def _runs(store: Store, run_group: str, going: Sequence[Going]) -> list[tuple[str, ...]]:
+def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
     """One line per run of the group: finished ones, then those in progress."""
+    finished, begun = folders_with_each(store, [RUN, FILE], run_group)
+    going = in_progress(store, run_group, begun)
+    runs = read_runs(store, finished, skip_invalid=False)
+    if not runs and not going:
+        raise no_runs(store, run_group, "finished runs")
     hosts = ["HOST"] if going else []
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL", *hosts)]
-    runs = stored_runs(store, run_group) if going else runs_of(store, run_group)
     for run, grade in zip(runs, grades_of(store, runs), strict=True):
         seconds = run.record.duration_seconds
         cells = score_and_medal(grade.to_row() if grade else None)

@@ -6,7 +6,7 @@ import webbrowser
 
 import click
 
-from common.errors import UserError
+from common.errors import UserError, close_matches
 from flows.commands.advice import advised
 from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
@@ -27,7 +27,8 @@ def command(run_groups: tuple[str, ...], storage: StoreOptions) -> None:
     url = place.url("reports", report_name(groups), "report.html")
     if not place.exists(url):
         write = advised(f"mlebench report {' '.join(groups)}", place)
-        raise UserError(f"no report of {' and '.join(groups)} in {place.root}; `{write}` writes it")
+        close = close_matches(report_name(groups), place.folder_names("reports"))
+        raise UserError(f"no report of {' and '.join(groups)} in {place.root}; `{write}` writes it.{close}")
     local = place.local(place.relative(url))
     address = local.as_uri() if local else place.browser_url(url, "text/html; charset=utf-8")
     click.echo(address)

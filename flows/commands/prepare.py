@@ -81,6 +81,7 @@ def command(
 def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, renew: bool) -> int:
     """Prepare what is not prepared yet; returns the exit code."""
     edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
+    from flows.credentials import require_downloads
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
 
@@ -96,6 +97,7 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, rene
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
         return 0
+    require_downloads(place, [Dataset(edition, name) for name in todo], raw, renew=renew)
     _require_room(place, todo)
     from flows.commands.session import run_flow
 
@@ -117,8 +119,16 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
     if found:
         click.echo(
             f"{len(found)} prepared by other code, used as they are: {listed(found)}; "
-            f"`{advised('mlebench prepare --renew', store)}` compares them with what the current code makes"
+            f"`{renewing(found, store)}` compares them with what the current code makes"
         )
+
+
+def renewing(datasets: Sequence[Dataset], store: Store) -> str:
+    """A command that renews datasets that were made by other code: the first ones, of one edition."""
+    edition = datasets[0].edition
+    names = [f"-c {each.competition_id}" for each in datasets if each.edition == edition][:5]
+    option = "" if edition == "v1" else f" --edition {edition}"
+    return advised(f"mlebench prepare {' '.join(names)}{option} --renew", store)
 
 
 def listed(datasets: Sequence[Dataset]) -> str:

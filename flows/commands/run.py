@@ -55,8 +55,10 @@ def command(
     if placing.agents is not None:
         os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
     from common.settings import get_settings
+    from flows.credentials import require_agent_credentials, require_downloads
     from sandbox.definitions import load_agent
     from sandbox.isolation import Isolation
+    from storage.dataset import Dataset
     from tasks.wiring.requests import RunRequest
 
     get_settings.cache_clear()
@@ -105,6 +107,8 @@ def command(
         limits = stated_limits(chosen, request, get_settings())
         require_runnable(chosen.model_copy(update={"limits": limits}), wanted, get_settings().allowed_hosts)
     raw = raw_directory(preparation.raw_dir)
+    if pool is None:  # with a pool, it is its hosts that need them
+        require_agent_credentials(request, ids)
     if run.dry_run:
         from flows.commands.plan import show_plan
 
@@ -112,6 +116,8 @@ def command(
         return 0
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     _require_replaceable(request, ids)
+    if not placing.detach:
+        require_downloads(place, [Dataset(preparation.edition, name) for name in ids], raw)
     from flows.commands.reusing import nothing_to_do, show_reused
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED

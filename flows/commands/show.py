@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from common.errors import UserError
+from common.errors import UserError, close_matches
 from common.units import duration
 from flows.commands.advice import advised
 from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from grading.words import number, score_and_medal
-from storage.runs.folders import RunFolder
+from storage.runs.folders import RunFolder, folders
 from storage.store import Store
 from tasks.wiring.going import Going, in_progress
 
@@ -37,6 +37,17 @@ def run_folder(store: Store, run: str) -> RunFolder:
     return RunFolder(store, parts[0], parts[1], int(parts[2]))
 
 
+def unknown_run(store: Store, folder: RunFolder) -> UserError:
+    """The error about a run that is neither finished nor in progress, with names that are like its name."""
+    groups = store.folder_names("runs")
+    if folder.run_group in groups:
+        close = close_matches(folder.name, (each.name for each in folders(store, folder.run_group)))
+    else:
+        close = close_matches(folder.run_group, groups)
+    advice = f"`{advised('mlebench ls', store)}` lists the groups, and `ls GROUP` the runs of one"
+    return UserError(f"no run {folder.name} in {store.root}, finished or in progress; {advice}.{close}")
+
+
 @click.command("show")
 @click.argument("run", metavar="RUN")
 @takes(storage=StoreOptions)
@@ -56,7 +67,7 @@ def command(run: str, storage: StoreOptions) -> None:
     if record is None and going is not None:
         return
     if record is None:
-        raise UserError(f"no run {run} in {place.root}, finished or in progress; `mlebench ls` names the groups")
+        raise unknown_run(place, folder)
     fields = record.to_json()
     for name in _SHOWN:
         if fields.get(name) is not None:

@@ -39,6 +39,7 @@ def interruptible(go_on: str) -> Iterator[None]:
     def stop(_signal: int, _frame: Any) -> None:
         nonlocal stopping
         if stopping:
+            _end_containers()
             _exit("Stopped at once. Agents that have not ended yet are being ended.")
         stopping = True
         os.write(2, b"\nstopping: agents are being ended, no others start; Ctrl-C again stops at once\n")
@@ -52,6 +53,15 @@ def interruptible(go_on: str) -> Iterator[None]:
         left.set()
         if not stopping:
             signal.signal(signal.SIGINT, before)
+
+
+def _end_containers() -> None:
+    """Have the containers of agents ended by another process: they have no supervisors that would."""
+    docker = sys.modules.get("sandbox.docker.backend")
+    if docker is not None:
+        from tasks.wiring.ending import start
+
+        start()
 
 
 def _end(left: threading.Event, go_on: str) -> None:

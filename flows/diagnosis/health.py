@@ -70,8 +70,10 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
 
     found = made_by_other_code(store, competition_ids)
     if found:
+        from flows.commands.prepare import renewing
+
         return Finding(
-            "datasets", "warn", f"prepared by other code: {_some(list(map(str, found)))}", "mlebench prepare --renew"
+            "datasets", "warn", f"prepared by other code: {_some(list(map(str, found)))}", renewing(found, store)
         )
     return Finding("datasets", "ok", "none was prepared by other code")
 

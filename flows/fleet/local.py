@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterable
 from contextvars import copy_context
@@ -24,6 +25,7 @@ from tasks.agent_run import agent_run, finished_run, work_folder
 from tasks.grade import grade_request
 from tasks.wiring import scratch
 from tasks.wiring.backends import ending_agents
+from tasks.wiring.queued import Queued
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.stores import open_store
 
@@ -74,12 +76,19 @@ class LocalAttempts:
         runner = AgentRunner if self._served else ThreadPoolTaskRunner[Any]
         self._runner = runner(max_workers=threads)
         self._work: dict[str, Work] = {}
+        self._queued, self._stack = Queued(), contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        self._stack.enter_context(self._queued)
+        self._stack.enter_context(progress.listening(self._queued.hear))
         self._runner.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
+        with self._stack:
+            self._end(*error)
+
+    def _end(self, *error: Any) -> None:
         if error[1] is None or isinstance(error[1], Exception):
             self._runner.__exit__(*error)
             return
@@ -95,12 +104,16 @@ class LocalAttempts:
             self._work[attempt.name] = submit_grade(grade_request(attempt))
             return
         progress.report(attempt.name, "queued")
+        self._queued.add(attempt)
         if self._served:
-            self._work[attempt.name] = [self._runner.submit(make_attempt, {"attempt": attempt})]
+            made = self._runner.submit(make_attempt, {"attempt": attempt})
+            made.add_done_callback(lambda _: self._queued.remove(attempt.name))
+            self._work[attempt.name] = [made]
             return
         # Nobody looks at a temporary server: nothing is announced, and no task run holds these two together.
         request = grade_request(attempt)
         run = self._runner.submit(agent_run, {"attempt": attempt})
+        run.add_done_callback(lambda _: self._queued.remove(attempt.name))
         self._work[attempt.name] = submit_grade(request, after=[run])
 
     def outcomes(self) -> dict[str, Outcome]:

@@ -10,6 +10,7 @@ from grading.words import score_and_medal
 from storage.runs.folders import grades_of, stored_runs
 from storage.store import Store
 from tasks.wiring.server import shown
+from tasks.wiring.stores import browser_link
 
 
 def show_group(store: Store, run_group: str, report: str | None) -> None:
@@ -17,12 +18,22 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
     with shown(f"the table of results of {run_group}"):
         create_table_artifact(table=result_rows(store, run_group), key="results", description=f"Runs of {run_group}")
         folder = store.url("runs", run_group)
-        create_link_artifact(key="store", link=folder, link_text=f"Files of {run_group}", description=folder)
+        # Signed links are to files; there is none to a folder.
+        link = browser_link(store, f"{folder}/") if store.top.local else folder
+        _link("store", link, f"Files of {run_group}", store.shown(folder))
         if report is not None:
-            link = store.browser_url(report, "text/html; charset=utf-8")
-            create_link_artifact(key="report", link=link, link_text=f"Report of {run_group}", description=report)
+            link = browser_link(store, report, "text/html; charset=utf-8")
+            _link("report", link, f"Report of {run_group}", store.shown(report))
             markdown = store.read(report.replace(".html", ".md")).decode()
             create_markdown_artifact(markdown, key="summary")
+
+
+def _link(key: str, link: str, text: str, place: str) -> None:
+    """Make a link, or name the place if no browser opens it: none follows a link from the UI to a local file."""
+    if link.startswith(("http://", "https://")):
+        create_link_artifact(key=key, link=link, link_text=text, description=place)
+    else:
+        create_markdown_artifact(f"{text}: `{place}`", key=key, description=place)
 
 
 def result_rows(store: Store, run_group: str) -> list[dict[str, Any]]:

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextvars import copy_context
-from typing import Any
 from uuid import UUID
 
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_API_URL
 
-from common.progress import Event, Meter, Share, listening, metering
+from common.progress import Meter, Share, listening, metering
+from flows.watching.story import AttemptStory
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
 from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt
 from tasks.wiring.server import shown
+from tasks.wiring.stores import browser_link
 
-LINE_SECONDS = 60.0
-"""The agent's output is logged at most this often: the complete log is a file of the run."""
 UPDATE_SECONDS = 30.0
 """Interval between two updates of the progress artifact."""
-_LAST_WORDS = 5
 _FILES = ("submission.csv", "logs/agent.log", VALIDATIONS, REQUESTS)
 
 
@@ -38,38 +34,14 @@ def watched(attempt: Attempt) -> Iterator[None]:
     if PREFECT_API_URL.value() is None:
         yield
         return
-    lines = _Lines(attempt.name, get_run_logger())
-    with listening(lines.hear), metering() as meters, _progress(attempt.name, meters):
+    story = AttemptStory(attempt.name, get_run_logger())
+    with listening(story.hear), metering() as meters, _progress(attempt.name, meters):
         try:
             yield
         finally:
-            lines.last_words()
+            story.last_words()
     with shown("the links to the files of a run"):
         show_files(run_folder(attempt))
-
-
-class _Lines:
-    """Logs each change of state, and from time to time the agent's output."""
-
-    def __init__(self, row: str, log: Any) -> None:
-        self._row, self._log = row, log
-        self._state, self._said = "", 0.0
-        self._output: deque[str] = deque(maxlen=_LAST_WORDS)
-
-    def hear(self, event: Event) -> None:
-        if event.row != self._row:
-            return
-        changed, now = event.state != self._state, time.monotonic()
-        if event.state == "running" and event.detail:
-            self._output.append(event.detail)
-        if changed or (event.detail and now - self._said > LINE_SECONDS):
-            self._log.info("%s", f"{event.state}: {event.detail}" if event.detail else event.state)
-            self._said = now
-        self._state = event.state
-
-    def last_words(self) -> None:
-        if self._output:
-            self._log.info("the agent's last output:\n%s", "\n".join(self._output))
 
 
 @contextlib.contextmanager
@@ -144,6 +116,11 @@ def show_files(folder: RunFolder) -> None:
         return
     places = {name: f"{folder.of(record).files_url}/{name}" for name in _FILES}
     places |= {name: f"{folder.url}/{name}" for name in (RUN, GRADE)}
-    links = [f"- [{name}]({store.browser_url(url)})" for name, url in places.items() if store.exists(url)]
+    links = [_line(name, browser_link(store, url)) for name, url in places.items() if store.exists(url)]
     where = f"All files: `{store.shown(folder.url)}`"
     create_markdown_artifact("\n".join([f"**{folder.name}**", "", *links, "", where]), description=folder.name)
+
+
+def _line(name: str, link: str) -> str:
+    """A link in a list, or only the name where no browser would open it."""
+    return f"- [{name}]({link})" if link.startswith(("http://", "https://")) else f"- {name}"

@@ -222,8 +222,12 @@ def stored_runs(store: Store, run_group: str | None = None, competition_id: str 
     An invalid record raises the errors of `read_run` in the runs of one group. In those of all groups it is skipped
     with a warning, because one bad file must not stop the work on other groups.
     """
-    read = RunFolder.read_run_if_valid if run_group is None else RunFolder.read_run
-    found = folders(store, run_group, competition_id)
+    return read_runs(store, folders(store, run_group, competition_id), skip_invalid=run_group is None)
+
+
+def read_runs(store: Store, found: Sequence[RunFolder], *, skip_invalid: bool) -> list[StoredRun]:
+    """The finished ones among the runs with these folders. Invalid records are skipped, or raise as `read_run` does."""
+    read = RunFolder.read_run_if_valid if skip_invalid else RunFolder.read_run
     records = store.concurrently([partial(read, folder) for folder in found])
     return [StoredRun(folder, run) for folder, run in zip(found, records, strict=True) if run is not None]
 
@@ -266,7 +270,14 @@ def group_exists(store: Store, run_group: str) -> bool:
 
 def folders_with(store: Store, name: str, run_group: str | None = None) -> list[RunFolder]:
     """Folders of runs, finished or not, in which there is a file with that name; sorted by name."""
-    return _with_any(store, _candidates(store, run_group), [name])
+    (found,) = folders_with_each(store, [name], run_group)
+    return found
+
+
+def folders_with_each(store: Store, names: Sequence[str], run_group: str | None = None) -> list[list[RunFolder]]:
+    """For each name, the folders of runs in which there is a file with it. The store is listed once."""
+    candidates = _candidates(store, run_group)
+    return [_with_any(store, candidates, [name]) for name in names]
 
 
 def folders(store: Store, run_group: str | None = None, competition_id: str | None = None) -> list[RunFolder]:

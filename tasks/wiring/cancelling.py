@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, NoReturn
 from common.errors import UserError
 from common.settings import get_settings
 from sandbox.host.folder import host_folder
-from sandbox.host.slots import Claim, Holder
+from sandbox.host.slots import Holder
 from sandbox.process import supervised
 from sandbox.supervision.control import Layout
 from tasks.wiring.backends import cancelled
 from tasks.wiring.host import host_slots
 from tasks.wiring.making import keep
+from tasks.wiring.queued import Labels, queued
 from tasks.wiring.requests import Attempt, RunRequest
 
 if TYPE_CHECKING:
@@ -49,18 +51,18 @@ class Cancellable:
         """Whether a run of the group is one of them."""
         return self.competition_id in (None, competition_id) and (self.seed is None or str(self.seed) == str(seed))
 
-    def _claimed(self, claim: Claim) -> bool:
-        labels = claim.labels
+    def _has_labels(self, labels: Mapping[str, str]) -> bool:
         same = labels.get("store") == self.store and labels.get("group") == self.run_group
         return same and self.has(labels.get("competition", ""), labels.get("seed", ""))
 
     def running(self) -> list[Holder]:
         """Those that have a slot of this host."""
-        return [each for each in host_slots().holders() if self._claimed(each.claim)]
+        return [each for each in host_slots().holders() if self._has_labels(each.claim.labels)]
 
-    def waiting(self) -> list[Claim]:
-        """Those that wait for a slot of this host."""
-        return [each for each in host_slots().waiting() if self._claimed(each)]
+    def waiting(self) -> list[Labels]:
+        """Those that wait for a slot of this host, and those that its processes have yet to begin."""
+        claimed = [each.labels for each in host_slots().waiting()]
+        return [each for each in [*queued(), *claimed] if self._has_labels(each)]
 
     def ask(self) -> None:
         """Have those that wait not begin, and those that run end. Returns at once."""
@@ -68,7 +70,7 @@ class Cancellable:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _name(self.competition_id, self.seed)).write_text("")
         for holder in self.running():
-            _end(holder)
+            end(holder)
 
 
 def forget_cancelling(request: RunRequest) -> None:
@@ -105,7 +107,7 @@ def end_cancelled(making: Making, handle: RunHandle, result: RunResult, number: 
     raise cancelled()
 
 
-def _end(holder: Holder) -> None:
+def end(holder: Holder) -> None:
     """End an agent. The process that waits for it stores what it left; without one, its files stay where they are."""
     workdir = Path(holder.claim.workdir)
     layout = Layout(workdir)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from common.settings import get_settings
-from sandbox.host.slots import Claim
 from storage.lease import held, run_lease
 from storage.runs.folders import RunFolder, folders_with, is_seed
 from storage.store import Store
 from tasks.wiring.host import host_slots
+from tasks.wiring.queued import queued
 from tasks.wiring.tries import FILE, Tries
 
 State = Literal["waiting", "running", "interrupted"]
@@ -34,28 +35,37 @@ class Going:
         return None if self.since is None else max(0.0, (datetime.now(UTC) - self.since).total_seconds())
 
 
-def in_progress(store: Store, run_group: str | None = None) -> list[Going]:
-    """The runs of a group, or of all, that have not ended, by name. Those that wait are known of this host only."""
+def in_progress(store: Store, run_group: str | None = None, begun: Iterable[RunFolder] | None = None) -> list[Going]:
+    """The runs of a group, or of all, that have not ended, by name. Those that wait are known of this host only.
+
+    Args:
+        store: The store.
+        run_group: The name of the group.
+        begun: The folders that have the file `tasks.wiring.tries.FILE`, if they are known.
+    """
     host, found = get_settings().host_name, dict[str, Going]()
     for claim in host_slots().waiting():
-        if (folder := _folder(claim, store, run_group)) is not None:
+        if (folder := _folder(claim.labels, store, run_group)) is not None:
             found[folder.name] = Going(folder, "waiting", host)
     for holder in host_slots().holders():
-        if (folder := _folder(holder.claim, store, run_group)) is not None:
+        if (folder := _folder(holder.claim.labels, store, run_group)) is not None:
             state: State = "running" if holder.waited_for else "interrupted"
             found[folder.name] = Going(folder, state, host, datetime.fromisoformat(holder.since))
-    for folder in folders_with(store, FILE, run_group):
+    for folder in folders_with(store, FILE, run_group) if begun is None else begun:
         tries = Tries(store, folder.url).read()
         if folder.name not in found and tries:
             alive = held(store, run_lease(folder.run_group, folder.competition_id, folder.seed))
             began = datetime.fromisoformat(tries[-1].began_at)
             found[folder.name] = Going(folder, "running" if alive else "interrupted", tries[-1].host, began)
+    for labels in queued():
+        folder = _folder(labels, store, run_group)
+        if folder is not None and (folder.name not in found or found[folder.name].state == "interrupted"):
+            found[folder.name] = Going(folder, "waiting", host)
     return [found[name] for name in sorted(found)]
 
 
-def _folder(claim: Claim, store: Store, run_group: str | None) -> RunFolder | None:
+def _folder(labels: Mapping[str, str], store: Store, run_group: str | None) -> RunFolder | None:
     """The folder of a run that has a slot or waits for one, if it is one of those that are looked for."""
-    labels = claim.labels
     group, seed = labels.get("group", ""), labels.get("seed", "")
     if labels.get("store") != store.root or run_group not in (None, group) or not is_seed(seed):
         return None

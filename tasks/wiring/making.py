@@ -10,6 +10,7 @@ from typing import Any
 from common import names
 from common.machine import provenance
 from common.settings import get_settings
+from common.units import counted
 from competitions.editions import VERSIONS
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.services.run_services import RunServices
@@ -103,6 +104,13 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     scratch.note(spec.workdir, attempt)
     publish(run_folder(attempt), record, files, making.held, get_settings().ledger_key.get_secret_value())
     making.runner.discard(handle)
+
+
+def ending(making: Making, result: RunResult) -> str:
+    """How a run ended, in words."""
+    validations = counted(making.services.counts()["validation_calls"], "validation")
+    left = "" if result.submission is not None else ", no submission"
+    return f"{result.status} after {result.duration_seconds:.0f} s, {validations}{left}"
 
 
 def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], int]:

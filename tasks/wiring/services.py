@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common import progress
 from common.settings import Settings
 from competitions import registry
 from sandbox.backend import Backend, RunSpec
@@ -16,6 +17,7 @@ from sandbox.services.run_services import RunServices
 from sandbox.validation.checker import OnDemandChecker, Verdict
 from storage.dataset import Dataset
 from storage.store import Store
+from tasks.wiring.requests import run_name
 
 if TYPE_CHECKING:
     from grading.workers import GradingPool
@@ -32,6 +34,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
     from sandbox.services.separate import ProcessLimits
     from sandbox.validation.limits import ValidationLimits
 
+    told = _Telling(run_name(spec.competition_id, spec.seed))
     limits = ValidationLimits(
         calls=settings.validation_calls,
         calls_per_minute=settings.validation_calls_per_minute,
@@ -40,7 +43,7 @@ def run_services(runner: Backend, spec: RunSpec, store: Store, dataset: Dataset,
     return RunServices(
         spec.workdir,
         runner.service_addresses(spec),
-        checker=OnDemandChecker(lambda: _check(store, dataset)) if limits.calls else None,
+        checker=OnDemandChecker(lambda: _check(store, dataset, told)) if limits.calls else None,
         validation_limits=limits,
         gateway=gateway_policy(settings) if settings.providers and _may_ask(runner) else None,
         process=ProcessLimits(),
@@ -68,8 +71,24 @@ def gateway_policy(settings: Settings) -> GatewayPolicy:
     )
 
 
+class _Telling:
+    """Reports verdicts to the listeners of the context in which it was made: services have threads of their own."""
+
+    def __init__(self, row: str) -> None:
+        self._row, self._last, self._context = row, "", copy_context()
+
+    def hear(self, verdict: Verdict) -> None:
+        """Report a verdict, unless it is the one before."""
+        text = f"the submission {'could not be checked' if verdict.outcome == 'failed' else f'is {verdict.outcome}'}"
+        if verdict.message:
+            text += f": {verdict.message}"
+        if text != self._last:
+            self._last = text
+            self._context.copy().run(progress.report, self._row, "running", f"validated: {text}", story=True)
+
+
 @contextmanager
-def _check(store: Store, dataset: Dataset) -> Iterator[Callable[[Path], Verdict]]:
+def _check(store: Store, dataset: Dataset, told: _Telling) -> Iterator[Callable[[Path], Verdict]]:
     """A checker with a separate grader for this run, so that runs do not wait for each other's submissions."""
     from grading.workers import GradingLimits, GradingPool
     from storage.datasets.prepared import local_copy
@@ -82,7 +101,13 @@ def _check(store: Store, dataset: Dataset) -> Iterator[Callable[[Path], Verdict]
         local_copy(store, dataset, "private", cache) as prepared,
         GradingPool(competition, prepared, edition, limits=limits, validating=True) as grader,
     ):
-        yield partial(grader_verdict, grader)
+
+        def check(submission: Path) -> Verdict:
+            verdict = grader_verdict(grader, submission)
+            told.hear(verdict)
+            return verdict
+
+        yield check
 
 
 def grader_verdict(grader: GradingPool, submission: Path) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from common.settings import get_settings
 from competitions import registry
@@ -18,6 +19,14 @@ def open_store(url: str | None = None) -> Store:
     """Apply the settings to this process and open the store at `url`, or by default the one in the settings."""
     apply_settings()
     return Store(url or get_settings().store)
+
+
+def browser_link(store: Store, url: str, content_type: str = "text/plain; charset=utf-8") -> str:
+    """The address of a file of a store for links in the Prefect UI: one that a browser can open, if there is one."""
+    served = get_settings().files_url
+    if served and store.root == open_store().root:
+        return f"{served.rstrip('/')}/{quote(store.relative(url))}"
+    return store.browser_url(url, content_type)
 
 
 def local_cache(patience: float | None = None) -> Cache:

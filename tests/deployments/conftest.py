@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.agents import write_agent
 from tests.deployments.fleet import Fleet
 from tests.deployments.installation import Running, installation
 from tests.deployments.postgresql import new_database, postgresql
@@ -16,7 +17,9 @@ from tests.s3.radosgw import missing
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with installation(tmp_path_factory.mktemp("up")) as started:
+    folder = tmp_path_factory.mktemp("user")
+    write_agent(folder / "of-a-user", "exit 0\n")
+    with installation(folder / "up") as started:
         yield started
 
 

@@ -92,6 +92,11 @@ class Running:
             timeout=240,
         )
 
+    def log_of(self, run: str) -> str:
+        """The log of a flow run, as the UI shows it."""
+        wanted = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
+        return "\n".join(each["message"] for each in self.api("/logs/filter", wanted))
+
     def log(self, name: str = "worker") -> str:
         return (self.state / f"{name}.log").read_text()
 

@@ -56,8 +56,9 @@ def test_three_hosts_make_each_attempt_once(fleet: Fleet) -> None:
     assert {"mlebench", "group:six", "competition:digits", "agent:waiting"} < set(run["tags"])
     assert any(tag.startswith("host:") for tag in run["tags"])
     lines = "\n".join(each["message"] for each in body(fleet, "logs", run))
-    assert "running" in lines
-    assert "my last words on digits" in lines
+    assert "digits seed 0: agent started on " in lines
+    assert "digits seed 0: the agent's last output:\nmy last words on digits" in lines
+    assert "digits seed 0: graded: score 0.075, no medal" in lines
     artifacts = {each["type"]: each for each in body(fleet, "artifacts", run)}
     assert re.fullmatch(r"digits seed 0: \d+ s of .*h", artifacts["progress"]["description"])
     (link,) = re.findall(r"\[submission.csv\]\((.*?)\)", artifacts["markdown"]["data"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import psutil
 import pytest
 
 from tests.agents import noting, write_agent
-from tests.deployments.installation import Running, installation, until_served
+from tests.deployments.installation import ROOT, Running, installation, until_served
 
 pytestmark = pytest.mark.timeout(900)
 NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # `doctor --fix` would end what others here have left
@@ -105,4 +108,23 @@ def test_doctor_resolves_what_was_left(running: Running) -> None:
     assert running.api(f"/v2/concurrency_limits/{limit}")["active_slots"] == 0
 
     running.up()
+    assert running.ended(run)["type"] == "COMPLETED", running.log()
+
+
+def test_a_flow_run_that_ends_as_its_worker_is_killed_is_submitted_again(running: Running) -> None:
+    """It begins while its worker dies: nobody reads its output any more, which Prefect's own log cannot endure."""
+    running.installation.processes.stop("worker")
+    run = running.trigger("preparation/prepare", split="demo", competition_ids=["digits"])
+    running.api(f"/flow_runs/{run}/set_state", {"state": {"type": "PENDING"}})
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = running.env | running.installation.environment() | {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
+    command = [sys.executable, "-m", "prefect.engine", run]  # as the worker starts it
+    subprocess.run(command, env=env, cwd=ROOT, stdout=writer, stderr=writer, timeout=240, check=False)
+    os.close(writer)
+    state = running.flow_run(run)["state"]
+    assert (state["type"], state["message"]) == ("CRASHED", "Execution was aborted by Python system exit call.")
+
+    running.up()  # Prefect has told the automation of the crash
+    until_served("the run on the new worker", lambda: running.flow_run(run)["run_count"] >= 2, 400)
     assert running.ended(run)["type"] == "COMPLETED", running.log()

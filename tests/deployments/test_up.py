@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 import sys
+import urllib.error
 import urllib.request
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from pathlib import Path
 
 import pandas as pd
@@ -40,8 +41,17 @@ def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running
         (name, 0, "completed") for name in ("breast-cancer", "diabetes", "digits")
     ]
     assert all(float(row["score"]) >= 0 and row["medal"] for row in results)
-    assert f"(file://{running.store}/reports/{group}/report.html)" in story["report"]["data"]
-    assert f"(file://{running.store}/runs/{group})" in story["store"]["data"]
+    for key, has in (("report", "<html"), ("store", "digits/")):
+        (link,) = re.findall(r"\((http://127.*?)\)", story[key]["data"])
+        with urllib.request.urlopen(link, timeout=30) as answer:  # as a browser does: no tools, no credentials
+            assert has in answer.read().decode()
+    (answers,) = running.store.glob("prepared/v1/digits/*/private")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"{link.split('/runs/')[0]}/{answers.relative_to(running.store)}/", timeout=30)
+    log = running.log_of(first)
+    for told in (r"digits seed 0: agent started on \S+", r"ended: completed after \d+ s, 0 validations"):
+        assert re.search(told, log), log
+    assert "digits seed 0: graded: score 0.075, no medal" in log
     assert story["summary"]["type"] == "markdown"
     assert "diabetes" in story["summary"]["data"]
     tasks = {each["name"] for each in running.api("/task_runs/filter", {})}
@@ -68,7 +78,13 @@ def test_every_parameter_is_described_for_the_form(running: Running) -> None:
         for name, schema in each["parameter_openapi_schema"]["properties"].items():
             assert schema["description"], (each["name"], name)
         assert "mlebench" in each["tags"]
-    (nightly,) = (each for each in deployments if each["name"] == "nightly-lite")
+    (benchmark, nightly) = (each for each in sorted(deployments, key=itemgetter("name")) if "-" in each["name"])
+    assert benchmark["parameters"] == {}, "its defaults: the demo with the baseline, nothing is downloaded"
+    form = benchmark["parameter_openapi_schema"]["properties"]
+    assert (form["split"]["default"], form["agent"]["default"]) == ("demo", "baseline")
+    offered, typed = form["agent"]["anyOf"]
+    assert {"aide@dev", "baseline", "dummy", "of-a-user"} < set(offered["enum"]), "also those of MLEBENCH_AGENT_DIRS"
+    assert "enum" not in typed
     assert [schedule["schedule"]["cron"] for schedule in nightly["schedules"]] == ["0 2 * * *"]
     assert nightly["parameters"] == {"split": "low", "agent": "dummy"}
 
@@ -148,12 +164,12 @@ def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:
     try:
         with installation(tmp_path / "up") as running:
             services = running.installation.processes.running()
-            assert list(services) == ["server", "dask-scheduler", "dask-workers", "worker"]
+            assert list(services) == ["server", "files", "dask-scheduler", "dask-workers", "worker"]
             family = [each for service in services.values() for each in (service, *service.children(recursive=True))]
             # An id that now belongs to somebody else, as after a restart of the machine.
             record = running.state / "processes.json"
             record.write_text(json.dumps({**json.loads(record.read_text()), "old": [bystander.pid, 1.0]}))
-            assert running.down().strip() == "ended: worker, dask-workers, dask-scheduler, server"
+            assert running.down().strip() == "ended: worker, dask-workers, dask-scheduler, files, server"
             _, alive = psutil.wait_procs(family, timeout=30)
             assert alive == []
             assert running.down().strip() == "ended: nothing was running"

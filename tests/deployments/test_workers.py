@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,9 @@ import pytest
 
 from tests.agents import noting, write_agent
 from tests.deployments.installation import Running, installation, until_served
+from tests.sandbox.docker.conftest import base_image
+
+__all__ = ["base_image"]
 
 pytestmark = pytest.mark.timeout(900)
 NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}
@@ -19,10 +24,11 @@ NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """An installation that is started where a user has files with the names of our packages."""
     here = tmp_path_factory.mktemp("user")
-    for name in ("flows", "storage", "tasks"):
+    for name in ("flows", "storage"):
         (here / name).mkdir()
         (here / name / "__init__.py").write_text("raise SystemExit('the file of a user')\n")
-    (here / "common.py").write_text("raise SystemExit('the file of a user')\n")
+    for name in ("common", "tasks"):
+        (here / f"{name}.py").write_text("raise SystemExit('the file of a user')\n")
     with installation(here / "up") as started:
         yield started
 
@@ -52,6 +58,9 @@ def restart_worker(running: Running, folder: Path) -> psutil.Process:
 def test_a_flow_run_outlives_its_worker(running: Running) -> None:
     worker = restart_worker(running, running.folder.parent)
     agent, started = waiting_agent(running, "outlives")
+    (agent / "start.sh").write_text(
+        (agent / "start.sh").read_text().replace("while", 'sh "$VALIDATE_SCRIPT"\nwhile')  # asks before it waits
+    )
     run = running.trigger(
         "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="outlives"
     )
@@ -65,22 +74,43 @@ def test_a_flow_run_outlives_its_worker(running: Running) -> None:
     assert running.flow_run(run)["run_count"] == 1, "the same process went on"
     log = (running.folder / "s" / "logs" / f"{run}.log").read_text()
     assert "Completed" in log
+    told = [line.partition("digits seed 0: ")[2] for line in running.log_of(run).splitlines()]
+    story = [
+        "agent started on ",
+        "validated: the submission is valid",
+        "ended: completed after ",
+        "graded: score 0.075",
+    ]
+    found = [next((number for number, line in enumerate(told) if line.startswith(each)), -1) for each in story]
+    assert found == sorted(found), told
+    assert -1 not in found, told
 
 
-def test_cancelling_in_the_ui_ends_the_agents(running: Running) -> None:
+def agents_of(running: Running, group: str) -> list[str]:
+    """The agents of a group that run: processes in the work folders of the installation, and containers."""
+    scratch = str(running.folder / "s/runs")
+    found = [each.name() for each in psutil.process_iter(["cmdline"]) if scratch in str(each.info)]
+    if shutil.which("docker"):
+        labels = [f"mlebench.group={group}", f"mlebench.store=file://{running.store}", "mlebench.role=agent"]
+        command = ["docker", "ps", "--quiet", *(part for label in labels for part in ("--filter", f"label={label}"))]
+        found += subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return found
+
+
+@pytest.mark.parametrize("backend", ["process", pytest.param("docker", marks=pytest.mark.service("docker"))])
+def test_cancelling_in_the_ui_ends_the_agents(running: Running, backend: str, request: pytest.FixtureRequest) -> None:
+    if backend == "docker":
+        request.getfixturevalue("base_image")
     restart_worker(running, running.folder.parent)
-    agent, started = waiting_agent(running, "cancelled")
-    run = running.trigger(
-        "benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), seeds=6, run_group="cancelled"
-    )
-    until_served("the agents", started.exists, 400)
+    group = f"cancelled-{backend}"
+    agent = write_agent(running.folder.parent / group, "sleep 3600\n")
+    execution = {"backend": backend}
+    parameters = {"competition_ids": ["digits"], "agent": str(agent), "seeds": 6, "execution": execution}
+    run = running.trigger("benchmark/full-benchmark", **parameters, run_group=group)
+    until_served("the agents", lambda: agents_of(running, group), 400)
     running.api(f"/flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})  # as the button does
     until_served("the end of the flow run", lambda: running.flow_run(run)["state_type"] == "CANCELLED", 120)
-
-    def agents() -> list[str]:
-        return [p.name() for p in psutil.process_iter(["cmdline"]) if str(running.folder / "s/runs") in str(p.info)]
-
-    until_served("the end of the agents", lambda: not agents(), 60)
+    until_served("the end of the agents", lambda: not agents_of(running, group), 60)
 
 
 def test_doctor_says_that_no_worker_polls(running: Running) -> None:

@@ -20,12 +20,14 @@ def run(store: Store, agent: Path, capfd: pytest.CaptureFixture[str], *more: str
     return code, capfd.readouterr().out.splitlines()
 
 
-def test_prefects_own_log_is_not_printed(store: Store) -> None:
+def test_each_line_is_printed_once_and_nothing_of_prefects_own(store: Store) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_LOGGING_")}
     command = [sys.executable, "-m", "flows.cli", "run", "-c", "diabetes", "--agent", "dummy", "--store", store.root]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert "any medal" in done.stdout
     assert "INFO" not in done.stdout + done.stderr
+    lines = (done.stderr + done.stdout).splitlines()
+    assert sorted(set(lines)) == sorted(lines)
 
 
 def test_an_agent_that_only_crashes_fails_the_command(

@@ -22,14 +22,14 @@ from tests.waiting import until
 __all__ = ["base_image"]
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\nsleep 1000\n'
+SCRIPT = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\necho handed in\nsleep 1000\n'
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.service("docker"))])
 def running(
     request: pytest.FixtureRequest, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[subprocess.Popen[str]]:
-    """Three runs of a group with two slots: two agents run, and one run waits."""
+    """Six runs of a group with two slots: two agents run, the others wait."""
     if request.param == "docker":
         request.getfixturevalue("base_image")
     # Its slots are those of nobody else on this machine, such as of another run of these tests.
@@ -37,7 +37,7 @@ def running(
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
     get_settings.cache_clear()
     agent = write_agent(tmp_path / "sleeps", SCRIPT)
-    arguments = ["run", "-c", "diabetes", "--agent", str(agent), "--run-group", "live", "--seeds", "3", "--agents", "2"]
+    arguments = ["run", "-c", "diabetes", "--agent", str(agent), "--run-group", "live", "--seeds", "6", "--agents", "2"]
     with subprocess.Popen(
         [sys.executable, "-m", "flows.cli", *arguments, "--store", store.root, "--backend", request.param],
         stdout=subprocess.PIPE,
@@ -66,10 +66,13 @@ def test_runs_in_progress_are_listed_shown_and_cancelled(
     def states() -> list[str]:
         return sorted(cells[0] for cells in rows(store, capfd).values())
 
-    until(lambda: states().count("running") == 2, 200, may_yet=lambda: running.poll() is None, pause=0.5)
+    begun = ["running"] * 2 + ["waiting"] * 4  # also those that have no place in the queue for slots yet
+    until(lambda: states() == begun, 200, may_yet=lambda: running.poll() is None, pause=0.5)
     assert {cells[-1] for cells in rows(store, capfd).values()} == {get_settings().host_name}
     assert main(["ls", "--store", store.root]) == 0
-    assert "2 running" in capfd.readouterr().out
+    assert "2 running, 4 waiting" in capfd.readouterr().out
+    assert main(["show", "live/diabetes/5", "--store", store.root]) == 0
+    assert "status              waiting" in capfd.readouterr().out
     first = next(name for name, cells in rows(store, capfd).items() if cells[0] == "running")
     assert main(["show", first, "--store", store.root]) == 0
     shown = capfd.readouterr().out
@@ -77,21 +80,33 @@ def test_runs_in_progress_are_listed_shown_and_cancelled(
     assert "elapsed             " in shown
     assert f"mlebench cancel {first} --store {store.local()}" in shown
 
+    def logged() -> str:
+        capfd.readouterr()
+        main(["logs", first, "--store", store.root])
+        return capfd.readouterr().out
+
+    until(lambda: "handed in" in logged(), 200, what="a slot is taken a while before the agent begins", pause=0.5)
+
     # One run is cancelled: what it handed in is kept, and the one that waited takes its place.
     assert main(["cancel", first, "--store", store.root]) == 0
     assert "1 cancelled, 0 not confirmed" in capfd.readouterr().out
     seed = int(first.rsplit("/", 1)[1])
     record = until(RunFolder(store, "live", "diabetes", seed).read_run, what="the record of the cancelled run")
     assert (record.status, record.submission_exists) == ("cancelled", True)
-    until(lambda: states() == ["cancelled", "running", "running"], 100, pause=0.5)
+    until(lambda: states() == ["cancelled", "running", "running", *["waiting"] * 3], 100, pause=0.5)
+
+    # One that waits is cancelled before it has begun.
+    assert main(["cancel", "live/diabetes/5", "--store", store.root]) == 0
+    assert "1 cancelled, 0 not confirmed" in capfd.readouterr().out
 
     # Then all of them: the command ends by itself, and says what happened.
     assert main(["cancel", "live", "--store", store.root]) == 0
-    assert "2 cancelled, 0 not confirmed" in capfd.readouterr().out
+    assert "5 cancelled, 0 not confirmed" in capfd.readouterr().out
     output, _ = running.communicate(timeout=200)
     assert running.returncode == 1, output
-    assert output.count("cancelled by `mlebench cancel`") >= 3, output
-    assert set(states()) == {"cancelled"}
+    assert output.count("cancelled by `mlebench cancel`") >= 6, output
+    assert set(states()) == {"cancelled"}, "what waited was not begun"
+    assert len(states()) <= 3
     assert main(["cancel", "live", "--store", store.root]) == 1
     assert "in progress on this machine" in capfd.readouterr().err
 

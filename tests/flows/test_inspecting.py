@@ -89,7 +89,7 @@ def test_the_log_of_a_finished_run_comes_from_the_store(place: Store, capfd: pyt
         (["show", "good"], "give GROUP/COMPETITION/SEED"),
         (["show", "good/diabetes/x"], "give GROUP/COMPETITION/SEED"),
         (["show", "good/diabetes/7"], "no run good/diabetes/7"),
-        (["logs", "good/diabetes/7"], "neither finished"),
+        (["logs", "good/diabetes/7"], "no run good/diabetes/7"),
     ],
 )
 def test_what_is_not_there_is_one_line(

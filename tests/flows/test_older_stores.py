@@ -98,7 +98,7 @@ def test_datasets_without_folders_of_their_own_are_used_proven_and_collected(
     assert mlebench(unkeyed, "ls") == 0
     assert "1 prepared by other code, used as they are: digits (v1);" in capfd.readouterr().out
     assert mlebench(unkeyed, "doctor", "-c", "digits") == 0
-    assert "prepared by other code: digits (v1) -> mlebench prepare --renew" in capfd.readouterr().out
+    assert "prepared by other code: digits (v1) -> mlebench prepare -c digits --renew" in capfd.readouterr().out
     assert mlebench(unkeyed, "regrade", "group") == 0
     grade = unkeyed.read_json(unkeyed.run("group", "digits", 0) + "/grade.json")
     assert (grade["outcome"], grade["dataset_key"]) == ("valid", "0123456789abcdef")

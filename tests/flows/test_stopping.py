@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.waiting import until
 
 STOPS = "mlebench: stopped. Finished work is kept; to continue, run the same command with --run-group stopped."
 SLOTS = 2
+BACKENDS = ["process", pytest.param("docker", marks=pytest.mark.service("docker"))]
 
 
 class Terminal:
@@ -83,13 +85,11 @@ def begun(here: Path) -> int:
     return sum(each["kind"] == "started" for each in entries)
 
 
-@pytest.mark.parametrize(
-    "options", [("--backend", "process"), pytest.param(("--backend", "docker"), marks=pytest.mark.service("docker"))]
-)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_ctrl_c_ends_what_runs_and_starts_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
-    terminal = run_until_agents_wait(tmp_path, monkeypatch, "sleep 1000", *options)
+    terminal = run_until_agents_wait(tmp_path, monkeypatch, "sleep 1000", "--backend", backend)
     terminal.press_ctrl_c()
     until(terminal.ended, seconds=60, what="the end of the command")
 
@@ -100,10 +100,14 @@ def test_ctrl_c_ends_what_runs_and_starts_nothing(
     assert begun(tmp_path) == SLOTS, "an agent that waited for a slot was started"
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_second_ctrl_c_is_immediate_and_the_agents_end_nevertheless(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
-    terminal = run_until_agents_wait(tmp_path, monkeypatch, "trap '' TERM\nwhile true; do sleep 0.1; done")
+    script = "trap '' TERM\nwhile true; do sleep 0.1; done"
+    terminal = run_until_agents_wait(tmp_path, monkeypatch, script, "--backend", backend)
+    if backend == "docker":
+        until(lambda: len(containers_of(tmp_path)) == SLOTS, seconds=100, what="the containers")
     terminal.press_ctrl_c()
     until(lambda: "stopping" in terminal.text(), what="the answer to the first Ctrl-C")
     terminal.press_ctrl_c()
@@ -111,5 +115,18 @@ def test_a_second_ctrl_c_is_immediate_and_the_agents_end_nevertheless(
 
     assert terminal.code == 130, terminal.text()
     assert "Traceback" not in terminal.text()
-    until(lambda: not processes_of(tmp_path), seconds=30, what="the end of all that it had started")
+    until(lambda: not processes_of(tmp_path), seconds=60, what="the end of all that it had started")
+    if backend == "docker":
+        until(lambda: not containers_of(tmp_path), seconds=60, what="the end of the containers")
+        for name in containers_of(tmp_path, "--all", role=""):
+            subprocess.run(["docker", "rm", "--force", name], check=True, capture_output=True)
     assert begun(tmp_path) == SLOTS
+
+
+def containers_of(here: Path, *options: str, role: str = "agent") -> list[str]:
+    """Ids of the containers of a command whose store is in `here`: those of its agents, or all."""
+    labels = [f"mlebench.store=file://{here / 'store'}", *([f"mlebench.role={role}"] if role else [])]
+    filters = [part for label in labels for part in ("--filter", f"label={label}")]
+    return subprocess.run(
+        ["docker", "ps", "--quiet", *options, *filters], capture_output=True, text=True, check=True
+    ).stdout.split()

@@ -19,7 +19,6 @@ from storage.store import Store
 from storage.tables import read_table
 from tasks.aggregate import aggregate_group, write_tables
 from tasks.report import write_report
-from tasks.wiring.going import in_progress
 from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.waiting import until
 
@@ -77,9 +76,9 @@ class Requests:
 class TestNumbersOfRequests:
     def test_of_commands_about_a_group(self, faulty_s3: FaultyBucket, store: Store) -> None:
         write_runs(store)
-        ls = Requests(faulty_s3, lambda: [line[0] for line in _runs(store, "g", in_progress(store, "g"))[1:]])
+        ls = Requests(faulty_s3, lambda: [line[0] for line in _runs(store, "g")[1:]])
         assert ls.result == NAMES
-        assert ls["LIST"] == 2, "finished runs, and those in progress"
+        assert ls["LIST"] == 1, "finished runs and those in progress together"
         assert ls["GET"] == 2 * len(NAMES), "run and grade of each"
         assert ls["HEAD"] == 0
 
@@ -97,9 +96,9 @@ class TestNumbersOfRequests:
     def test_of_all_groups(self, faulty_s3: FaultyBucket, store: Store) -> None:
         for group in ("a", "b", "c"):
             write_runs(store, group, files=0)
-        ls = Requests(faulty_s3, lambda: [line[:2] for line in _groups(store, in_progress(store))[1:]])
+        ls = Requests(faulty_s3, lambda: [line[:2] for line in _groups(store)[1:]])
         assert ls.result == [("a", "30"), ("b", "30"), ("c", "30")]
-        assert ls["LIST"] == 8, "the groups and the runs of each, finished and in progress"
+        assert ls["LIST"] == 4, "the groups, and the runs of each"
         assert ls["GET"] == 3 * len(NAMES)
 
     def test_which_runs_there_are_is_known_from_the_listing(self, faulty_s3: FaultyBucket, store: Store) -> None:

@@ -1,0 +1,120 @@
+"""Credentials that work cannot do without are looked for before it begins: it would fail for each run, hours later."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from common.errors import UserError
+from common.settings import Settings, get_settings
+from common.units import counted
+from competitions import registry
+from sandbox import secrets
+from sandbox.definitions import Agent, load_agent
+from storage.dataset import Dataset
+from storage.sources.acquire import has_archive, recorded
+from storage.store import Store
+from tasks.agent_run import attempts_of, finished_run
+from tasks.wiring.requests import RunRequest
+from tasks.wiring.stores import already_prepared, archive_needed, download_source
+
+_NEED_KEYS = ("api.openai.com", "api.anthropic.com")
+"""Hosts of providers that answer nobody without an API key."""
+
+
+def require_agent_credentials(request: RunRequest, competition_ids: Iterable[str]) -> None:
+    """Require what the agent needs of this machine: secrets, and language models with their keys.
+
+    Raises:
+        UserError: a run is to be made, and every one would fail; the message names the remedy.
+    """
+    try:
+        _require_agent_credentials(request)
+    except UserError:
+        if any(finished_run(each) is None for name in competition_ids for each in attempts_of(request, name)):
+            raise
+
+
+def _require_agent_credentials(request: RunRequest) -> None:
+    settings = get_settings()
+    agent = load_agent(request.agent, settings.agent_dirs)
+    reachable = not (request.isolation.backend == "docker" and request.isolation.network == "none")
+    if agent.language_models:
+        _require_models(agent, settings, reachable)
+    apis = {each.api for each in settings.providers.values()} if reachable else set()
+    provided = {f"{api.upper()}_{part}" for api in apis for part in ("BASE_URL", "API_BASE", "API_KEY")}
+    secrets.resolve(agent.name, agent.env, allowed=settings.agent_secrets, operator=os.environ, provided=provided)
+
+
+def _require_models(agent: Agent, settings: Settings, reachable: bool) -> None:
+    if not reachable:
+        raise UserError(f"agent {agent.name!r} needs language models: choose another --network than none")
+    if not settings.providers:
+        raise UserError(
+            f"agent {agent.name!r} needs language models, and no provider is configured: set "
+            "MLEBENCH_PROVIDERS__OPENAI__BASE_URL=https://api.openai.com/v1 and MLEBENCH_PROVIDERS__OPENAI__API_KEY, "
+            "or those of another provider"
+        )
+    for name, provider in settings.providers.items():
+        if urlsplit(provider.base_url).hostname in _NEED_KEYS and not provider.api_key.get_secret_value():
+            raise UserError(
+                f"agent {agent.name!r} needs language models, and {provider.base_url} wants an API key: set "
+                f"MLEBENCH_PROVIDERS__{name.upper()}__API_KEY"
+            )
+
+
+def without_credentials(
+    store: Store, datasets: Iterable[Dataset], raw_dir: str | None, *, renew: bool = False
+) -> list[str]:
+    """The competitions that have to be downloaded from Kaggle, if there are no credentials for that; otherwise none."""
+    if raw_dir is not None:
+        return []
+    missing = []
+    for each in datasets:
+        # A damaged record or competition is the trouble of that one; its own step says so.
+        with contextlib.suppress(Exception):
+            if registry.get(each.competition_id).facts.source == "kaggle" and not _logged_in():
+                missing += [each.competition_id] if _is_to_be_downloaded(store, each, renew) else []
+    return missing
+
+
+def require_downloads(store: Store, datasets: list[Dataset], raw_dir: str | None, *, renew: bool = False) -> None:
+    """Require Kaggle's credentials if nothing can be prepared without them, and nothing is.
+
+    Raises:
+        UserError: all of the competitions have to be downloaded; the message names the remedies.
+    """
+    missing = without_credentials(store, datasets, raw_dir, renew=renew)
+    if missing and len(missing) == len(datasets):
+        raise no_credentials(missing)
+
+
+def no_credentials(missing: list[str]) -> UserError:
+    """The error about competitions that cannot be downloaded."""
+    from storage.sources.kaggle.errors import CREDENTIALS
+
+    what = missing[0] if len(missing) == 1 else counted(len(missing), "competition")
+    return UserError(
+        f"{what} would have to be downloaded from Kaggle, and there are no credentials: {CREDENTIALS}; or give a "
+        "directory of downloads as --raw-dir"
+    )
+
+
+def _logged_in() -> bool:
+    from storage.sources.kaggle import credentials
+
+    return credentials.find() is not None
+
+
+def _is_to_be_downloaded(store: Store, dataset: Dataset, renew: bool) -> bool:
+    if already_prepared(store, dataset, verified=False, renew=renew):
+        return False
+    if not archive_needed(store, dataset, renew=renew):
+        return False
+    competition = registry.get(dataset.competition_id)
+    record = recorded(store, competition, download_source(dataset.competition_id))
+    if record is not None:
+        return not has_archive(store, competition, record)
+    return not store.exists(store.raw(dataset.competition_id))  # left by a killed process, perhaps

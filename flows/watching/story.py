@@ -1,0 +1,75 @@
+"""The story of a flow run in its log: what is prepared, which agents start, validate and end, and their scores."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_API_URL
+
+from common.progress import Event, listening
+
+LINE_SECONDS = 60.0
+"""The agent's output is logged at most this often: the complete log is a file of the run."""
+_LAST_WORDS = 5
+
+
+class Story:
+    """Logs each change of state of each row, and what else is worth a line; a listener of `common.progress`."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self._states: dict[str, str] = {}
+
+    def hear(self, event: Event) -> None:
+        """Log an event, unless it only repeats the state or the output of an agent."""
+        if event.state == "waiting" and not event.detail:  # it will say for what, or begin at once
+            return
+        changes = self._changes(event)
+        if changes or event.story:
+            begins = changes and event.state == "running"
+            text = f"agent {event.detail}" if begins else f"{event.state}: {event.detail}".removesuffix(": ")
+            self._log.info("%s", f"{event.row}: {event.detail if event.story else text}")
+        self._states[event.row] = event.state
+
+    def _changes(self, event: Event) -> bool:
+        return self._states.get(event.row) != event.state
+
+
+class AttemptStory(Story):
+    """Logs the story of one attempt, and from time to time the output of its agent."""
+
+    def __init__(self, row: str, log: Any) -> None:
+        super().__init__(log)
+        self._row, self._said = row, 0.0
+        self._output: deque[str] = deque(maxlen=_LAST_WORDS)
+
+    def hear(self, event: Event) -> None:
+        """Log an event of the attempt."""
+        if event.row != self._row:
+            return
+        if event.state == "running" and event.detail and not event.story and not self._changes(event):
+            self._output.append(event.detail)
+            if time.monotonic() - self._said > LINE_SECONDS:
+                self._said = time.monotonic()
+                self._log.info("%s: %s", self._row, event.detail)
+        super().hear(event)
+
+    def last_words(self) -> None:
+        """Log the end of the agent's output."""
+        if self._output:
+            self._log.info("%s: the agent's last output:\n%s", self._row, "\n".join(self._output))
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[None]:
+    """Tell what happens in the block in the log of the flow run. Does nothing without a server: nobody sees its log."""
+    if PREFECT_API_URL.value() is None:
+        yield
+        return
+    with listening(Story(get_run_logger()).hear):
+        yield
