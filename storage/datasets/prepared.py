@@ -97,13 +97,13 @@ def needs_download(
 ) -> bool:
     """Whether preparing needs the archive of the download; as `is_prepared`, but any complete dataset will do."""
     competition = registry.get(dataset.competition_id)
+    if is_prepared(store, dataset, source, params, verified=False, renew=renew):
+        return False
     record = recorded(store, competition, source)
     if record is None:
         return True
     key = read_current(store, dataset).key_of(recipe_of(competition, record["hash"], dataset.edition, params))
-    if find(store, replace(dataset, key=key)) is not None:
-        return False
-    return not is_prepared(store, dataset, source, params, verified=False, renew=renew)
+    return find(store, replace(dataset, key=key)) is None
 
 
 def made_by_other_code(store: Store, competition_ids: Iterable[str] | None = None) -> list[Dataset]:
