@@ -72,7 +72,7 @@ def align(
     answers = answers.sort_values(on, ignore_index=True)
     rows = positions(submission[on], answers[on])
     if rows is not None:
-        return _take(submission, rows), answers
+        return _take(submission, rows, on, answers), answers
     submission, answers = sort_by(plain(submission), on), plain(answers)
     if (submission[on].to_numpy() != answers[on].to_numpy()).any():
         raise InvalidSubmission(_difference(submission[on], answers[on]))
@@ -88,7 +88,8 @@ def match(
     rows = positions(submission[on], answers[on])
     if rows is None:
         return align(submission, answers, on, columns)
-    return _take(submission, rows), answers.reset_index(drop=True)
+    answers = answers.reset_index(drop=True)
+    return _take(submission, rows, on, answers), answers
 
 
 def align_repeated(
@@ -99,7 +100,8 @@ def align_repeated(
     if len(submission) == len(answers):
         places = positions(submission[on], answers[on])
         if places is not None:
-            return _take(submission[[on, *columns]], places), answers.reset_index(drop=True)
+            answers = answers.reset_index(drop=True)
+            return _take(submission[[on, *columns]], places, on, answers), answers
     submission, answers = plain(submission), plain(answers)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
@@ -119,11 +121,15 @@ def select(frame: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=frame.columns)
 
 
-def _take(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:
-    """The rows in this order, with a new index. Most submissions have it already."""
+def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.DataFrame) -> pd.DataFrame:
+    """The rows in this order, in which the ids are those of the answers, with a new index. Most submissions have it."""
     if (rows[1:] > rows[:-1]).all():
         return frame.reset_index(drop=True)
-    return frame.iloc[rows].reset_index(drop=True)
+    if frame[on].dtype != answers[on].dtype:
+        return frame.iloc[rows].reset_index(drop=True)
+    others = frame.drop(columns=on).iloc[rows].reset_index(drop=True)
+    others.insert(list(frame.columns).index(on), on, answers[on])  # the same ids, which need not be copied
+    return others
 
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from competitions.tables.csv_blocks import (
     infer_column,
     require_plain_quotes,
     require_plain_rows,
+    require_utf8,
     row_ends,
     surely_text,
 )
@@ -50,8 +52,27 @@ _TRUE = pa.array(["True", "TRUE", "true"])
 class Piece(NamedTuple):
     """Whole rows of a file: `text` up to `end`. What follows belongs to the next piece."""
 
-    text: bytes
+    text: bytes | bytearray
     end: int
+
+
+class Buffers:
+    """Memory that pieces are read into. It is used again, because the system clears every new page first."""
+
+    def __init__(self) -> None:
+        self._free: SimpleQueue[bytearray] = SimpleQueue()
+
+    def take(self) -> bytearray:
+        """A buffer of the usual size that no piece uses."""
+        try:
+            return self._free.get_nowait()
+        except Empty:
+            return bytearray(_PIECE)
+
+    def give_back(self, text: bytes | bytearray) -> None:
+        """Take back the text of a piece, if it is a buffer of the usual size."""
+        if isinstance(text, bytearray) and len(text) == _PIECE:
+            self._free.put(text)
 
 
 def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
@@ -68,25 +89,30 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     size = path.stat().st_size
     if size < _SMALL:
         return None
+    buffers = Buffers()
     with path.open("rb") as file:
         if size < file.readline(_PIECE).count(b",") * (_SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
-        return _read(file, _pieces_of, wanted, texts)
+        return _read(file, partial(_pieces_of, buffers=buffers), wanted, texts, buffers)
 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
     """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
-    return _read(file, _pieces, wanted, texts)
+    return _read(file, _pieces, wanted, texts, Buffers())
 
 
 def _read(
-    file: IO[bytes], cut: Callable[[IO[bytes]], Iterator[Piece]], wanted: Collection[str] | None, texts: Texts
+    file: IO[bytes],
+    cut: Callable[[IO[bytes]], Iterator[Piece]],
+    wanted: Collection[str] | None,
+    texts: Texts,
+    buffers: Buffers,
 ) -> pd.DataFrame | None:
     try:
         names = _header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
-        work = partial(_parsed, names=names, chosen=chosen)
+        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers)
         with ThreadPoolExecutor(_WORKERS) as pool:
             parts = list(in_order(pool, work, cut(file), _WORKERS))
     except Unusual:
@@ -118,7 +144,7 @@ def _pieces(file: IO[bytes]) -> Iterator[Piece]:
     waiting = b""
     while read := file.read(_PIECE):
         text = waiting + read if waiting else read
-        end = _end(text)
+        end = _end(text, len(text))
         waiting = text[end:]
         if end:
             yield Piece(text, end)
@@ -130,29 +156,29 @@ def _pieces(file: IO[bytes]) -> Iterator[Piece]:
         yield Piece(waiting + b"\n", len(waiting) + 1)
 
 
-def _pieces_of(file: IO[bytes]) -> Iterator[Piece]:
+def _pieces_of(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
     """Like `_pieces`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
-    position, size = file.tell(), _PIECE
-    while text := os.pread(file.fileno(), size, position):
-        end = _end(text)
+    position, text = file.tell(), buffers.take()
+    while read := os.preadv(file.fileno(), [text], position):
+        end = _end(text, read)
         if end:
             yield Piece(text, end)
-            position, size = position + end, _PIECE
-        elif len(text) < size:  # the last row, without a line end
-            if text.count(b'"') % 2:
+            position, text = position + end, buffers.take()
+        elif read < len(text):  # the last row, without a line end
+            if text.count(b'"', 0, read) % 2:
                 raise Unusual("it ends within quotes")
-            yield Piece(text + b"\n", len(text) + 1)
+            yield Piece(bytes(text[:read]) + b"\n", read + 1)
             return
-        elif size > _LONGEST_ROW:
+        elif len(text) > _LONGEST_ROW:
             raise Unusual("a row without an end")
         else:
-            size *= 4
+            text = bytearray(4 * len(text))
 
 
-def _end(text: bytes) -> int:
-    """Where the last complete row of the text ends: after a line end with an even number of quotes before it."""
-    end = text.rfind(b"\n") + 1
-    if b'"' not in text:
+def _end(text: bytes | bytearray, size: int) -> int:
+    """Where the last complete row among `size` bytes ends: after a line end with an even number of quotes before it."""
+    end = text.rfind(b"\n", 0, size) + 1
+    if text.find(b'"', 0, end) < 0:
         return end
     quotes = text.count(b'"', 0, end)
     for _ in range(_TRIES):
@@ -164,21 +190,14 @@ def _end(text: bytes) -> int:
     raise Unusual("line ends within quotes")
 
 
-def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str]) -> list[pa.Array]:
+def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end = piece
     quoted = text.find(b'"', 0, end) >= 0
-    if quoted or any(text.find(mark, 0, end) >= 0 for mark in (b"\r", b"\0")):
-        text = text[:end]
-        require_plain_quotes(text)
-    # An empty row, or an empty line within quotes.
-    if text[0] in b"\r\n" or any(text.find(mark, 0, end) >= 0 for mark in (b"\n\n", b"\n\r")):
-        require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
-    if len(chosen) < len(names) and not text.isascii():
-        try:
-            text[:end].decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise Unusual("not UTF-8") from error
+    returns = text.find(b"\r", 0, end) >= 0
+    if quoted or returns or text.find(b"\0", 0, end) >= 0:
+        require_plain_quotes(text[:end])
+    require_utf8(text, end)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:
@@ -187,6 +206,7 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str]) -> list[p
             csv.ReadOptions(use_threads=False, block_size=end + 1, column_names=list(numbers.values())),
             csv.ParseOptions(quote_char='"' if quoted else False, newlines_in_values=quoted, ignore_empty_lines=False),
             csv.ConvertOptions(
+                check_utf8=False,
                 column_types=dict.fromkeys(included, pa.string()),
                 include_columns=list(included),
                 strings_can_be_null=False,
@@ -195,19 +215,29 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str]) -> list[p
     except pa.ArrowException as error:
         raise Unusual(str(error)) from error
     strings = {name: table[name].combine_chunks() for name in included}
-    _require_plain_rows(strings["0"])
+    if _has_empty(strings["0"]):  # as in an empty row
+        require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
+    buffers.give_back(text)
     return [_column(strings[numbers[name]]) for name in chosen]
 
 
-def _require_plain_rows(first: pa.StringArray) -> None:
-    """Raise `Unusual` if a row begins with a blank, because pandas skips some of these."""
+def _has_empty(first: pa.StringArray) -> bool:
+    """Whether a cell of the first column is empty. Raises `Unusual` if one begins with a blank.
+
+    pandas skips some rows that begin with a blank.
+    """
     _, offsets, data = first.buffers()
-    if data is not None:
-        starts = np.frombuffer(offsets, np.int32)[first.offset : first.offset + len(first) + 1]
-        filled = starts[:-1][starts[:-1] < starts[1:]]
-        begin = np.frombuffer(data, np.uint8)[filled]
-        if ((begin == ord(" ")) | (begin == ord("\t"))).any():
-            raise Unusual("rows that begin with a blank")
+    if data is None:
+        return len(first) > 0
+    starts = np.frombuffer(offsets, np.int32)[first.offset : first.offset + len(first) + 1]
+    filled = starts[:-1]
+    empty = bool((starts[1:] == filled).any())
+    if empty:
+        filled = filled[starts[1:] > filled]
+    begin = np.frombuffer(data, np.uint8)[filled]
+    if ((begin == ord(" ")) | (begin == ord("\t"))).any():
+        raise Unusual("rows that begin with a blank")
+    return empty
 
 
 def _column(strings: pa.StringArray) -> pa.Array:

@@ -8,7 +8,7 @@ from competitions.scoring.reading import Reads
 
 from .columns import TARGET
 
-READS = Reads(answers=("id", "type", TARGET))
+READS = Reads(answers=("id", "type", TARGET), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

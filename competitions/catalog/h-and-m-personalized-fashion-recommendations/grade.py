@@ -6,6 +6,7 @@ from competitions.editions import Edition
 from competitions.scoring.cells import as_strings
 from competitions.scoring.checks import align, require_exact_columns, select
 from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.matching import strings
 from competitions.scoring.metrics.items import Items, split_items
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 from competitions.scoring.reading import Reads
@@ -28,6 +29,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 
 def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
+    ids = strings(rows["customer_id"])
+    if ids is not None:
+        order = pc.sort_indices(ids)
+        ascending = ids.take(order)
+        if not pc.any(pc.equal(ascending[1:], ascending[:-1])).as_py():
+            return rows.iloc[order.to_numpy()]
     # The sorting algorithm decides the order of rows with the same customer.
     return rows.iloc[np.argsort(rows["customer_id"].to_numpy(dtype=object), kind="quicksort")]
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_WORD = 8  # bytes of an item that is compared as a number
+
 
 class Items(NamedTuple):
     """The items of n rows, one row after the other: m values, and the number of items of each row, shape (n,)."""
@@ -86,6 +88,51 @@ def joint_keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64]
     """
     mine, others, _ = _keys(a, b)
     return mine, others
+
+
+def partners(a: Items, b: Items) -> NDArray[np.int64] | None:
+    """For each item of `a` the place of the equal item of the same row in `b`, shape (m,).
+
+    None if items do not pair one to one, or are not short text: then `joint_keys` compares them in general.
+
+    >>> import pyarrow as pa
+    >>> partners(split_items(pa.array(["xy x"])), split_items(pa.array(["x xy"])))
+    array([1, 0])
+    """
+    mine, others = _words_of(a.values), _words_of(b.values)
+    if mine is None or others is None or len(mine) != len(others) or not len(mine):
+        return None
+    rows, their_rows = a.rows, b.rows
+    hashes, their_hashes = _mixed(mine, rows), _mixed(others, their_rows)
+    order, their_order = np.argsort(hashes), np.argsort(their_hashes)
+    ascending = hashes[order]
+    if (ascending[1:] == ascending[:-1]).any() or (ascending != their_hashes[their_order]).any():
+        return None
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = their_order
+    # Hashes may be equal by chance.
+    return place if (rows == their_rows[place]).all() and (mine == others[place]).all() else None
+
+
+def _words_of(values: list[Hashable] | pa.Array) -> NDArray[np.uint64] | None:
+    """Texts of at most eight bytes as numbers, which are equal if the texts are; None for other items."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, list) or not pa.types.is_string(values.type) or values.null_count or not len(values):
+        return None
+    if pc.max(pc.binary_length(values)).as_py() > _WORD or b"\0" in memoryview(values.buffers()[2]).tobytes():
+        return None
+    padded = pc.ascii_rpad(values, _WORD, "\0")
+    offset = np.frombuffer(padded.buffers()[1], np.int32, 1, 4 * padded.offset)[0]
+    return np.frombuffer(padded.buffers()[2], np.uint8, _WORD * len(padded), offset).view(np.uint64)
+
+
+def _mixed(words: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A hash of word and row, by multiplication with odd numbers."""
+    mixed = (words ^ (words >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += rows.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    return (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
 
 
 def count_distinct(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -59,9 +59,14 @@ def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike
     -0.346574
     """
     y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    errors = pd.Series(np.abs(y - p)).groupby(np.asarray(groups))
+    errors = np.abs(y - p)
+    codes, keys = pd.factorize(groups if isinstance(groups, pd.Series) else np.asarray(groups), sort=True)
+    errors, codes = errors[codes >= 0], codes[codes >= 0]  # without those of no group
+    few = codes.astype(np.int16) if len(keys) < 1 << 15 else codes  # NumPy sorts these by digits, in linear time
+    ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
+    parts = np.split(errors[np.argsort(few, kind="stable")], ends[:-1]) if len(keys) else []
     with np.errstate(divide="ignore", over="ignore"):
-        means = [np.mean(group.to_numpy()) for _, group in errors]  # pandas' own mean is NaN where the sum overflows
+        means = [np.mean(part) for part in parts]  # pandas' own mean is NaN where the sum overflows
         return float(np.mean(np.log(np.maximum(means, floor))))
 
 

@@ -15,7 +15,7 @@ from rapidfuzz.process import cpdist
 
 from competitions.scoring.metrics.items import Items, count_distinct, split_items
 
-_ROWS = 200_000  # texts that are Python strings at a time
+_ROWS = 50_000  # texts that are Python strings at a time
 _FEW = 1000  # pairs that one core compares before others have begun
 _FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characters
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import kendalltau
 from sklearn import metrics as sk
 
 from competitions.scoring.metrics.bias import bias_auc
+from competitions.scoring.metrics.items import Items
 from competitions.scoring.metrics.ranking import (
     average_precision,
     kendall_tau_orders,
@@ -126,6 +129,22 @@ def test_kendall_tau_pools_orders() -> None:
     assert kendall_tau_orders(["ab", "abcd"], ["ba", "abcd"]) == pytest.approx(1 - 4 / (2 + 12))
     with pytest.raises(ValueError, match="'b' is missing"):
         kendall_tau_orders(["ab"], ["aa"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kendall_tau_of_columns_of_text_is_that_of_lists(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("abé\0"[: 3 + seed % 2]))
+    words = ["".join(rng.choice(letters, rng.integers(1, 7 + seed % 4))) for _ in range(400)]
+    rows = [list(dict.fromkeys(rng.choice(words, size).tolist())) for size in (0, 1, 2, 3, 30, 30, 400)]
+    guesses = [rng.permutation(np.array(row, dtype=object)).tolist() for row in rows]
+    ranks = [[guess.index(item) for item in row] for row, guess in zip(rows, guesses, strict=True)]
+    wrong = sum(before > after for row in ranks for k, before in enumerate(row) for after in row[k + 1 :])
+    expected = 1 - 4 * wrong / sum(len(row) * (len(row) - 1) for row in rows)
+    sides = [
+        Items(pa.array(list(chain.from_iterable(side)), pa.string()), Items.of(side).sizes) for side in (rows, guesses)
+    ]
+    assert kendall_tau_orders(*sides) == kendall_tau_orders(rows, guesses) == expected
 
 
 def test_power_mean() -> None:
