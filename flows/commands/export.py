@@ -9,11 +9,11 @@ import click
 
 from common.errors import UserError
 from competitions.editions import EDITIONS
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 
 @click.command("export")
-@click.argument("run_group")
+@click.argument("run_group", type=RUN_GROUP)
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
