@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from competitions import registry
@@ -15,6 +16,7 @@ from competitions.facts import CompetitionFacts
 from grading.conditions import report_conditions
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
+from sandbox.trajectory.page import FILE as PAGE
 from storage.store import Store
 from storage.tables import Table, read_table, write_frame
 
@@ -112,6 +114,7 @@ def write_report(
         thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
+        trajectories=_trajectories(store, runs),
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
         ended={name: each.ended for name, each in facts.items()},
         stated_cutoffs=cutoffs or {},
@@ -179,6 +182,28 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
     names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
     return tuple(read_table(store, name, run_groups) for name in names)
+
+
+def _trajectories(store: Store, runs: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """(run group, run id) -> path from the report to the page with the run's trajectory, for the runs that have one."""
+    from storage.runs.folders import RunFolder, StoredRun
+
+    if runs.empty:
+        return {}
+    asked = runs[runs["gateway_requests"].fillna(0) > 0].to_dict("records")
+    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in asked]
+    records = store.concurrently([folder.read_run_if_valid for folder in folders])
+    found = [
+        (record, f"{StoredRun(folder, record).source}/{PAGE}")
+        for folder, record in zip(folders, records, strict=True)
+        if record is not None
+    ]
+    there = store.concurrently([partial(store.exists, url) for _, url in found])
+    return {
+        (record.run_group, record.run_id): f"../../{store.relative(url)}"
+        for (record, url), exists in zip(found, there, strict=True)
+        if exists
+    }
 
 
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
