@@ -109,6 +109,11 @@ def write_report(
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
+        comparability={
+            ("v2", name): (each.v2_comparable.verdict, each.v2_comparable.reason)
+            for name, each in facts.items()
+            if each.v2_comparable
+        },
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
         **counting,

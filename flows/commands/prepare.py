@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
+from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import advised
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
 from storage.store import Store
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 
 @click.command("prepare")
 @takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions)
+@click.option(
+    "--edition",
+    type=click.Choice([*EDITIONS, "both"]),
+    default="v1",
+    show_default=True,
+    help="v1: the published benchmark bit for bit; v2: known issues fixed; both: one after the other, of one download.",
+)
 @click.option(
     "--official-description",
     "official",
@@ -32,15 +41,21 @@ if TYPE_CHECKING:
     "current code makes the same files, and is otherwise prepared anew.",
 )
 def command(
-    selection: Selection, preparation: PreparationOptions, storage: StoreOptions, official: bool, renew: bool
+    selection: Selection,
+    preparation: PreparationOptions,
+    storage: StoreOptions,
+    edition: Choice,
+    official: bool,
+    renew: bool,
 ) -> int:
     """Download, split and verify competitions.
 
-    Already prepared competitions are skipped, and a failure does not stop the rest. Exit code 1 if any failed.
+    Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
+    files, they share one dataset. Exit code 1 if any failed.
     """
     ids = selection.ids()
     place = storage.open_usable()
-    edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
+    editions, raw = chosen(edition), raw_directory(preparation.raw_dir)
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
 
@@ -48,14 +63,15 @@ def command(
 
     def done(name: str) -> bool:
         with contextlib.suppress(Exception):  # the flow says what is wrong with this one
-            return already_prepared(place, Dataset(edition, name), raw, verified=verified, renew=renew)
+            wanted = (Dataset(each, name) for each in editions)
+            return all(already_prepared(place, each, raw, verified=verified, renew=renew) for each in wanted)
         return False
 
     todo = [name for name in ids if not done(name)]
     if not todo:
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
-        return _official(ids, place, edition) if official else 0
+        return _official(ids, place, editions) if official else 0
     _require_room(place, todo)
     from flows.commands.session import run_flow
 
@@ -66,7 +82,7 @@ def command(
 
     code = run_flow(f"Preparing in {place.root}", flow)
     show_other_code(place, ids)
-    return max(code, _official(ids, place, edition)) if official else code
+    return max(code, _official(ids, place, editions)) if official else code
 
 
 def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
@@ -96,7 +112,7 @@ def _require_room(store: Store, ids: list[str]) -> None:
         raise UserError(f"not enough space in {store.root}: {finding.message}; {finding.remedy}")
 
 
-def _official(ids: list[str], store: Store, edition: Any) -> int:
+def _official(ids: list[str], store: Store, editions: Sequence[Edition]) -> int:
     """Store Kaggle's description next to ours in all prepared datasets; returns the exit code."""
     from common.settings import get_settings
     from competitions import registry
@@ -105,7 +121,7 @@ def _official(ids: list[str], store: Store, edition: Any) -> int:
     from storage.sources.kaggle.pages import write_official_description
 
     code, timeout = 0, get_settings().network_timeout
-    for competition in map(registry.get, ids):
+    for competition, edition in product(map(registry.get, ids), editions):
         dataset = Dataset(edition, competition.id)
         current = find(store, dataset)
         if competition.facts.source != "kaggle" or current is None:

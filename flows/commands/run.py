@@ -11,7 +11,9 @@ import click
 
 from common.units import counted
 from competitions import registry
+from competitions.editions import Edition
 from flows.commands.options import (
+    EDITION,
     GroupedCommand,
     PreparationOptions,
     Selection,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     preparation=PreparationOptions,
     storage=StoreOptions,
 )
+@EDITION.named("edition", default="v1", title=PreparationOptions.TITLE)
 def command(
     selection: Selection,
     run: RunOptions,
@@ -43,6 +46,7 @@ def command(
     isolation: IsolationOptions,
     preparation: PreparationOptions,
     storage: StoreOptions,
+    edition: Edition,
 ) -> int:
     """Run the full benchmark: prepare competitions, run an agent on each with several seeds, grade, and report.
 
@@ -80,7 +84,7 @@ def command(
         seeds=run.seeds,
         only_seeds=run.seed,
         retry=run.retry or (),
-        edition=preparation.edition,
+        edition=edition,
         time_limit_seconds=run.time_limit,
         most_memory=run.max_memory,
         most_cpus=run.max_cpus,

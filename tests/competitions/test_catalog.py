@@ -72,10 +72,9 @@ def test_no_fixed_issue_needs_agents_without_network(competition: Competition) -
     assert not [issue.id for issue in competition.facts.known_issues if issue.needs and issue.v2 == "fixed"]
 
 
-def test_comparability_is_stated_where_v2_changes_the_data(competition: Competition) -> None:
-    issues = [issue for issue in competition.facts.known_issues if issue.v2 == "fixed" and "prepare" in issue.affects]
-    changes = [issue.id for issue in issues if issue.severity in {"labels", "noise"}]
-    assert competition.facts.v2_comparable or not changes, changes
+def test_comparability_and_columns_are_stated(competition: Competition) -> None:
+    assert competition.facts.v2_comparable
+    assert any(column.values == "id" for column in competition.facts.submission.values())
 
 
 def test_oddities_are_known_issues(competition: Competition) -> None:
