@@ -30,9 +30,9 @@ def world(request: pytest.FixtureRequest, prepared: PreparedCompetitions, tmp_pa
 
 
 def key(world: World) -> str:
-    """The column that identifies rows: the first one without repeated values."""
-    sample = world.sample
-    names = [str(name) for name in sample]
+    """The column that identifies rows: of those that do, the first one without repeated values."""
+    sample, stated = world.sample, world.prepared.competition.facts.submission
+    names = [name for name, column in stated.items() if column.values == "id"]
     return next((name for name in names if sample[name].is_unique and len(sample) > 1), names[0])
 
 

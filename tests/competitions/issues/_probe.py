@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 from competitions.editions import EDITIONS, Edition
 from competitions.preparing.download import Download
@@ -161,6 +163,31 @@ def known_sentences(world: World, language: str) -> float:
     train, test = (world.packed(f"{name}.zip", name, dtype=str) for name in names)
     seen, asked = (set(table.groupby("sentence_id")["before"].agg(" ".join)) for table in (train, test))
     return len(seen & asked) / len(asked)
+
+
+def copied_images(world: World, prefix: str) -> dict[str, bytes]:
+    """For each image of the download below `prefix` one of ten pictures, in one of many sizes and qualities."""
+    names = [name for name in world.kaggle.container.sizes if name.startswith(prefix)]
+    pictures = np.random.default_rng(0).integers(0, 255, (10, 8, 8), dtype=np.uint8)
+    content = {}
+    for number, name in enumerate(names):
+        file = io.BytesIO()
+        image = Image.fromarray(pictures[number % 10]).resize((160 + number % 7 * 16,) * 2, Image.Resampling.NEAREST)
+        image.save(file, "JPEG", quality=80 + number % 15)
+        content[name] = file.getvalue()
+    return content
+
+
+def shown_in_both(world: World, train: str, test: str) -> float:
+    """The share of test images that look like a training image once both are small."""
+
+    def small(path: Path) -> bytes:
+        with Image.open(path) as image:
+            pixels = np.asarray(image.resize((8, 8), Image.Resampling.BOX), dtype=float)
+        return (pixels > 127).tobytes()
+
+    seen = {small(path) for path in (world.public / train).iterdir()}
+    return float(np.mean([small(path) in seen for path in (world.public / test).iterdir()]))
 
 
 def a_word_makes_everything_wrong(v1: World, v2: World, column: str) -> None:

@@ -17,7 +17,8 @@ from storage.datasets import prepare
 from storage.datasets.recipe import recipe_of
 from tests.prepared import PreparedCompetitions
 
-PICTURE = np.add.outer(np.arange(64), 2 * np.arange(48))[..., None].repeat(3, 2).astype(np.uint8)
+GRAIN = np.random.default_rng(0).integers(0, 16, (64, 48))
+PICTURE = (np.add.outer(np.arange(64), 2 * np.arange(48)) + GRAIN)[..., None].repeat(3, 2).astype(np.uint8)
 
 
 @pytest.mark.parametrize(
