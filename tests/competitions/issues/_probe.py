@@ -166,13 +166,14 @@ def known_sentences(world: World, language: str) -> float:
 
 
 def copied_images(world: World, prefix: str) -> dict[str, bytes]:
-    """For each image of the download below `prefix` one of ten pictures, in one of many sizes and qualities."""
+    """For two images of the download below `prefix` each the same picture, in other sizes and qualities."""
     names = [name for name in world.kaggle.container.sizes if name.startswith(prefix)]
-    pictures = np.random.default_rng(0).integers(0, 255, (10, 8, 8), dtype=np.uint8)
+    pictures = np.random.default_rng(0).integers(0, 255, (len(names), 8, 8), dtype=np.uint8)
     content = {}
     for number, name in enumerate(names):
         file = io.BytesIO()
-        image = Image.fromarray(pictures[number % 10]).resize((160 + number % 7 * 16,) * 2, Image.Resampling.NEAREST)
+        picture, side = Image.fromarray(pictures[number % (len(names) // 2)]), 160 + number % 7 * 16
+        image = picture.resize((side, side), Image.Resampling.NEAREST)
         image.save(file, "JPEG", quality=80 + number % 15)
         content[name] = file.getvalue()
     return content

@@ -39,5 +39,5 @@ def test_micro_average(v1: World, v2: World) -> None:
 def test_duplicate_images(v1: World, v2: World) -> None:
     """The labels of a test image are those of its copy, which was scaled and compressed anew."""
     worlds = remade(v1, copied_images(v1, "train_images/"))
-    assert shown_in_both(worlds["v1"], "train_images", "test_images") > 0.9
+    assert shown_in_both(worlds["v1"], "train_images", "test_images") > 0.5
     assert shown_in_both(worlds["v2"], "train_images", "test_images") == 0
