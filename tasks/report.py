@@ -118,6 +118,11 @@ def write_report(
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
         ended={name: each.ended for name, each in facts.items()},
         stated_cutoffs=cutoffs or {},
+        comparability={
+            ("v2", name): (each.v2_comparable.verdict, each.v2_comparable.reason)
+            for name, each in facts.items()
+            if each.v2_comparable
+        },
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
         **counting,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
 from competitions import registry
+from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import advised
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
 from storage.store import Store
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 
 @click.command("prepare")
 @takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions)
+@click.option(
+    "--edition",
+    type=click.Choice([*EDITIONS, "both"]),
+    default="v1",
+    show_default=True,
+    help="v1: the published benchmark bit for bit; v2: known issues fixed; both: one after the other, of one download.",
+)
 @click.option(
     "--official-description",
     "official",
@@ -48,6 +57,7 @@ def command(
     selection: Selection,
     preparation: PreparationOptions,
     storage: StoreOptions,
+    edition: Choice,
     official: bool,
     renew: bool,
     overwrite_checksums: bool,
@@ -55,18 +65,19 @@ def command(
 ) -> int:
     """Download, split and verify competitions.
 
-    Already prepared competitions are skipped, and a failure does not stop the rest. Exit code 1 if any failed.
+    Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
+    files, they share one dataset. Exit code 1 if any failed.
     """
     ids = selection.ids()
     if overwrite_checksums:
         from flows.commands.checksums import require_overwritable
 
-        require_overwritable(ids, preparation.edition)
+        require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
     place = storage.open_usable()
-    code = _prepare(ids, place, preparation, renew)
+    code = _prepare(ids, place, preparation, edition, renew)
     if official:
-        code = max(code, _official(ids, place, preparation.edition))
+        code = max(code, _official(ids, place, chosen(edition)))
     if overwrite_checksums:
         from flows.commands.checksums import overwrite
 
@@ -78,9 +89,9 @@ def command(
     return code
 
 
-def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, renew: bool) -> int:
+def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edition: Choice, renew: bool) -> int:
     """Prepare what is not prepared yet; returns the exit code."""
-    edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
+    editions, raw = chosen(edition), raw_directory(preparation.raw_dir)
     from flows.credentials import require_downloads
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
@@ -89,7 +100,8 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, rene
 
     def done(name: str) -> bool:
         with contextlib.suppress(Exception):  # the flow says what is wrong with this one
-            return already_prepared(place, Dataset(edition, name), raw, verified=verified, renew=renew)
+            wanted = (Dataset(each, name) for each in editions)
+            return all(already_prepared(place, each, raw, verified=verified, renew=renew) for each in wanted)
         return False
 
     todo = [name for name in ids if not done(name)]
@@ -97,7 +109,7 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, rene
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
         return 0
-    require_downloads(place, [Dataset(edition, name) for name in todo], raw, renew=renew)
+    require_downloads(place, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)
     _require_room(place, todo)
     from flows.commands.session import run_flow
 
@@ -146,7 +158,7 @@ def _require_room(store: Store, ids: list[str]) -> None:
         raise UserError(f"not enough space in {store.root}: {finding.message}; {finding.remedy}")
 
 
-def _official(ids: list[str], store: Store, edition: Any) -> int:
+def _official(ids: list[str], store: Store, editions: Sequence[Edition]) -> int:
     """Store Kaggle's description next to ours in all prepared datasets; returns the exit code."""
     from common.settings import get_settings
     from storage.dataset import Dataset
@@ -154,7 +166,7 @@ def _official(ids: list[str], store: Store, edition: Any) -> int:
     from storage.sources.kaggle.pages import write_official_description
 
     code, timeout = 0, get_settings().network_timeout
-    for competition in map(registry.get, ids):
+    for competition, edition in product(map(registry.get, ids), editions):
         dataset = Dataset(edition, competition.id)
         current = find(store, dataset)
         if competition.facts.source != "kaggle" or current is None:

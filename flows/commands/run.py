@@ -13,7 +13,9 @@ import click
 
 from common.units import counted
 from competitions import registry
+from competitions.editions import Edition
 from flows.commands.options import (
+    EDITION,
     GroupedCommand,
     PreparationOptions,
     Selection,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     preparation=PreparationOptions,
     storage=StoreOptions,
 )
+@EDITION.named("edition", default="v1", title=PreparationOptions.TITLE)
 def command(
     selection: Selection,
     run: RunOptions,
@@ -45,6 +48,7 @@ def command(
     isolation: IsolationOptions,
     preparation: PreparationOptions,
     storage: StoreOptions,
+    edition: Edition,
 ) -> int:
     """Run the full benchmark: prepare competitions, run an agent on each with several seeds, grade, and report.
 
@@ -86,7 +90,7 @@ def command(
         seeds=run.seeds,
         only_seeds=run.seed,
         retry=run.retry or (),
-        edition=preparation.edition,
+        edition=edition,
         time_limit_seconds=run.time_limit,
         most_memory=run.max_memory,
         most_cpus=run.max_cpus,

@@ -99,6 +99,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         failure_counts=sections.failure_counts(view),
         conditions=sections.conditions(view, results.runs, results.conditions),
         leaks=sections.open_leaks(view, results.leaks),
+        comparability=sections.comparability(view, results.comparability),
         models=[c.id for c in view.competitions if not c.human],
         kind_words=KIND_WORDS,
         kind_glyphs=KIND_GLYPHS,

@@ -48,6 +48,8 @@ class Results:
     """(run group, run id) -> path from the report's folder to the page with the run's trajectory."""
     leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """(edition, competition) -> known issues by which the edition gives answers away."""
+    comparability: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """(edition, competition) -> how well its scores compare with medal thresholds, and why."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
     """Number of competitions by split, so that the page can mark splits that were run in part."""
 

@@ -190,6 +190,13 @@ def open_leaks(view: View, leaks: Mapping[tuple[str, str], Sequence[str]]) -> li
     return [(edition, name, ", ".join(leaks[edition, name])) for edition, name in pairs if leaks.get((edition, name))]
 
 
+def comparability(view: View, stated: Mapping[tuple[str, str], tuple[str, str]]) -> list[tuple[str, str, str, str]]:
+    """(edition, competition, verdict, reason) where scores of the edition compare less well with medal thresholds."""
+    editions = sorted({series.edition for series in view.series})
+    pairs = [(edition, competition.id) for edition in editions for competition in view.competitions]
+    return [(*pair, *stated[pair]) for pair in pairs if stated.get(pair, ("fully", ""))[0] != "fully"]
+
+
 def totals(view: View) -> dict[tuple[int, Any], int]:
     """Number of medals in each column of the matrix."""
     medals = [(r.series.index, r.seed) for r in view.results if r.kind in ("gold", "silver", "bronze")]

@@ -140,6 +140,7 @@ TESTED = [
         {"shuffled": NO_ROWS, "ties": NO_ORDER, "nan": Gives(0), "empty": Gives(0), "one class": NO_CLASSES},
     ),
     MetricCase(detection.mean_average_precision, references.pooled_detections, inputs.detections, {"nan": NOT_FINITE}),
+    MetricCase(detection.voc_mean_average_precision, references.voc_detections, inputs.detections, {"nan": NOT_FINITE}),
     MetricCase(
         detection.located_counts,
         references.located,
