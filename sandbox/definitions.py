@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from common import names, trees
+from common import months, names, trees
 from common.errors import explained
 from common.units import size
 from sandbox import variants
@@ -70,6 +70,12 @@ class Agent(BaseModel):
     network: Literal["none", "gateway", "allowlist", "open"] = Field(
         default="gateway",
         description="Network access the agent asks for. The operator decides (--network).",
+    )
+    knowledge_cutoff: str | None = Field(
+        default=None,
+        pattern=months.PATTERN,
+        description="Month of the newest training data of its language model, YYYY-MM. Reports compare it with the "
+        "dates of competitions.",
     )
     hosts: list[str] = Field(
         default_factory=list, description="Hosts that the agent asks for under the policy `allowlist`."

@@ -95,6 +95,7 @@ _RUNS = TableSchema(
         Column("memory_bytes", "int64", "Memory limit; null if there was none.", "bytes"),
         Column("disk_bytes", "int64", "Disk limit; null if there was none.", "bytes"),
         Column("gpus", "int64", "GPUs that the agent could use; null if the definition does not say."),
+        Column("knowledge_cutoff", "string", "Month of the model's newest training data; null if not stated.", since=3),
         Column("validation_calls", "int64", "Requests to the validation service."),
         Column("gateway_requests", "int64", "Requests to language models that reached a provider or tried to."),
         Column("gateway_tokens", "int64", "Input and output tokens of these requests.", "tokens"),
@@ -267,7 +268,7 @@ _VIOLATIONS = TableSchema(
     ),
 )
 
-_KIND = Column("kind", "string", "Kind of text: description, discussion or all.")
+_KIND = Column("kind", "string", "Kind of text: description, discussion, all, or places: random places in all of them.")
 _MODEL = Column("model", "string", "The language model that was measured.")
 
 _FAMILIARITY = TableSchema(
@@ -280,6 +281,7 @@ _FAMILIARITY = TableSchema(
         Column("tokens", "int64", "Their length.", "tokens"),
         Column("mean_probability", "float64", "Mean probability that the model gives to the texts' tokens.", "0-1"),
         Column("human_percentile", "float64", "Share of teams that the group's runs beat on average.", "%"),
+        Column("normalised_score", "float64", "0: sample submission, 1: gold; kind `places` only.", "0-1", since=3),
     ),
 )
 
@@ -292,9 +294,12 @@ _CORRELATION = TableSchema(
         Column("pearson", "float64", "Pearson's coefficient of familiarity and human percentile.", "-1 to 1"),
         Column("pearson_low", "float64", "Lower end of its 95 % interval.", "-1 to 1"),
         Column("pearson_high", "float64", "Upper end of its 95 % interval.", "-1 to 1"),
+        Column("pearson_p", "float64", "Its p-value: the hypothesis is that there is no correlation.", "0-1", since=3),
         Column("spearman", "float64", "Spearman's coefficient.", "-1 to 1"),
         Column("spearman_low", "float64", "Lower end of its 95 % interval.", "-1 to 1"),
         Column("spearman_high", "float64", "Upper end of its 95 % interval.", "-1 to 1"),
+        Column("spearman_p", "float64", "Its p-value.", "0-1", since=3),
+        Column("against", "string", "`human percentile` (also of older rows) or `normalised score`.", since=3),
     ),
 )
 

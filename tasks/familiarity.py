@@ -14,7 +14,9 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
-from grading.integrity.familiarity import correlation, mean_probability
+from grading.integrity.familiarity import at_places, mean_probability
+from grading.statistics.correlation import correlation
+from grading.statistics.series import latest_grades
 from storage.dataset import Dataset
 from storage.datasets.current import find
 from storage.keys import content_key
@@ -23,6 +25,7 @@ from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
 from storage.tables import read_table, write_table
 from tasks.aggregate import write_tables
+from tasks.normalised import normalised_scores
 from tasks.wiring.language_model import LanguageModel, ModelError, language_model
 from tasks.wiring.retries import retried
 from tasks.wiring.services import gateway_policy
@@ -30,7 +33,11 @@ from tasks.wiring.stores import open_store
 
 CHARACTERS = 8000
 """Number of characters that are measured of each text. They fit into the context of most models."""
+WINDOWS = 25
+"""Number of pieces of that length in which a whole text is read for random places; what is behind them is not read."""
 KINDS = ("description", "discussion", "all")
+PLACES, PLACED = 1000, "places"
+"""Number of random places in the paper, and the kind of the rows about them."""
 
 
 @task(name="familiarity", task_run_name="familiarity {run_group}", **retried())
@@ -46,15 +53,23 @@ def familiarity(run_group: str, store: str) -> int:
 
 
 def find_familiarity(
-    store: Store, run_group: str, model_name: str, kernels: int = 5, on_next: Callable[[str], None] = lambda _: None
+    store: Store,
+    run_group: str,
+    model_name: str,
+    kernels: int = 5,
+    places: int = PLACES,
+    on_next: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure the competitions of a graded group; writes tables/familiarity and familiarity_correlation.
+
+    Scores are those of one edition, v1 if there is any, because those of different editions are not comparable.
 
     Args:
         store: the store with the group's tables.
         run_group: the group with the competitions and the scores.
         model_name: usually the model that the group's agent used.
         kernels: number of pulled notebooks to read per competition, besides its description and discussions.
+        places: number of random places for the figure as published; 0 leaves it out.
         on_next: called with the id of each competition before it is measured.
 
     Returns:
@@ -67,32 +82,67 @@ def find_familiarity(
     scores = read_table(store, "aggregates/competitions", [run_group])
     if scores.empty:
         raise UserError(f"no graded runs of group {run_group!r} in {store.root}")
-    beaten = scores.groupby("competition_id")["human_percentile"].mean().to_dict()
-    editions = scores.groupby("competition_id")["edition"].first().to_dict()
+    edition = min(scores["edition"])
+    beaten = scores[scores["edition"] == edition].groupby("competition_id")["human_percentile"].mean().to_dict()
+    shares = normalised_scores(store, _attempts(store, run_group, edition), edition) if places else {}
     rows: list[dict[str, Any]] = []
     with language_model(model_name, gateway_policy(get_settings()), "openai") as model:
         for name in sorted(map(str, beaten)):
             on_next(name)
-            measured = [
-                (kind, *_measure(store, model, text)) for kind, text in texts_of(store, name, editions[name], kernels)
-            ]
-            for kind in KINDS:
-                chosen = [(p, n) for k, p, n in measured if kind in (k, "all") and n]
-                tokens = sum(n for _, n in chosen)
-                if not tokens:
-                    continue
-                mean = math.fsum(p * n for p, n in chosen) / tokens
-                row = {"competition_id": name, "model": model.name, "kind": kind, "texts": len(chosen)}
-                figures = {"tokens": tokens, "mean_probability": mean, "human_percentile": float(beaten[name])}
-                rows.append({**row, **figures})
+            texts = list(texts_of(store, name, edition, kernels))
+            score = {"human_percentile": float(beaten[name])}
+            rows += ({**row, **score} for row in _by_kind(store, model, name, texts))
+            if places:
+                rows += (
+                    {**row, **score, "normalised_score": shares.get(name, math.nan)}
+                    for row in _at_places(store, model, name, texts, places)
+                )
+    compared = [(kind, "human percentile", "human_percentile") for kind in KINDS]
+    compared.append((PLACED, "normalised score", "normalised_score"))
     found = [
-        {"model": model_name, "kind": kind, **asdict(correlation(*_columns(rows, kind)))}
-        for kind in KINDS
-        if any(row["kind"] == kind for row in rows)
+        {"model": model_name, "kind": kind, "against": words, **asdict(correlation(*_columns(rows, kind, column)))}
+        for kind, words, column in compared
+        if any(row["kind"] == kind and not math.isnan(row[column]) for row in rows)
+        or (kind in KINDS and any(row["kind"] == kind for row in rows))
     ]
     write_table(store, "familiarity", run_group, rows)
     write_table(store, "familiarity_correlation", run_group, found)
     return rows, found
+
+
+def _attempts(store: Store, run_group: str, edition: str) -> Any:
+    """The graded attempts of a group in an edition, without those whose grading failed."""
+    grades = read_table(store, "grades", [run_group])
+    if grades.empty:
+        return grades
+    newest = latest_grades(grades)
+    return newest[(newest["edition"] == edition) & (newest["outcome"] != "failed")]
+
+
+def _by_kind(store: Store, model: LanguageModel, name: str, texts: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """The familiarity with the beginnings of texts, by their kind."""
+    measured = [(kind, _measure(store, model, text[:CHARACTERS])) for kind, text in texts]
+    for kind in KINDS:
+        chosen = [values for each, values in measured if kind in (each, "all") and values]
+        tokens = [value for values in chosen for value in values]
+        if tokens:
+            row = {"competition_id": name, "model": model.name, "kind": kind, "texts": len(chosen)}
+            yield {**row, "tokens": len(tokens), "mean_probability": mean_probability(tokens)}
+
+
+def _at_places(
+    store: Store, model: LanguageModel, name: str, texts: list[tuple[str, str]], places: int
+) -> Iterator[dict[str, Any]]:
+    """The familiarity at random places of whole texts, which the model reads in windows."""
+    windows = [
+        [text[at : at + CHARACTERS] for at in range(0, min(len(text), CHARACTERS * WINDOWS), CHARACTERS)]
+        for _, text in texts
+    ]
+    whole = [[value for window in each for value in _measure(store, model, window)] for each in windows]
+    drawn = at_places(whole, places, name)
+    if drawn:
+        row = {"competition_id": name, "model": model.name, "kind": PLACED, "texts": sum(map(bool, whole))}
+        yield {**row, "tokens": len(drawn), "mean_probability": mean_probability(drawn)}
 
 
 def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> Iterator[tuple[str, str]]:
@@ -116,23 +166,27 @@ def texts_of(store: Store, competition_id: str, edition: Any, kernels: int) -> I
             yield "discussion", _text(store, url)
 
 
-def _columns(rows: list[dict[str, Any]], kind: str) -> tuple[list[float], list[float]]:
+def _columns(rows: list[dict[str, Any]], kind: str, column: str) -> tuple[list[float], list[float]]:
     own = [row for row in rows if row["kind"] == kind]
-    return [row["mean_probability"] for row in own], [row["human_percentile"] for row in own]
+    return [row["mean_probability"] for row in own], [row[column] for row in own]
 
 
-def _measure(store: Store, model: LanguageModel, text: str) -> tuple[float, int]:
-    """Mean probability and number of a text's tokens; kept in the store, so that each text is measured once."""
-    text = text[:CHARACTERS]
+def _measure(store: Store, model: LanguageModel, text: str) -> list[float]:
+    """Log-probabilities of a text's tokens; kept in the store, so that each text is measured once."""
     if not text.strip():
-        return math.nan, 0
+        return []
     url = store.url("integrity", "familiarity", content_key(model.name, text) + ".json")
     known = store.read_json(url)
-    if known is None:
+    if known is None or "logprobs" not in known:  # older versions kept the mean only
         logprobs = prompt_logprobs(model, text)
-        known = {"model": model.name, "mean": mean_probability(logprobs), "tokens": len(logprobs)}
+        known = {
+            "model": model.name,
+            "mean": mean_probability(logprobs),
+            "tokens": len(logprobs),
+            "logprobs": [round(value, 6) for value in logprobs],
+        }
         store.write_json(url, known)
-    return float(known["mean"]), int(known["tokens"])
+    return [float(value) for value in known["logprobs"]]
 
 
 def prompt_logprobs(model: LanguageModel, text: str) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,11 +83,13 @@ def write_report(
     incomplete: Incomplete = "exclude",
     interval: Uncertainty = "t",
     split: str | None = None,
+    cutoffs: Mapping[str, str] | None = None,
 ) -> str:
     """Write summary.json, report.html and report.md of run groups from their tables; returns the URL of report.html.
 
     With `split`, all its competitions count, also those without a run; by default, those that each group ran.
-    `incomplete` and `interval` have the same meaning as in `grading.statistics.aggregate.aggregate`.
+    `incomplete` and `interval` have the same meaning as in `grading.statistics.aggregate.aggregate`. `cutoffs` has the
+    month of the newest training data by agent, instead of what the runs state.
     """
     from grading.page import Results, render_markdown, render_page
     from grading.page.integrity import TABLES
@@ -110,6 +113,8 @@ def write_report(
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
+        ended={name: each.ended for name, each in facts.items()},
+        stated_cutoffs=cutoffs or {},
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
         **counting,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from flows.commands.options import StoreOptions, quiet_prefect, takes
@@ -21,13 +23,21 @@ from flows.commands.refresh import refresh_report
     show_default=True,
     help="Number of pulled notebooks to read for each competition.",
 )
+@click.option(
+    "--places",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    help="Number of random places in the texts for the figure as published; 0: none.",
+)
 @takes(storage=StoreOptions)
-def command(run_group: str, model: str | None, kernels: int, storage: StoreOptions) -> None:
+def command(run_group: str, model: str | None, kernels: int, places: int, storage: StoreOptions) -> None:
     """Measure how familiar a model is with the competitions of RUN_GROUP, and whether scores correlate with that.
 
     Familiarity is the mean probability that the model assigns to the tokens of a competition's description and
-    discussions. The provider's completions endpoint must support `echo` with `logprobs`, as vLLM does. Compare the
-    scores with those of a group that was run with --obfuscated as well.
+    discussions. It is correlated with the share of teams beaten; at random places, as published, with scores between
+    the sample submission (0, as an invalid one) and gold (1). The provider's completions endpoint must support `echo`
+    with `logprobs`, as vLLM does. A report of this group and one that was run with --obfuscated compares them, too.
     """
     quiet_prefect()
     from common.settings import get_settings
@@ -38,7 +48,7 @@ def command(run_group: str, model: str | None, kernels: int, storage: StoreOptio
         raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
     place = storage.open()
     show = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
-    rows, found = find_familiarity(place, run_group, model, kernels, on_next=show)
+    rows, found = find_familiarity(place, run_group, model, kernels, places, on_next=show)
     for row in rows:
         if row["kind"] == "all":
             beats = row["human_percentile"]
@@ -46,8 +56,9 @@ def command(run_group: str, model: str | None, kernels: int, storage: StoreOptio
             click.echo(f"{row['mean_probability']:.3f}  {row['competition_id']} ({row['tokens']} tokens; {score})")
     for each in found:
         interval = "[{spearman_low:+.2f}, {spearman_high:+.2f}]".format(**each)
+        chance = "" if math.isnan(each["pearson_p"]) else f" (p = {each['pearson_p']:.3f})"
         click.echo(
-            f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}, "
-            f"{each['n']} competitions"
+            f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}{chance}, "
+            f"{each['n']} competitions, against the {each['against']}"
         )
     refresh_report(place, run_group)

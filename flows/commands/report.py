@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from common import months
 from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
 
@@ -48,12 +50,21 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="With --json: the groups are one experiment of this name. Default: each group is one.",
 )
+@click.option(
+    "--cutoff",
+    "cutoffs",
+    multiple=True,
+    metavar="AGENT=YYYY-MM",
+    help="Month of the newest training data of the model of an agent, for agents whose agent.yaml did not state "
+    "`knowledge_cutoff`; repeatable.",
+)
 @takes(storage=StoreOptions)
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,
     interval: Any,
     split: str | None,
+    cutoffs: tuple[str, ...],
     storage: StoreOptions,
     **published: Any,
 ) -> None:
@@ -69,6 +80,7 @@ def command(
     from storage.tables import read_table, upgrade_tables
     from tasks.report import write_aggregates, write_report
 
+    known = dict(map(_cutoff, cutoffs))
     place = storage.open()
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
@@ -82,8 +94,16 @@ def command(
     for group in groups:
         upgrade_tables(place, group)
         write_aggregates(place, group, incomplete, interval, split)
-    url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split)
+    url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split, cutoffs=known)
     click.echo(place.shown(url))
+
+
+def _cutoff(text: str) -> tuple[str, str]:
+    """The agent and the month of one `--cutoff`. Raises `UserError` if it has another form."""
+    agent, _, month = text.rpartition("=")
+    if not agent or not re.fullmatch(months.PATTERN, month):
+        raise UserError(f"--cutoff {text!r} is not of the form AGENT=YYYY-MM, such as aide=2023-10")
+    return agent, month
 
 
 def _as_json(place: Store, groups: list[str], split: str | None, num_seeds: int | None, name: str | None) -> str:

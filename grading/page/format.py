@@ -38,6 +38,24 @@ def percent(fraction: float, decimals: int = 1) -> str:
     return DASH if math.isnan(fraction) else f"{100 * fraction:.{decimals}f}"
 
 
+def signed(value: float, decimals: int = 2) -> str:
+    r"""Format a number with its sign; a dash for NaN.
+
+    >>> signed(0.5), signed(-0.25), signed(float("nan"))
+    ('+0.50', '−0.25', '–')
+    """
+    return DASH if math.isnan(value) else f"{value:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def chance(p: float) -> str:
+    """Format a p-value.
+
+    >>> chance(0.03125), chance(1e-9), chance(float("nan"))
+    ('0.031', '< 0.001', '–')
+    """
+    return DASH if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def mean_sem(mean: float, sem: float) -> str:
     """Format mean ± standard error in percent, as in the paper; only the mean if there is no error.
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from grading.integrity.findings import RULES
 from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
-from grading.page.format import DASH
+from grading.page.format import chance, signed
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -108,19 +108,11 @@ def _clean(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): clean(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
-def _signed(value: float) -> str:
-    r"""Format a coefficient with its sign.
-
-    >>> _signed(0.5), _signed(-0.25), _signed(float("nan"))
-    ('+0.50', '−0.25', '–')
-    """
-    return DASH if math.isnan(value) else f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
-
-
 @cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["signed"] = _signed
+    environment.filters.update(signed=signed, chance=chance)
+    environment.globals["nan"] = math.nan
     return environment.from_string(resources.files("grading.page").joinpath("integrity.html").read_text("utf-8"))

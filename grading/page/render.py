@@ -14,6 +14,7 @@ from markupsafe import Markup
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
+from grading.page.contamination import contamination_section
 from grading.page.figures import figures
 from grading.page.generalisation import generalisation_section
 from grading.page.integrity import integrity_section
@@ -70,6 +71,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         beaten=sections.percentiles(view, results),
         totals=sections.totals(view),
         generalised=generalisation_section(view, results),
+        contaminated=contamination_section(view, results),
         noise=noise_section(view, results),
         plots=[
             (

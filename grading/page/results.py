@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from grading.statistics.aggregate import Aggregate, aggregate
 from grading.statistics.counting import By, Counting, Facts, Incomplete, Uncertainty
@@ -49,6 +49,10 @@ class Results:
     split_sizes: Mapping[str, int] = field(default_factory=dict)
     """Number of competitions by split, so that the page can mark splits that were run in part."""
 
+    ended: Mapping[str, str | None] = field(default_factory=dict)
+    """Month in which submissions to each competition ended, YYYY-MM."""
+    stated_cutoffs: Mapping[str, str] = field(default_factory=dict)
+    """Agent -> month of the newest training data of its model, instead of what its runs state."""
     expected: Mapping[str, str] | None = None
     """Competition -> split: the competitions that count. By default those that were run."""
     incomplete: Incomplete = "exclude"
@@ -61,6 +65,21 @@ class Results:
         for (edition, name), issues in self.leaks.items():
             if issues:
                 found.setdefault(edition, set()).add(name)
+        return found
+
+    @property
+    def cutoffs(self) -> dict[tuple[str, str], str]:
+        """(run group, agent) -> month of the newest training data of its model, where all runs state the same one."""
+        found: dict[tuple[str, str], str] = {}
+        tables = [self.grades] if self.runs is None or self.runs.empty else [self.grades, self.runs]
+        for table in tables:
+            for key, part in table.groupby(["run_group", "agent"]) if len(table) else ():
+                group, agent = map(str, cast("tuple[str, str]", key))
+                months = set(part["knowledge_cutoff"].dropna()) if "knowledge_cutoff" in part else set()
+                if agent in self.stated_cutoffs:
+                    found[group, agent] = self.stated_cutoffs[agent]
+                elif len(months) == 1:
+                    found[group, agent] = str(months.pop())
         return found
 
     @property

@@ -39,6 +39,7 @@ _RUN_FACTS = {
     "edition_version": "Version of the edition",
     "network": "Network",
     "obfuscated": "Obfuscated descriptions",
+    "knowledge_cutoff": "Cutoff of the model",
     "image": "Image",
     "image_digest": "Image digest",
     "cpus": "Processors",

@@ -75,7 +75,7 @@ class Cells:
     def value(self, competition: str, seed: Any, rate: str) -> float:
         """1 if the outcome `rate` holds for a run, else 0, also if the run is not graded."""
         row = self.rows.get((competition, seed))
-        return float(bool(row[rate])) if row is not None else 0.0
+        return 0.0 if row is None or pd.isna(row[rate]) else float(bool(row[rate]))
 
     def table(self, rate: str) -> list[list[float]]:
         """The values that count: a row per competition, a column per counted seed."""

@@ -95,6 +95,7 @@ class RunRecord(Record):
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     gpus: int | None = None
+    knowledge_cutoff: str | None = None
     validation_calls: int | None = None
     gateway_requests: int | None = None
     gateway_tokens: int | None = None

@@ -70,6 +70,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.obfuscated else {}),
+        **({"knowledge_cutoff": spec.agent.knowledge_cutoff} if spec.agent.knowledge_cutoff else {}),
         **({"image": spec.agent.image_name, "image_digest": result.image} if result.image else {}),
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),

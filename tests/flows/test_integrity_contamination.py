@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from common.errors import UserError
 from common.settings import get_settings
+from competitions import registry
 from flows.cli import main
+from grading.medals import Thresholds
 from storage.tables import read_table, write_frame
+from tasks.normalised import sample_score
 from tasks.wiring.requests import RunRequest
 from tests.flows.test_integrity_violations import provided
+from tests.grading.page.pages import graded as graded_row
+from tests.prepared import PreparedCompetitions
 from tests.sandbox.gateway.llm import ScriptedLLM
 from tests.stores import Store
 
@@ -69,7 +76,8 @@ def test_familiarity_is_measured_and_correlated(
     graded.write(graded.url("discussions", "leaf-classification", "a.md"), b"The silhouette is what matters most here.")
     out, _ = contamination(graded, capfd)
     assert "0.900  leaf-classification" in out
-    assert "description: Spearman +1.00 [+1.00, +1.00], Pearson +1.00, 4 competitions" in out
+    line = "description: Spearman +1.00 [+1.00, +1.00], Pearson +1.00 (p = 0.000), 4 competitions, against the human"
+    assert line in out
     table = read_table(graded, "familiarity").set_index(["competition_id", "kind"])
     for name, sure in KNOWN.items():
         assert table.loc[(name, "description"), "mean_probability"] == pytest.approx(sure)
@@ -79,6 +87,58 @@ def test_familiarity_is_measured_and_correlated(
     contamination(graded, capfd)
     assert len(llm.requests) == asked, "a text that was measured is not measured again"
     assert all(seen.body["echo"] for seen in llm.requests)
+
+
+def test_at_places_as_published_scores_lie_between_the_sample_submission_and_gold(
+    graded: Store, llm: Reciting, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scores are those of v1, an invalid submission counts 0, and a failed grading does not count."""
+    rows = read_table(graded, "aggregates/competitions")
+    write_frame(
+        graded, "aggregates/competitions", "g", pd.concat([rows, rows.assign(edition="v2", human_percentile=0.0)])
+    )
+    best = {
+        "leaf-classification": 0.0,
+        "spaceship-titanic": 0.9,
+        "random-acts-of-pizza": 0.99,
+        "tweet-sentiment-extraction": 0.5,
+    }
+    grades = [graded_row(name, 0, score) for name, score in best.items()]
+    grades += [graded_row("leaf-classification", 1, None, outcome="invalid")]
+    grades += [graded_row("leaf-classification", 2, None, outcome="failed")]
+    grades += [graded_row("spaceship-titanic", 0, -1e200, edition="v2")]
+    write_frame(graded, "grades", "g", pd.DataFrame(grades))
+    samples = {"leaf-classification": 4.0, "spaceship-titanic": 0.5, "random-acts-of-pizza": 0.5}
+
+    def sample_score(_store: object, name: str, _edition: str) -> float:
+        if name not in samples:
+            raise UserError(f"{name} is not prepared")
+        return samples[name]
+
+    monkeypatch.setattr("tasks.normalised.sample_score", sample_score)
+    contamination(graded, capfd)
+    table = read_table(graded, "familiarity").set_index(["kind", "competition_id"])
+    found = table.loc["places"]["normalised_score"]
+    gold = Thresholds.of(registry.get("spaceship-titanic").facts).gold
+    assert found["leaf-classification"] == 0.5
+    assert found["spaceship-titanic"] == pytest.approx(min(1.0, 0.4 / (gold - 0.5)))
+    assert math.isnan(found["tweet-sentiment-extraction"])
+    assert table.loc["places"]["tokens"].between(1, 1000).all()
+    assert table.loc["all"]["human_percentile"]["leaf-classification"] == pytest.approx(85), "v2 is not mixed in"
+    row = read_table(graded, "familiarity_correlation").set_index("kind").loc["places"]
+    assert (row["n"], row["against"]) == (3, "normalised score")
+
+
+def test_the_sample_submission_is_scored_with_the_prepared_dataset(
+    store: Store, prepared: PreparedCompetitions
+) -> None:
+    subject = prepared["spaceship-titanic"]
+    shutil.copytree(subject.path, store.local("prepared", "v1", "spaceship-titanic"))
+    sample = subject.path / subject.competition.facts.files.sample_submission
+    want = round(subject.competition.score(sample, subject.answers), 5)
+    assert sample_score(store, "spaceship-titanic", "v1") == want
+    with pytest.raises(UserError):
+        sample_score(store, "leaf-classification", "v1")
 
 
 def test_an_endpoint_that_tells_no_probabilities_is_one_line(

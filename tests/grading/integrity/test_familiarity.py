@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from grading.integrity.familiarity import LEAST, correlation, mean_probability
+from grading.integrity.familiarity import at_places, mean_probability
+from grading.statistics.correlation import LEAST, correlation
 
 
 def test_the_mean_is_over_probabilities_not_their_logarithms() -> None:
@@ -39,6 +40,27 @@ def test_an_interval_covers_the_truth_as_often_as_it_says() -> None:
         found = correlation(x.tolist(), (0.5 * x + math.sqrt(0.75) * e).tolist())
         hits += found.spearman_low <= truth <= found.spearman_high
     assert 0.92 <= hits / 400 <= 0.98
+
+
+@pytest.mark.parametrize("n", [4, 9, 30])
+def test_p_values_are_scipys(n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, y = rng.normal(size=(2, n))
+    found = correlation(x.tolist(), y.tolist())
+    assert found.pearson_p == pytest.approx(stats.pearsonr(x, y).pvalue)
+    assert found.spearman_p == pytest.approx(stats.spearmanr(x, y).pvalue)
+    assert math.isnan(correlation(x[:3].tolist(), y[:3].tolist()).pearson_p)
+    assert correlation(x.tolist(), (2 * x).tolist()).pearson_p < 1e-6
+
+
+def test_places_weigh_texts_by_their_length() -> None:
+    texts = [[0.0] * 9000, [-1.0] * 3000]
+    drawn = at_places(texts, 1000, "a competition")
+    assert len(drawn) == 1000
+    assert drawn.count(0.0) / 1000 == pytest.approx(0.75, abs=0.05)
+    assert drawn == at_places(texts, 1000, "a competition")
+    assert drawn != at_places(texts, 1000, "another")
+    assert at_places([[-1.0], [], [-2.0]], 1000, "s") == [-1.0, -2.0], "with fewer tokens, all of them"
 
 
 def test_too_little_data_gives_no_interval() -> None:

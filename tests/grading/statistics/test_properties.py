@@ -16,6 +16,7 @@ from grading.report import GradedSubmission, Outcome, competition_report
 from grading.statistics.aggregate import aggregate
 from grading.statistics.attempts import best_of, competition_table, pass_at
 from grading.statistics.compare import compare
+from grading.statistics.correlation import correlation
 from grading.statistics.counting import Counting
 from grading.statistics.over_time import over_time
 from grading.statistics.seeds import (
@@ -181,6 +182,28 @@ def test_corrected_p_values_are_never_smaller_and_keep_their_order(values: list[
     assert all(p <= q <= 1 for p, q in zip(values, found, strict=True))
     ranked = [q for _, q in sorted(zip(values, found, strict=True))]
     assert ranked == sorted(ranked)
+
+
+def test_equal_differences_are_no_evidence_because_they_were_rounded() -> None:
+    """One competition went from 2 of 3 seeds to 3, another from 1 to 2: the differences differ in the last digit."""
+    steps = [1 - 2 / 3, 2 / 3 - 1 / 3]
+    assert steps[0] != steps[1]
+    assert standard_error(steps) == 0
+    assert paired_p_value(steps) == 0.5, "as two equal differences"
+    shares = [[n / 20 - m / 20 for n, m in ((7, 6), (20, 19), (3, 2), (1, 0))]]
+    assert paired_p_value(shares[0]) == 0.125
+    assert standard_error([1e200, 1e200 * (1 + 1e-9)]) > 0
+    assert standard_error([-1e-17, 1e-17]) > 0
+    found = correlation([1, 2, 3, 4], [*steps, *steps])
+    assert math.isnan(found.pearson)
+    assert math.isnan(found.spearman)
+
+
+def test_a_rate_that_is_not_known_is_no_success() -> None:
+    grades = grades_of({("a", 0): 0.95, ("b", 0): 0.95})
+    grades["any_medal"] = grades["any_medal"].astype(object)
+    grades.loc[grades["competition_id"] == "b", "any_medal"] = math.nan
+    assert means(grades)["low", "any_medal"] == 0.5
 
 
 def test_the_correction_is_that_of_the_textbook() -> None:

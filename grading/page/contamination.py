@@ -1,0 +1,112 @@
+"""The page's section on contamination: results by the dates of competitions, around cutoffs, and obfuscated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from common.months import end_of
+from grading.page.cleaning import clean
+from grading.page.drawing import HEIGHT, WIDTH, chart, grid
+from grading.page.format import chance, percent, signed
+from grading.page.results import Results
+from grading.page.view import Series, View
+from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
+from grading.statistics.correlation import LEAST
+from grading.statistics.seeds import mean
+
+_LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
+_DOT = Markup('<line class="dot l{0}" x1="{1:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"/>')
+_CUTOFF = Markup('<line class="cutoff" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1:.0f}"><title>{2}</title></line>')
+WORDS = {"any_medal": "Any medal", "percentile": "Teams beaten"}
+
+
+@dataclass(frozen=True)
+class Contamination:
+    """Rows of texts for each table, and the chart with its years; None without human leaderboards."""
+
+    dates: list[tuple[Series, list[str]]]
+    cutoffs: list[tuple[Series, list[str]]]
+    pairs: list[list[str]]
+    chart: Markup | None
+    years: list[int]
+
+
+def contamination_section(view: View, results: Results) -> Contamination | None:
+    """The section; None if no series has enough dated competitions, a cutoff or an obfuscated counterpart."""
+    grades, runs = results.grades, results.runs
+    found = dated(grades, runs, results.counting, results.ended, results.percentiles)
+    dates = [
+        (view.series_of(row), [WORDS[row["measure"]], str(row["n"]), *_correlation(row)])
+        for row in by_date(found).to_dict("records")
+        if row["n"] >= LEAST
+    ]
+    cutoffs = [
+        (view.series_of(row), [clean(row["cutoff"]), WORDS[row["measure"]], *_sides(row)])
+        for row in around_cutoff(found, results.cutoffs).to_dict("records")
+    ]
+    compared = plain_and_obfuscated(grades, runs, results.percentiles, results.counting)
+    pairs = [_pair(row) for row in compared.to_dict("records")]
+    if not (dates or cutoffs or pairs):
+        return None
+    drawn = _by_year(view, results, found)
+    return Contamination(dates, cutoffs, pairs, *(drawn or (None, [])))
+
+
+def _correlation(row: Mapping[Any, Any]) -> list[str]:
+    return [
+        signed(row["spearman"]),
+        f"{signed(row['spearman_low'])} to {signed(row['spearman_high'])}",
+        chance(row["spearman_p"]),
+    ]
+
+
+def _sides(row: Mapping[Any, Any]) -> list[str]:
+    means = [f"{percent(row[f'mean_{side}'])} ({row[side]})" for side in ("before", "after")]
+    return [*means, signed(100 * row["difference"], 1), _interval(row), chance(row["p_value"])]
+
+
+def _pair(row: Mapping[Any, Any]) -> list[str]:
+    who = [clean(row["agent"]), clean(row["plain"]), clean(row["obfuscated"]), clean(row["split"])]
+    means = [percent(row["mean_plain"]), percent(row["mean_obfuscated"])]
+    figures = [signed(100 * row["difference"], 1), _interval(row), chance(row["p_corrected"])]
+    return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *figures, percent(row["smallest"])]
+
+
+def _by_year(view: View, results: Results, found: pd.DataFrame) -> tuple[Markup, list[int]] | None:
+    """Mean share of teams beaten, by the year in which competitions ended; None with one year only."""
+    known = found[found["percentile"].notna()].assign(year=lambda rows: rows["ended"].str[:4].astype(int))
+    if known["year"].nunique() < 2:
+        return None
+    years = list(range(known["year"].min(), known["year"].max() + 1))
+    parts, labels = grid(), []
+
+    def place(year: float) -> float:
+        return WIDTH * (year - years[0]) / (len(years) - 1)
+
+    for row in known[["run_group", "agent", "edition"]].drop_duplicates().to_dict("records"):
+        series = view.series_of(row)
+        own = known[(known[list(row)] == list(row.values())).all(axis=1)]
+        means = {
+            int(str(year)): mean([float(each) for each in part["percentile"]]) for year, part in own.groupby("year")
+        }
+        points = [(place(year), HEIGHT * (1 - value)) for year, value in sorted(means.items())]
+        text = f"{series.label}: " + ", ".join(f"{percent(value, 0)} % {year}" for year, value in sorted(means.items()))
+        parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in points), text))
+        parts += (_DOT.format(series.shape, x, y) for x, y in points)
+        labels.append(text)
+        cutoff = results.cutoffs.get((row["run_group"], row["agent"]))
+        if (
+            cutoff is not None and years[0] <= (at := end_of(cutoff) - 0.5) <= years[-1]
+        ):  # a year is drawn at its middle
+            parts.append(_CUTOFF.format(place(at), HEIGHT, f"{series.label}: cutoff {cutoff}"))
+    label = "mean share of teams beaten by the year in which competitions ended: " + "; ".join(labels)
+    return chart(parts, label, "rates-over-time"), years
+
+
+def _interval(row: Mapping[Any, Any]) -> str:
+    return f"{signed(100 * row['ci_low'], 1)} to {signed(100 * row['ci_high'], 1)}"

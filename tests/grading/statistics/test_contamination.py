@@ -1,0 +1,137 @@
+"""Results against the dates of competitions and cutoffs of models, and plain against obfuscated runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
+from grading.statistics.counting import EVERYTHING, Counting
+from grading.statistics.seeds import welch
+from tests.grading.page.pages import graded, page, ran, words
+
+ENDED = {name: f"20{year}-06" for name, year in zip("abcdef", range(17, 23), strict=True)}
+POINTS = {name: [1 - n / 20 for n in range(21)] for name in ENDED}
+
+
+def group(name: str, scores: dict[str, float | None], seeds: int = 1, **run: Any) -> tuple[list[Any], list[Any]]:
+    """Rows of grades and runs. A score of None is an invalid submission."""
+    kind: dict[str, Any] = {"group": name, "agent": "aide"}
+    grades = [
+        graded(each, seed, score, outcome="valid" if score is not None else "invalid", **kind)
+        for each, score in scores.items()
+        for seed in range(seeds)
+    ]
+    return grades, [ran(each, seed, **kind, **run) for each in scores for seed in range(seeds)]
+
+
+def tables(*groups: tuple[list[Any], list[Any]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return pd.DataFrame([row for rows, _ in groups for row in rows]), pd.DataFrame(
+        [r for _, rows in groups for r in rows]
+    )
+
+
+FALLING = {name: 0.95 - 0.1 * place for place, name in enumerate(ENDED)}
+
+
+def test_results_that_fall_with_the_date_correlate_with_it() -> None:
+    grades, runs = tables(group("g", FALLING, seeds=2))
+    found = dated(grades, runs, EVERYTHING, {**ENDED, "f": None}, POINTS)
+    assert found[["competition_id", "ended"]].to_numpy().tolist()[0] == ["a", "2017-06"]
+    assert found["percentile"].tolist() == pytest.approx([FALLING[name] for name in "abcde"]), (
+        "without an end, not there"
+    )
+    rows = by_date(found).set_index("measure")
+    assert rows.loc["percentile", ["n", "spearman"]].tolist() == [5, -1.0]
+    want = stats.pearsonr([2017.5, 2018.5, 2019.5, 2020.5, 2021.5], found["any_medal"])
+    assert rows.loc["any_medal", "pearson_p"] == pytest.approx(want.pvalue)
+
+
+def test_an_invalid_run_counts_0_and_an_incomplete_seed_not_at_all() -> None:
+    grades, runs = tables(group("g", {"a": 0.9, "b": None}))
+    assert dated(grades, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.9, 0.0])
+    more = pd.concat([grades, pd.DataFrame([graded("a", 1, 0.1, group="g", agent="aide")])])
+    assert dated(more, runs, EVERYTHING, ENDED, POINTS)["percentile"].tolist() == pytest.approx([0.9, 0.0])
+    padded = dated(more, runs, Counting(incomplete="fail"), ENDED, POINTS)["percentile"]
+    assert padded.tolist() == pytest.approx([0.5, 0.0])
+
+
+def test_before_and_after_the_cutoff() -> None:
+    grades, runs = tables(group("g", FALLING))
+    found = dated(grades, runs, EVERYTHING, ENDED, POINTS)
+    row = around_cutoff(found, {("g", "aide"): "2019-06"}).set_index("measure").loc["percentile"]
+    assert (row["before"], row["after"]) == (3, 3), "a competition of that month may have been seen"
+    assert row["difference"] == pytest.approx(-0.3)
+    want = stats.ttest_ind([0.65, 0.55, 0.45], [0.95, 0.85, 0.75], equal_var=False)
+    assert row["p_value"] == pytest.approx(want.pvalue)
+    assert around_cutoff(found, {}).empty
+    late = around_cutoff(found, {("g", "aide"): "2022-01"}).set_index("measure").loc["percentile"]
+    assert (late["before"], late["after"]) == (5, 1)
+    assert math.isnan(late["p_value"]), "one competition has no spread"
+    assert late["difference"] == pytest.approx(-0.3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_welchs_interval_is_scipys(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(0, 1, 12).tolist(), rng.normal(1, 4, 5).tolist()
+    found, want = welch(a, b), stats.ttest_ind(b, a, equal_var=False)
+    assert found.p_value == pytest.approx(want.pvalue)
+    low, high = want.confidence_interval(0.95)
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
+    huge = welch([value * 1e200 for value in a], [value * 1e200 for value in b])
+    assert huge.p_value == pytest.approx(want.pvalue)
+    for odd in ([], [1.0], [1.0, 1.0], [math.nan, 1.0], [math.inf, 1.0]):
+        assert math.isnan(welch(odd, odd).p_value)
+
+
+def test_plain_and_obfuscated_runs_of_an_agent_are_paired() -> None:
+    hidden = {name: score - 0.3 for name, score in FALLING.items()}
+    grades, runs = tables(
+        group("plain", FALLING), group("hidden", hidden, obfuscated=True), group("mixed", FALLING, obfuscated=None)
+    )
+    runs.loc[runs["run_group"].eq("mixed") & runs["competition_id"].eq("a"), "obfuscated"] = True
+    found = plain_and_obfuscated(grades, runs, POINTS)
+    assert found[["plain", "obfuscated"]].drop_duplicates().to_numpy().tolist() == [["plain", "hidden"]]
+    row = found.set_index("measure").loc["percentile"]
+    assert row[["competitions", "difference"]].tolist() == pytest.approx([6, -0.3])
+    medals = found.set_index("measure").loc["any_medal"]
+    steps = [float(b >= 0.7) - float(a >= 0.7) for a, b in zip(FALLING.values(), hidden.values(), strict=True)]
+    assert medals["difference"] == pytest.approx(np.mean(steps))
+    assert medals["p_value"] == pytest.approx(stats.ttest_1samp(steps, 0).pvalue)
+    assert medals["p_corrected"] >= medals["p_value"]
+    # Another edition, another agent or no obfuscated runs are no pair.
+    other = grades.assign(edition=["v2" if each == "hidden" else "v1" for each in grades["run_group"]])
+    assert plain_and_obfuscated(other, runs, POINTS).empty
+    assert plain_and_obfuscated(grades, runs.drop(columns="obfuscated"), POINTS).empty
+    assert plain_and_obfuscated(grades, None, POINTS).empty
+
+
+def test_only_what_both_have_is_paired() -> None:
+    grades, runs = tables(group("plain", {"a": 0.9, "b": 0.9}), group("hidden", {"b": 0.8, "c": 0.1}, obfuscated=True))
+    found = plain_and_obfuscated(grades, runs, POINTS).set_index("measure")
+    assert found.loc["percentile", ["competitions", "difference"]].tolist() == pytest.approx([1, -0.1])
+    assert math.isnan(found.loc["percentile", "p_value"])
+
+
+def test_the_page_shows_dates_cutoffs_and_pairs() -> None:
+    evil = "<script>alert(1)</script>"
+    hidden = {name: score - 0.3 for name, score in FALLING.items()}
+    grades, runs = tables(group("plain", FALLING, knowledge_cutoff="2019-06"), group(evil, hidden, obfuscated=True))
+    facts: dict[str, Any] = {"ended": ENDED, "percentiles": POINTS}
+    text = page(grades, runs, **facts)
+    shown = words(text)
+    assert "95 % 2017, 85 % 2018" in text
+    assert text.count('class="cutoff"') == 1
+    assert "Teams beaten 85.0 (3) 55.0 (3) −30.0" in shown
+    assert "Plain against obfuscated descriptions" in shown
+    assert evil not in text
+    stated = page(grades, runs, **facts, stated_cutoffs={"aide": "2021-01"})
+    assert stated.count('class="cutoff"') == 2, "what the operator states counts for all groups of the agent"
+    assert "Contamination" not in words(page(grades.head(2), None, **facts))
+    assert "Contamination" not in words(page(grades, runs.drop(columns=["obfuscated", "knowledge_cutoff"])))
