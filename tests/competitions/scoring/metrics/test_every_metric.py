@@ -50,6 +50,7 @@ HELPERS = {
     "boxes3d.joint_groups": "test_many_rows",
     "items.count_distinct": "test_many_rows",
     "items.joint_keys": "test_many_rows",
+    "items.partners": "test_ranking",
     "items.split_items": "test_many_rows",
     "pairing.first_come": "test_many_rows",
     "pairing.pairs_of_equal": "test_many_rows",
