@@ -121,7 +121,7 @@ def command(
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     _require_replaceable(request, ids)
     if not placing.detach:
-        require_downloads(place, [Dataset(preparation.edition, name) for name in ids], raw)
+        require_downloads(place, [Dataset(edition, name) for name in ids], raw)
     from flows.commands.reusing import nothing_to_do, show_reused
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED

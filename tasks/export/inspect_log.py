@@ -205,7 +205,7 @@ def _scores(result: Result) -> dict[str, Any]:
 def _snapshot(snapshot: SnapshotRecord, result: Result, began: datetime) -> dict[str, Any]:
     """A graded snapshot of the submission, as a score on the way."""
     percentile = result.percentile(snapshot.score)
-    facts = {"any_medal": snapshot.any_medal, "valid_submission": snapshot.valid_submission}
+    facts: dict[str, Any] = {"any_medal": snapshot.any_medal, "valid_submission": snapshot.valid_submission}
     facts |= {} if math.isnan(percentile) else {"human_percentile": percentile}
     known = snapshot.score is not None and math.isfinite(snapshot.score)
     score = {"value": snapshot.score if known else "invalid", "metadata": facts}

@@ -77,7 +77,7 @@ def pictures(data: bytes) -> bytes:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Content by name; the names of images in archives follow that of the archive."""
-    found = {}
+    found: dict[str, bytes] = {}
     for path in sorted(folder.rglob("*.*")):
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".zip":

@@ -132,7 +132,7 @@ def viewer(log: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [readers.HOME / "bin" / "inspect", "view", "--log-dir", log.parent, "--port", str(port)]
+    command = [str(readers.HOME / "bin" / "inspect"), "view", "--log-dir", str(log.parent), "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def answers() -> bool:
