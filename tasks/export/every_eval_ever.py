@@ -129,8 +129,7 @@ def _competition(competition_id: str, series: Series) -> dict[str, Any] | None:
         "metric_config": {
             "metric_id": f"mle-bench/{competition_id}/score",
             "metric_name": facts.metric.name if facts else "score",
-            "lower_is_better": scored[0].is_lower_better,
-            "score_type": "continuous",
+            "lower_is_better": scored[0].is_lower_better,  # and no type: "continuous" would need bounds
         },
         "score_details": {"score": statistics.fmean(values), "details": details, "uncertainty": uncertainty},
     }
