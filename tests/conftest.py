@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 
@@ -44,6 +45,9 @@ def _heed_interrupts() -> None:
 
 _own_home()
 _heed_interrupts()
+# The same examples in every session, and as much time for each as a busy machine needs.
+hypothesis.settings.register_profile("mlebench", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("mlebench")
 
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402

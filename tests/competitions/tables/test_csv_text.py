@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -23,7 +23,6 @@ def equal(frame: pd.DataFrame, **options: Any) -> bool:
     return joined == frame.to_csv(**options).encode("utf-8", "surrogatepass")
 
 
-@settings(deadline=None)
 @given(arrays.arrays(np.float64, st.integers(1, 50), elements=st.floats(width=64)))
 def test_any_float(values: np.ndarray) -> None:
     assert equal(pd.DataFrame({"a": values, "b": 1}))
@@ -41,7 +40,6 @@ def test_floats_of_all_sizes_and_digits() -> None:
     assert equal(frame.assign(b=frame["a"]))
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(st.sampled_from(WORDS), st.text(st.characters(codec="utf-8"), max_size=8)), min_size=1, max_size=30

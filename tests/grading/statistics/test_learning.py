@@ -76,7 +76,7 @@ _scores = st.one_of(st.none(), st.floats(-2, 2))
 _runs = st.lists(st.tuples(_scores, st.lists(st.tuples(st.floats(0, 30), _scores), max_size=3)), min_size=4, max_size=4)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     cells=_runs,
     costs=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.floats(0, 30), st.floats(0, 9)), max_size=6),

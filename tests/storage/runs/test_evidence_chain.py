@@ -34,7 +34,7 @@ def test_a_ledger_that_nobody_touched_is_sound() -> None:
 
 
 @given(st.integers(0, len(CONTENT) - 1), st.integers(0, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_one_changed_byte_is_told_with_its_line(place: int, byte: int) -> None:
     changed = CONTENT[:place] + bytes([byte]) + CONTENT[place + 1 :]
     problems = told(changed)

@@ -62,7 +62,7 @@ def test_what_is_no_candidate_is_ignored(store: Store, bad: str) -> None:
     assert [each.own_score for each in read(store, line(score=0.25, at_seconds=1) + bad)] == [0.25]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(content=st.one_of(st.binary(max_size=300), st.text(max_size=300).map(lambda text: text.encode())))
 def test_no_content_raises(store: Store, content: bytes) -> None:
     read(store, content)
