@@ -52,6 +52,7 @@ hypothesis.settings.load_profile("mlebench")
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
+from tests import readers  # noqa: E402
 from tests.deployments.postgresql import binaries  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
@@ -83,6 +84,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "chromium": _chromium,
     "s3": s3_server.missing,
     "postgres": _postgres,
+    "readers": readers.missing,
 }
 
 
