@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from competitions import registry
@@ -14,6 +15,7 @@ from competitions.facts import CompetitionFacts
 from grading.conditions import report_conditions
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
+from sandbox.trajectory.page import FILE as PAGE
 from storage.store import Store
 from storage.tables import Table, read_table, write_frame
 
@@ -108,6 +110,7 @@ def write_report(
         thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
+        trajectories=_trajectories(store, runs),
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         interval=interval,
@@ -173,6 +176,28 @@ def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
 def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
     names: tuple[Table, ...] = ("grades", "runs", "snapshots", "usage")
     return tuple(read_table(store, name, run_groups) for name in names)
+
+
+def _trajectories(store: Store, runs: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """(run group, run id) -> path from the report to the page with the run's trajectory, for the runs that have one."""
+    from storage.runs.folders import RunFolder, StoredRun
+
+    if runs.empty:
+        return {}
+    asked = runs[runs["gateway_requests"].fillna(0) > 0].to_dict("records")
+    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in asked]
+    records = store.concurrently([folder.read_run_if_valid for folder in folders])
+    found = [
+        (record, f"{StoredRun(folder, record).source}/{PAGE}")
+        for folder, record in zip(folders, records, strict=True)
+        if record is not None
+    ]
+    there = store.concurrently([partial(store.exists, url) for _, url in found])
+    return {
+        (record.run_group, record.run_id): f"../../{store.relative(url)}"
+        for (record, url), exists in zip(found, there, strict=True)
+        if exists
+    }
 
 
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:

@@ -46,7 +46,7 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     found = results.aggregate()
     own_snapshots = timeline.by_competition(results.snapshots)
     series_of_run = {(r.series.run_group, r.run_id, r.series.edition): r.series for r in view.results}
-    costs = attempts.cost_tables(view, results.grades, results.usage)
+    costs = attempts.cost_tables(view, results.grades, results.usage, results.trajectories)
     script = _asset("page.js")
     page = _environment().get_template("page.html")
     return page.render(

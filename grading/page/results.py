@@ -42,6 +42,8 @@ class Results:
     """21 scores of the leaderboard, from best to worst."""
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Further conditions to state, by run group."""
+    trajectories: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(run group, run id) -> path from the report's folder to the page with the run's trajectory."""
     leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """(edition, competition) -> known issues by which the edition gives answers away."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)

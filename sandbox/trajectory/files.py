@@ -12,7 +12,9 @@ from sandbox.trajectory.calls import calls_of
 JOURNAL, TRANSCRIPTS = "gateway.jsonl", "transcripts.jsonl"
 
 
-def write_trajectory(journals: dict[str, Path], folder: Path, *, session: str, agent: str, version: str) -> dict[str, Path]:
+def write_trajectory(
+    journals: dict[str, Path], folder: Path, *, session: str, agent: str, version: str
+) -> dict[str, Path]:
     """Write the trajectory of a run as ATIF and as a page; returns the files by name, none if it asked no model.
 
     Args:

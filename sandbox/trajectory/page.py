@@ -13,6 +13,7 @@ PAGE_CHARACTERS = 1_500_000
 TEXT_CHARACTERS = 8_000
 """The most of one text that the page shows; the file has all of it."""
 _OPEN_CHARACTERS = 1_500
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 article{border-left:4px solid #999;margin:1rem 0;padding:.1rem 0 .1rem 1rem;overflow-wrap:anywhere}
@@ -42,7 +43,7 @@ def render(trajectory: dict[str, Any], title: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{_STYLE}</style></head><body>'
         f"<h1><bdi>{escape(title)}</bdi></h1>"
         f"<p>{escape(trajectory['agent']['name'])}: {len(steps):,} steps, {totals['total_prompt_tokens']:,} tokens in, "
@@ -71,7 +72,9 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
 def _text(text: str, label: str = "") -> str:
     if not text:
         return ""
-    more = f"\n… {len(text) - TEXT_CHARACTERS:,} more characters in trajectory.json" if len(text) > TEXT_CHARACTERS else ""
+    more = (
+        f"\n… {len(text) - TEXT_CHARACTERS:,} more characters in trajectory.json" if len(text) > TEXT_CHARACTERS else ""
+    )
     shown = f"<pre>{escape(text[:TEXT_CHARACTERS])}{more}</pre>"
     if not label and len(text) <= _OPEN_CHARACTERS:
         return shown

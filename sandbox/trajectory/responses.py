@@ -46,14 +46,15 @@ def _events(text: str) -> Iterator[dict[str, Any]]:
 
 def _streamed(events: list[dict[str, Any]]) -> Message | None:
     for event in events:  # a stream of the responses API ends with the whole response
-        whole = event.get("response")
-        if event.get("type") in ("response.completed", "response.incomplete") and isinstance(whole, dict):
-            if (found := message_of(whole)) is not None:
-                return found
+        whole = event.get("response") if event.get("type") in ("response.completed", "response.incomplete") else None
+        if isinstance(whole, dict) and (found := message_of(whole)) is not None:
+            return found
     items = [event["item"] for event in events if event.get("type") == "response.output_item.done" and "item" in event]
     if items:
         return answer_of(items)
-    texts = [event["delta"] for event in events if event.get("type") == "response.output_text.delta" and "delta" in event]
+    texts = [
+        event["delta"] for event in events if event.get("type") == "response.output_text.delta" and "delta" in event
+    ]
     if texts:  # of a stream that was cut
         return Message("assistant", "".join(map(text_of, texts)))
     if any(str(event.get("type")).startswith("content_block_") for event in events):
@@ -61,7 +62,9 @@ def _streamed(events: list[dict[str, Any]]) -> Message | None:
     parts = [part for event in events for part in _parts(event)]
     if parts:
         return answer_of(_joined(parts))
-    deltas = [first["delta"] for event in events if isinstance((first := _first(event.get("choices"))).get("delta"), dict)]
+    deltas = [
+        first["delta"] for event in events if isinstance((first := _first(event.get("choices"))).get("delta"), dict)
+    ]
     if deltas:
         return _chat(deltas)
     texts = [text_of(first["text"]) for event in events if "text" in (first := _first(event.get("choices")))]
@@ -122,7 +125,9 @@ def _chat(deltas: list[dict[str, Any]]) -> Message:
         for each in given if isinstance(given, list) else []:
             if not isinstance(each, dict):
                 continue
-            call = calls.setdefault(each.get("index", len(calls)), {"id": "", "function": {"name": "", "arguments": ""}})
+            call = calls.setdefault(
+                each.get("index", len(calls)), {"id": "", "function": {"name": "", "arguments": ""}}
+            )
             call["id"] = call["id"] or each.get("id") or ""
             function = each.get("function")
             for name in ("name", "arguments"):

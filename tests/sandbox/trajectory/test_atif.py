@@ -32,7 +32,12 @@ FILES = Message("tool", "train.csv", call_id="c1")
 
 
 def call(asked: Sequence[Message] | None, answer: Message | None, **fields: Any) -> Call:
-    facts: dict[str, Any] = {"id": "x", "model": "gpt-4o", "started_at": datetime(2026, 1, 1, tzinfo=UTC), "seconds": 2.0}
+    facts: dict[str, Any] = {
+        "id": "x",
+        "model": "gpt-4o",
+        "started_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "seconds": 2.0,
+    }
     facts |= {"status": "ok", "message": None, "input_tokens": 100, "cached_tokens": 40, "output_tokens": 10}
     facts |= {"cost_usd": 0.5, **fields}
     return Call(**facts, asked=None if asked is None else tuple(asked), answer=answer)
@@ -127,7 +132,9 @@ def test_whatever_is_said_stays_text_on_the_page(evil: str) -> None:
     said = Message("assistant", evil, evil, (ToolCall(evil, evil, {evil: evil}),))
     found = trajectory(call([Message("user", evil)], said, model=evil, message=evil), call([said, FILES], None))
     document = Document(render(found, evil))
-    assert not [tag for tag, _ in document.elements if tag in ("script", "iframe", "object", "embed", "img", "form", "a")]
+    assert not [
+        tag for tag, _ in document.elements if tag in ("script", "iframe", "object", "embed", "img", "form", "a")
+    ]
     assert document.attributes("href") == ["data:,"]
     assert not [name for _, attributes in document.elements for name in attributes if name.startswith("on")]
 

@@ -100,7 +100,9 @@ ANTHROPIC = {
         },
         {
             "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "train.csv"}]}],
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "train.csv"}]}
+            ],
         },
     ],
 }
@@ -159,7 +161,11 @@ ANSWERS: dict[str, Any] = {
         {"choices": [{"delta": {"reasoning_content": " look."}}]},
         {"choices": [{"delta": {"content": "Let me "}}]},
         {"choices": [{"delta": {"content": "look."}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "bash", "arguments": ""}}]}}]},
+        {
+            "choices": [
+                {"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "bash", "arguments": ""}}]}}
+            ]
+        },
         {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ARGUMENTS}}]}}]},
         {"choices": [], "usage": {}},
     ),
