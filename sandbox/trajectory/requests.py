@@ -140,7 +140,7 @@ def _call(part: dict[str, Any], number: int) -> ToolCall:
     inner = part.get("functionCall")
     if isinstance(inner, dict):
         return _named(inner.get("id") or inner.get("name"), inner.get("name"), inner.get("args"), number)
-    arguments = next((part[n] for n in ("input", "arguments", "action", "operation", "actions") if n in part), {})
+    arguments: Any = next((part[n] for n in ("input", "arguments", "action", "operation", "actions") if n in part), {})
     return _named(part.get("call_id") or part.get("id"), part.get("name") or part.get("type"), arguments, number)
 
 
