@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -14,15 +14,38 @@ from common.errors import UserError
 from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import advised
-from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
+from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
 from storage.store import Store
 
 if TYPE_CHECKING:
     from storage.dataset import Dataset
 
 
+@dataclass(frozen=True)
+class OverwritingOptions:
+    """Options that replace stored figures of a competition."""
+
+    overwrite_checksums: Annotated[
+        bool,
+        option(
+            "--overwrite-checksums",
+            is_flag=True,
+            help="Do not compare with the checksums in competition.yaml, but replace them by those of the prepared "
+            "files. For competitions of your own.",
+        ),
+    ] = False
+    overwrite_leaderboard: Annotated[
+        bool,
+        option(
+            "--overwrite-leaderboard",
+            is_flag=True,
+            help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard --refresh` does.",
+        ),
+    ] = False
+
+
 @click.command("prepare")
-@takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions)
+@takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions, overwriting=OverwritingOptions)
 @click.option(
     "--edition",
     type=click.Choice([*EDITIONS, "both"]),
@@ -42,26 +65,14 @@ if TYPE_CHECKING:
     help="Download the archives of datasets that were made by other code again, and compare: a dataset is kept if the "
     "current code makes the same files, and is otherwise prepared anew.",
 )
-@click.option(
-    "--overwrite-checksums",
-    is_flag=True,
-    help="Do not compare with the checksums in competition.yaml, but replace them by those of the prepared files. For "
-    "competitions of your own.",
-)
-@click.option(
-    "--overwrite-leaderboard",
-    is_flag=True,
-    help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard --refresh` does.",
-)
 def command(
     selection: Selection,
     preparation: PreparationOptions,
     storage: StoreOptions,
+    overwriting: OverwritingOptions,
     edition: Choice,
     official: bool,
     renew: bool,
-    overwrite_checksums: bool,
-    overwrite_leaderboard: bool,
 ) -> int:
     """Download, split and verify competitions.
 
@@ -69,7 +80,7 @@ def command(
     files, they share one dataset. Exit code 1 if any failed.
     """
     ids = selection.ids()
-    if overwrite_checksums:
+    if overwriting.overwrite_checksums:
         from flows.commands.checksums import require_overwritable
 
         require_overwritable(ids, edition)
@@ -78,11 +89,11 @@ def command(
     code = _prepare(ids, place, preparation, edition, renew)
     if official:
         code = max(code, _official(ids, place, chosen(edition)))
-    if overwrite_checksums:
+    if overwriting.overwrite_checksums:
         from flows.commands.checksums import overwrite
 
         code = max(code, overwrite(ids, place))
-    if overwrite_leaderboard:
+    if overwriting.overwrite_leaderboard:
         from flows.commands.download_leaderboard import fetch_each
 
         code = max(code, fetch_each([name for name in ids if registry.get(name).facts.source == "kaggle"], storage))
