@@ -33,10 +33,10 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
     if own is None or own.empty or results.grades.empty:
         return None
     taken = results.grades.iloc[:0] if snapshots is None else snapshots
-    totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles))
     found = pairs(results.grades, taken, own)
     if found.empty:
         return None
+    totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles, found))
     times = moments(float(found["at_seconds"].max()))
     curves = percentiles_over_time(found, results.percentiles, times)
     lines: list[Markup] = []

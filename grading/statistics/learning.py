@@ -10,7 +10,7 @@ import pandas as pd
 
 from grading.medals import human_percentile
 from grading.statistics.counting import EVERYTHING, Counting, cells_of
-from grading.statistics.over_time import moments, states_of
+from grading.statistics.over_time import Courses, moments
 from grading.statistics.seeds import mean
 from grading.statistics.series import SERIES
 
@@ -46,7 +46,7 @@ def learning(
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
-    spent = _spent(runs, usage)
+    spent, courses = _spent(runs, usage), Courses.of(snapshots, runs)
     boards = {
         name: points for name, points in (percentiles or {}).items() if len(points) > 1 and points[0] != points[-1]
     }
@@ -54,7 +54,7 @@ def learning(
     most = max((line[-1][1] for line in spent.values() if line), default=0.0)
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
-        states = states_of(cells, snapshots, runs)
+        states = courses.states(cells)
         if not cells.counted or not any(state.history for state in states.values()):
             continue
         own = {key: spent.get((row["run_group"], row["run_id"]), []) for key, row in cells.rows.items()}
