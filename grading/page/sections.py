@@ -176,7 +176,7 @@ def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
 
 def gaps(view: View, found: Aggregate) -> list[str]:
     """One line for each ungraded submission, even if it counts in several splits."""
-    words = {"missing": "no grade", "failed": "grading failed"}
+    words = {"missing": "no grade", "failed": "grading failed", "planned": "planned and never run"}
     rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
     return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]
