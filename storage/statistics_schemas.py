@@ -123,8 +123,8 @@ STATISTICS: dict[Statistics, TableSchema] = {
             Column(
                 "reason",
                 "string",
-                "`missing` (there is no grade), `failed` (the grader failed) or `planned` (neither this competition nor "
-                "this seed of it was run).",
+                "`missing` (there is no grade), `failed` (the grader failed) or `planned` (the competition or the seed "
+                "was never run).",
             ),
             Column("treatment", "string", "`seed excluded`, `counted as failure` or `not counted`."),
             _BY,

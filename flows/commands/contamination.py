@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from common.units import counted
 from flows.commands.options import StoreOptions, quiet_prefect, takes
 from flows.commands.refresh import refresh_report
 
@@ -48,6 +49,6 @@ def command(run_group: str, model: str | None, kernels: int, storage: StoreOptio
         interval = "[{spearman_low:+.2f}, {spearman_high:+.2f}]".format(**each)
         click.echo(
             f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}, "
-            f"{each['n']} competitions"
+            f"{counted(each['n'], 'competition')}"
         )
     refresh_report(place, run_group)

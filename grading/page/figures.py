@@ -32,6 +32,7 @@ class Figure:
     ticks: list[str]
     top: int
     chart: Markup
+    drawn: list[Series]
 
 
 def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
@@ -99,7 +100,8 @@ def _drawn(
             parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in places), words))
         parts += (_POINT.format(series.shape, x, y, words) for x, y in places)
     label = f"{title}, {split}: " + "; ".join(label for _, label, _ in lines)
-    return Figure(title, split, ticks, round(100 * top), chart(parts, label, "rates-over-time"))
+    drawn = [series for series, _, _ in lines]
+    return Figure(title, split, ticks, round(100 * top), chart(parts, label, "rates-over-time"), drawn)
 
 
 def _resources(view: View, results: Results, found: Aggregate) -> Figure | None:

@@ -25,6 +25,7 @@ class Generalisation:
     rows: list[tuple[Series, Mapping[Any, Any]]]
     chart: Markup | None
     moments: list[str]
+    drawn: list[Series]
 
 
 def generalisation_section(view: View, results: Results) -> Generalisation | None:
@@ -40,8 +41,10 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
     times = moments(float(found["at_seconds"].max()))
     curves = percentiles_over_time(found, results.percentiles, times)
     lines: list[Markup] = []
+    drawn: list[Series] = []
     for row in curves[["run_group", "agent", "edition"]].drop_duplicates().to_dict("records"):
         series = view.series_of(row)
+        drawn.append(series)
         mine = curves[(curves[["run_group", "agent", "edition"]] == list(row.values())).all(axis=1)]
         for name, words in (("test", "test set"), ("own", "own validation")):
             points = [
@@ -56,4 +59,5 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
         [(view.series_of(row), row) for row in totals.to_dict("records")],
         chart([*grid(), *lines], label, "rates-over-time") if lines else None,
         [duration(at) for at in times],
+        drawn,
     )

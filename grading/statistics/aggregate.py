@@ -136,7 +136,9 @@ def rates_of(
                 }
                 for seed in cells.seeds
             ]
-            rates.append({**cells.label, "rate": rate, **_summary(cells, rate, list(per_seed.values()), counting.interval)})
+            rates.append(
+                {**cells.label, "rate": rate, **_summary(cells, rate, list(per_seed.values()), counting.interval)}
+            )
     for each in never_run(grades, runs, counting):
         split = counting.facts.get(each["competition_id"], {}).get(by, "unknown")
         for one in (split, "all") if by == "category" or split in BENCHMARK_SPLITS else (split,):

@@ -2,7 +2,9 @@
 
     python -m tests.grading.page.board 12 page.html
 
-writes the page of 12 agents over 75 competitions with three seeds, and prints its size and the time that it took.
+writes the page of 12 agents over 75 competitions with three seeds, and prints its size and the time that it took. With
+`--load`, a headless Chromium opens it ten times; printed is the shortest time from the start of the navigation to the
+end of the load event (`PerformanceNavigationTiming.loadEventEnd`), because other work on the machine can only add time.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,8 +27,10 @@ from competitions.facts import CompetitionFacts
 from grading.medals import Thresholds, medal_for
 from grading.page import Results, render_page
 from grading.report import GradedSubmission, Outcome, competition_report
+from tests.grading.page.browser import Browser
 
 NAMES = (*registry.list("low"), *registry.list("medium"), *registry.list("high"))
+_LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 _LIMIT = 24 * 3600.0
 _MODELS = ("model-large-2026-02-01", "model-small", "another-provider/model-with-a-long-name", "open-model-70b")
@@ -46,7 +51,7 @@ def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 4
         tables["grades"].append(run.grade())
         tables["snapshots"] += run.snapshots()
         tables["own"] += run.own()
-        tables["noise"].append(run.noise())
+        tables["noise"] += [run.noise()] if run.outcome == "valid" else []
         usage.append(run.usage(requests))
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
     return Results(
@@ -56,6 +61,7 @@ def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 4
         pd.concat(usage, ignore_index=True),
         own=frames["own"],
         noise=frames["noise"],
+        examined=_examined(frames["runs"]),
         facts={name: {"complexity": each.complexity, "category": each.category} for name, each in known.items()},
         titles={name: each.name for name, each in known.items()},
         thresholds={name: Thresholds.of(each) for name, each in known.items()},
@@ -65,6 +71,25 @@ def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 4
         leaks={("v1", name): [issue.id for issue in each.leaks("v1")] for name, each in known.items()},
         split_sizes={split: len(registry.list(split)) for split in ("low", "medium", "high")},
     )
+
+
+def _examined(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Findings in every 40th run, and a familiarity for every competition."""
+    some = runs.iloc[::40][["run_group", "run_id", "competition_id", "seed", "agent"]]
+    finding = {"rule": "network", "severity": "violation", "file": "main.py", "line": 3, "quote": "import requests"}
+    found = {"file": "main.py", "other_kind": "kernel", "other": "someone/best", "url": "", "matched": "[]"}
+    found |= {"similarity": 0.8, "of_file": 0.9, "of_other": 0.7, "shared_tokens": 99, "fragments": 2, "flagged": True}
+    names = sorted(set(runs["competition_id"]))
+    chances = [0.3 + 0.005 * place for place in range(len(names))]
+    measured = {"competition_id": names, "mean_probability": chances, "human_percentile": [100 * p for p in chances]}
+    ends = {f"{kind}{end}": 0.1 for kind in ("pearson", "spearman") for end in ("", "_low", "_high")}
+    correlation = {"model": "model-large", "kind": "all", "n": len(names), **ends}
+    return {
+        "violations": some.assign(**finding, why="it imports requests", by="static"),
+        "plagiarism": some.assign(**found),
+        "familiarity": pd.DataFrame({**measured, "model": "model-large", "kind": "all", "texts": 3, "tokens": 999}),
+        "familiarity_correlation": pd.DataFrame([correlation]),
+    }
 
 
 class _Run:
@@ -166,7 +191,7 @@ class _Run:
 
     def noise(self) -> dict[str, Any]:
         """The row of `split_noise`."""
-        known = self.outcome == "valid" and self.name != "vesuvius-challenge-ink-detection"
+        known = self.name != "vesuvius-challenge-ink-detection"
         luck = float(1 / (1 + math.exp(-12 * (self.level - 0.85)))) if known else math.nan
         chances = {f"{kind}_probability": luck for kind in ("any_medal", "silver_medal", "bronze_medal")}
         return {
@@ -206,12 +231,30 @@ def main() -> None:
     parser.add_argument("page", type=Path)
     parser.add_argument("--competitions", type=int, default=75)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--load", action="store_true")
     chosen = parser.parse_args()
     results = board(chosen.agents, chosen.competitions, chosen.seeds)
     before = time.process_time()
     html = render_page(results)
     print(f"{len(html.encode()):,} bytes in {time.process_time() - before:.1f} s of processor time")
     chosen.page.write_text(html, "utf-8")
+    if chosen.load:
+        print(f"loads in {loading_time(chosen.page.resolve()):.0f} ms")
+
+
+def loading_time(page: Path, width: int = 1280, times: int = 10) -> float:
+    """Milliseconds until a headless Chromium has loaded a page, the least of several times."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        browser = Browser(Path(home))
+        try:
+            found = []
+            for _ in range(times):
+                browser.open(page, width)
+                browser.wait_for(lambda: browser.run(f"{_LOADED} > 0"))
+                found.append(float(browser.run(_LOADED)))
+        finally:
+            browser.close()
+    return min(found)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 import math
 import random
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import pandas as pd
 import pytest
 
 from grading.statistics.aggregate import Aggregate, Incomplete, aggregate, rates_of
-from grading.statistics.counting import Counting
+from grading.statistics.counting import Counting, Facts, Planned
 from grading.statistics.seeds import mean, pass_at_k, standard_error, t_interval
 from grading.statistics.series import RATES, latest_grades
 
@@ -338,10 +339,11 @@ class TestPlans:
     """A group that planned two competitions and three seeds, of which one competition and two seeds were run."""
 
     GRADES = pd.DataFrame([grade("a", seed, "gold") for seed in (0, 1)])
-    COUNTING: Any = {"planned": {"g": [(c, s) for c in "ab" for s in range(3)]}, "facts": {"b": {"complexity": "high"}}}
+    FACTS: Facts = MappingProxyType({"b": {"complexity": "high"}})
+    PLANNED: Planned = MappingProxyType({"g": [(c, s) for c in "ab" for s in range(3)]})
 
     def test_it_is_not_called_complete(self) -> None:
-        found = rates_of(self.GRADES, None, Counting(**self.COUNTING))
+        found = rates_of(self.GRADES, None, Counting(facts=self.FACTS, planned=self.PLANNED))
         assert "complete" in found.statement()
         assert "Every seed is complete" not in found.statement()
         assert "4 planned runs of competitions or seeds that were never run do not count" in found.statement()
@@ -354,7 +356,7 @@ class TestPlans:
         assert rates_of(self.GRADES, None, Counting(planned=plan)).statement() == "Every seed is complete."
 
     def test_padding_counts_what_was_planned_as_failures(self) -> None:
-        found = rates_of(self.GRADES, None, Counting(incomplete="fail", **self.COUNTING))
+        found = rates_of(self.GRADES, None, Counting(facts=self.FACTS, incomplete="fail", planned=self.PLANNED))
         row = rate(found, "all")
         assert (row["mean"], row["seeds"], row["competitions"]) == (pytest.approx(1 / 3), 3, 2)
         assert "3 incomplete seeds (4 ungraded submissions)" in found.statement()
