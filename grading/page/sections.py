@@ -130,6 +130,8 @@ def other_treatment(view: View, results: Results, found: Aggregate) -> list[tupl
     key = [*SERIES, "split", "rate"]
     both = found.rates.merge(other.rates, on=key, suffixes=("", "_other"))
     both = both[(both["rate"] == "any_medal") & (both["split"].isin(found.gaps["split"]))]
+    if repeated_by_all(list(found.rates["split"].unique())):
+        both = both[both["split"] != "all"]
     rows = []
     for row in both.to_dict("records"):
         second = {"mean": row["mean_other"], "sem": row["sem_other"]}
