@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from common.errors import UserError
+from common.units import counted
 from competitions.editions import EDITIONS
 from flows.commands.options import StoreOptions, takes
 
@@ -61,4 +62,4 @@ def command(
         (output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
         click.echo(str(output_dir / name))
     if failed:
-        click.echo(f"mlebench: {failed} runs are left out because their grading failed", err=True)
+        click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

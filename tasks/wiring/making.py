@@ -10,6 +10,7 @@ from typing import Any
 from common import names
 from common.machine import provenance
 from common.settings import get_settings
+from common.units import counted
 from competitions.editions import VERSIONS
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.services.run_services import RunServices
@@ -66,7 +67,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         files["submission.csv"] = result.submission
     left, dropped = _left_files(run_folder(attempt), result)
     files |= left
-    dropped_note = f"{dropped} files left out, whose names are too long for the store" if dropped else None
+    dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.obfuscated else {}),
