@@ -10,13 +10,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from common.months import end_of
-from grading.integrity.familiarity import LEAST
 from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import DASH, chance, percent, signed, signed_span
 from grading.page.results import Results
 from grading.page.view import Series, View
 from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
+from grading.statistics.correlation import LEAST
 from grading.statistics.seeds import mean
 
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')

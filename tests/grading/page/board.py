@@ -89,7 +89,15 @@ def _examined(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "url": "",
         "matched": "[]",
     }
-    found |= {"similarity": 0.8, "of_file": 0.9, "of_other": 0.7, "shared_tokens": 99, "fragments": 2, "flagged": True}
+    found |= {
+        "url": "",
+        "similarity": 0.8,
+        "of_file": 0.9,
+        "of_other": 0.7,
+        "shared_tokens": 99,
+        "fragments": 2,
+        "flagged": True,
+    }
     names = sorted(set(runs["competition_id"]))
     chances = [0.3 + 0.005 * place for place in range(len(names))]
     measured = {"competition_id": names, "mean_probability": chances, "human_percentile": [100 * p for p in chances]}

@@ -48,7 +48,7 @@ def test_results_that_fall_with_the_date_correlate_with_it() -> None:
         "without an end, not there"
     )
     rows = by_date(found).set_index("measure")
-    assert rows.loc["percentile"][["n", "spearman"]].tolist() == [5, -1.0]
+    assert list(rows.loc["percentile"][["n", "spearman"]]) == [5, -1.0]
     want = stats.pearsonr([2017.5, 2018.5, 2019.5, 2020.5, 2021.5], found["any_medal"])
     assert rows.loc["any_medal", "pearson_p"] == pytest.approx(want.pvalue)
 
@@ -100,7 +100,7 @@ def test_plain_and_obfuscated_runs_of_an_agent_are_paired() -> None:
     found = plain_and_obfuscated(grades, runs, POINTS)
     assert found[["plain", "obfuscated"]].drop_duplicates().to_numpy().tolist() == [["plain", "hidden"]]
     row = found.set_index("measure").loc["percentile"]
-    assert row[["competitions", "difference"]].tolist() == pytest.approx([6, -0.3])
+    assert list(row[["competitions", "difference"]]) == pytest.approx([6, -0.3])
     medals = found.set_index("measure").loc["any_medal"]
     steps = [float(b >= 0.7) - float(a >= 0.7) for a, b in zip(FALLING.values(), hidden.values(), strict=True)]
     assert medals["difference"] == pytest.approx(np.mean(steps))
@@ -116,7 +116,7 @@ def test_plain_and_obfuscated_runs_of_an_agent_are_paired() -> None:
 def test_only_what_both_have_is_paired() -> None:
     grades, runs = tables(group("plain", {"a": 0.9, "b": 0.9}), group("hidden", {"b": 0.8, "c": 0.1}, obfuscated=True))
     found = plain_and_obfuscated(grades, runs, POINTS).set_index("measure")
-    assert found.loc["percentile"][["competitions", "difference"]].tolist() == pytest.approx([1, -0.1])
+    assert list(found.loc["percentile"][["competitions", "difference"]]) == pytest.approx([1, -0.1])
     assert found["p_value"].isna()["percentile"]
 
 
