@@ -90,7 +90,6 @@ def _examined(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "matched": "[]",
     }
     found |= {
-        "url": "",
         "similarity": 0.8,
         "of_file": 0.9,
         "of_other": 0.7,
