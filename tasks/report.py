@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from storage.tables import Table, read_table, write_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from grading.statistics.counting import Incomplete, Uncertainty
+    from grading.statistics.counting import Counting, Incomplete, Uncertainty
 
 _LONGEST_NAME = 160
 _SPLITS = ("low", "medium", "high", "dev", "demo")
@@ -37,9 +37,8 @@ def write_aggregates(
     split: str | None = None,
 ) -> None:
     """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
-    from grading.statistics.aggregate import aggregate
+    from grading.statistics.aggregate import rates_of
     from grading.statistics.attempts import best_of, competition_table, pass_at
-    from grading.statistics.counting import Counting
     from grading.statistics.over_time import over_time
     from grading.statistics.usage import usage_by_run, usage_by_series
 
@@ -48,8 +47,8 @@ def write_aggregates(
         return
     import pandas as pd
 
-    counting = Counting(**counted_competitions(grades, runs, split), incomplete=incomplete, interval=interval)
-    found = {by: aggregate(grades, runs, by=by, **vars(counting)) for by in _BY}
+    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
+    found = {by: rates_of(grades, runs, counting, by) for by in _BY}
     tables: dict[Table, pd.DataFrame] = {
         name: pd.concat([getattr(each, part).assign(by=by) for by, each in found.items()], ignore_index=True)
         for name, part in _PARTS.items()
@@ -99,7 +98,7 @@ def write_report(
     grades, runs, snapshots, usage = _read(store, run_groups)
     folder = store.url("reports", report_name(run_groups))
     facts = _facts(grades, runs)
-    counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
+    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
     title = f"MLE-bench: {' and '.join(run_groups)}"
     results = Results(
         grades,
@@ -124,8 +123,7 @@ def write_report(
             if each.v2_comparable
         },
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
-        interval=interval,
-        **counting,
+        **vars(counting),
     )
     store.write(f"{folder}/report.html", render_page(results, title).encode())
     store.write(f"{folder}/report.md", render_markdown(results, title).encode())
@@ -157,15 +155,23 @@ def _write_summaries(store: Store, folder: str, grades: pd.DataFrame) -> None:
         store.write(f"{folder}/{name}", content.encode())
 
 
-def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
-    """The arguments `expected` and `facts` of `aggregate`. Raises `UserError` for an unknown split."""
-    known = _facts(grades, runs)
+def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> Counting:
+    """How the runs of the tables are counted: which competitions, and what their groups planned.
+
+    Raises `UserError` for an unknown split.
+    """
+    from grading.statistics.counting import Counting
+    from storage.runs.evidence.manifest import planned_runs
+
+    groups = sorted({group for table in (grades, runs) if len(table) for group in table["run_group"]})
+    planned = {group: planned_runs(store, group) for group in groups}
+    known = _facts(grades, runs, also=[name for plan in planned.values() for name, _ in plan])
     expected = None
     if split is not None:
         known |= {name: registry.get(name).facts for name in registry.list(split)}
         expected = {name: known[name].complexity for name in registry.list(split)}
     facts = {name: {"complexity": each.complexity, "category": each.category} for name, each in known.items()}
-    return {"expected": expected, "facts": facts}
+    return Counting(expected, facts, planned=planned)
 
 
 def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
@@ -216,10 +222,13 @@ def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
     return [issue.id for issue in facts.leaks(edition)]
 
 
-def _facts(*tables: pd.DataFrame) -> dict[str, CompetitionFacts]:
-    """The facts of the competitions in the tables. Unknown ones, which imported reports may contain, are left out."""
+def _facts(*tables: pd.DataFrame, also: Sequence[str] = ()) -> dict[str, CompetitionFacts]:
+    """The facts of the competitions in the tables, and of `also`.
+
+    Unknown ones, which imported reports may contain, are left out.
+    """
     found = {}
-    for name in sorted({name for table in tables if len(table) for name in table["competition_id"]}):
+    for name in sorted({*also, *(name for table in tables if len(table) for name in table["competition_id"])}):
         try:
             found[name] = registry.get(name).facts
         except UnknownCompetition:

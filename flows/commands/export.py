@@ -174,4 +174,4 @@ def _write_reports(place: Store, run_group: str, what: What) -> None:
         (what.output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
         click.echo(str(what.output_dir / name))
     if failed:
-        click.echo(f"mlebench: {counted(failed, 'run')} left out because grading failed", err=True)
+        click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

@@ -131,6 +131,8 @@ def other_treatment(view: View, results: Results, found: Aggregate) -> list[tupl
     key = [*SERIES, "split", "rate"]
     both = found.rates.merge(other.rates, on=key, suffixes=("", "_other"))
     both = both[(both["rate"] == "any_medal") & (both["split"].isin(found.gaps["split"]))]
+    if repeated_by_all(list(found.rates["split"].unique())):
+        both = both[both["split"] != "all"]
     rows = []
     for row in both.to_dict("records"):
         second = {"mean": row["mean_other"], "sem": row["sem_other"]}
@@ -177,7 +179,7 @@ def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
 
 def gaps(view: View, found: Aggregate) -> list[str]:
     """One line for each ungraded submission, even if it counts in several splits."""
-    words = {"missing": "no grade", "failed": "grading failed"}
+    words = {"missing": "no grade", "failed": "grading failed", "planned": "planned and never run"}
     rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
     return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]

@@ -72,7 +72,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         files["submission.csv"] = result.submission
     left, dropped = _left_files(run_folder(attempt), result)
     files |= left
-    dropped_note = f"{dropped} files left out, whose names are too long for the store" if dropped else None
+    dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.obfuscated else {}),
