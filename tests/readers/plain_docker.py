@@ -38,8 +38,9 @@ class PlainDocker(BaseEnvironment):
         """Containers here have no network in any phase."""
 
     async def start(self, force_build: bool) -> None:
-        image, self.name = f"harbor-test-{self.environment_dir.name}", f"harbor-test-{uuid.uuid4().hex}"
-        await self._docker("build", "--quiet", "--tag", image, str(self.environment_dir))
+        self.name = f"harbor-test-{uuid.uuid4().hex}"
+        self.image = f"{self.name}-image"
+        await self._docker("build", "--quiet", "--tag", self.image, str(self.environment_dir))
         compose = json.loads((self.environment_dir / "docker-compose.yaml").read_text())
         options = []
         for each in compose["services"]["main"]["volumes"]:
@@ -49,7 +50,9 @@ class PlainDocker(BaseEnvironment):
             checkout, packages = os.environ["CHECKOUT"], os.environ["PACKAGES"]
             options += ["--volume", f"{checkout}:/opt/mlebench:ro", "--volume", f"{packages}:/opt/packages:ro"]
             options += ["--env", "PYTHONPATH=/opt/mlebench:/opt/packages"]
-        await self._docker("run", "--detach", "--network", "none", "--name", self.name, *options, image, "sleep", "600")
+        await self._docker(
+            "run", "--detach", "--network", "none", "--name", self.name, *options, self.image, "sleep", "600"
+        )
         mounts = await self._docker("inspect", "--format", "{{json .Mounts}}", self.name)
         seen = sorted((each["Source"], each["Destination"]) for each in json.loads(mounts.stdout or "[]"))
         with Path(os.environ["MOUNTS"]).open("a") as log:
@@ -58,6 +61,7 @@ class PlainDocker(BaseEnvironment):
 
     async def stop(self, delete: bool) -> None:
         await self._docker("rm", "--force", self.name)
+        await self._docker("rmi", self.image, check=False)
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         await self._docker("cp", str(source_path), f"{self.name}:{target_path}")
