@@ -22,7 +22,7 @@ def _own_home() -> None:
     Done while this module is imported: Prefect reads its settings when it is imported, which test modules do.
     """
     for name in [name for name in os.environ if name.startswith(("MLEBENCH_", "PREFECT_", "KAGGLE_", "AWS_"))]:
-        if name not in ("MLEBENCH_REQUIRE_SERVICES", "MLEBENCH_WITHOUT", "MLEBENCH_READERS"):
+        if name not in ("MLEBENCH_REQUIRE_SERVICES", "MLEBENCH_WITHOUT"):
             del os.environ[name]
     home = tempfile.mkdtemp(prefix="mlebench-tests-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)

@@ -23,7 +23,7 @@ from storage.runs.folders import Records, RunFolder, StoredRun, no_runs, records
 from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
 from storage.store import Store
 from storage.tables import read_table
-from tasks.report import counted_competitions
+from tasks.report import counting_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def gather(store: Store, run_group: str, edition: Edition | None = None) -> list
     """
     import pandas as pd
 
-    from grading.statistics.aggregate import aggregate
+    from grading.statistics.aggregate import rates_of
     from grading.statistics.series import latest_grades
 
     grades, runs = read_table(store, "grades", [run_group]), read_table(store, "runs", [run_group])
@@ -145,8 +145,8 @@ def gather(store: Store, run_group: str, edition: Edition | None = None) -> list
         raise no_runs(store, run_group, "graded runs")
     chosen = edition_of(run_group, sorted(set(grades["edition"])), edition)
     grades = latest_grades(grades[grades["edition"] == chosen])
-    counting = counted_competitions(grades, runs)
-    whole, splits = (aggregate(grades, runs, by=by, **counting).rates for by in ("category", "complexity"))
+    counting = counting_of(store, grades, runs)
+    whole, splits = (rates_of(grades, runs, counting, by).rates for by in ("category", "complexity"))
     rates = pd.concat([whole[whole["split"] == "all"], splits[splits["split"] != "all"]])
     rates = rates[rates["edition"] == chosen]
     found: dict[str, list[Result]] = {}

@@ -1,7 +1,7 @@
 """The programs that read our exports, in an environment of their own: Inspect, Harbor, ATIF, Every Eval Ever.
 
 Their dependencies do not fit with ours, and some need a newer Python. `make readers` installs them into
-`.venv-readers`; MLEBENCH_READERS names another place. Scripts run there get arguments and print one JSON value.
+`.venv-readers`; READERS names another place. Scripts run there get arguments and print one JSON value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-HOME = Path(os.environ.get("MLEBENCH_READERS", ROOT / ".venv-readers"))
+HOME = Path(os.environ.get("READERS", ROOT / ".venv-readers"))
 PYTHON = HOME / "bin" / "python"
 
 
