@@ -93,13 +93,16 @@ class _Commands(click.Group):
 
 
 def _with_settings(command: click.Command) -> click.Command:
-    """The command, which applies the settings before it runs; `--help` works without them."""
+    """The command, which quiets Prefect and applies the settings before it runs; `--help` works without them."""
     wrapped = copy.copy(command)
     callback = command.callback
     assert callback is not None
 
     @functools.wraps(callback)
     def call(*args: Any, **options: Any) -> Any:
+        from flows.commands.options import quiet_prefect
+
+        quiet_prefect()
         from tasks.wiring.process import apply_settings
 
         apply_settings()

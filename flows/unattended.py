@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from prefect import flow, runtime
 
-from common.errors import UserError
 from common.settings import get_settings
 from competitions.editions import Choice
 from flows.forms import AgentName, Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
@@ -19,6 +18,7 @@ from flows.watching.naming import agent_name, chosen_name, parameters
 from flows.watching.outcome import Outcome
 from flows.watching.story import telling
 from grading.medals import Leaderboard
+from storage.runs.folders import no_runs
 from storage.store import check_run_group
 from tasks.grade import grade_requests
 from tasks.wiring.server import outlast_server
@@ -114,7 +114,7 @@ def grading(run_group: str, leaderboard: Leaderboard = "stored", store: str | No
     place = open_store(store)
     requests = list(grade_requests(place, check_run_group(run_group), leaderboard))
     if not requests:
-        raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
+        raise no_runs(place, run_group, "finished runs")
     with telling():
         outcomes = outcomes_of({each.name: submit_grade(each) for each in requests})
     return finish_group(place, run_group, outcomes)

@@ -20,6 +20,7 @@ from grading.statistics.series import latest_grades
 from storage.dataset import Dataset
 from storage.datasets.current import find
 from storage.keys import content_key
+from storage.runs.folders import no_runs
 from storage.sources.kaggle.kernels import read_index
 from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
@@ -81,7 +82,7 @@ def find_familiarity(
     """
     scores = read_table(store, "aggregates/competitions", [run_group])
     if scores.empty:
-        raise UserError(f"no graded runs of group {run_group!r} in {store.root}")
+        raise no_runs(store, run_group, "graded runs")
     edition = min(scores["edition"])
     beaten = scores[scores["edition"] == edition].groupby("competition_id")["human_percentile"].mean().to_dict()
     shares = normalised_scores(store, _attempts(store, run_group, edition), edition) if places else {}

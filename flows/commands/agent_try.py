@@ -39,6 +39,8 @@ def command(
     from sandbox.definitions import load_agent
     from storage.runs.folders import RunFolder, StoredRun
 
+    if agent.startswith("-"):  # an option that is not of this command, before any agent
+        raise click.NoSuchOption(agent)
     chosen = load_agent(agent, get_settings().agent_dirs)
     limit = min(time_limit, chosen.limits.time_limit_seconds)
     place = storage.open()

@@ -7,7 +7,7 @@ import time
 import click
 
 from common.errors import UserError, close_matches
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 from storage.runs.folders import is_seed
 from storage.store import Store
 
@@ -32,7 +32,6 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
     not started. Agents that run are ended within their grace period; what they have handed in is kept, and their
     records say `cancelled`. Running the group again makes cancelled runs again.
     """
-    quiet_prefect()
     from prefect.settings import get_current_settings
 
     place = storage.open()

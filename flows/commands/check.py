@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.errors import UserError
+from common.units import counted
 from competitions import registry
 from competitions.editions import Edition
 from flows.commands.options import EDITION, Selection
@@ -72,7 +73,7 @@ def command(
                 results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
             verdicts = [_show(result) for result in results]
         failed += any(verdicts)
-    click.echo(f"{len(chosen) - failed} of {len(chosen)} competitions pass")
+    click.echo(f"{len(chosen) - failed} of {counted(len(chosen), 'competition')} pass")
     return 1 if failed else 0
 
 

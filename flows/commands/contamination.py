@@ -7,7 +7,7 @@ import math
 import click
 
 from common.units import counted
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -40,7 +40,6 @@ def command(run_group: str, model: str | None, kernels: int, places: int, storag
     the sample submission (0, as an invalid one) and gold (1). The provider's completions endpoint must support `echo`
     with `logprobs`, as vLLM does. A report of this group and one that was run with --obfuscated compares them, too.
     """
-    quiet_prefect()
     from common.settings import get_settings
     from tasks.familiarity import find_familiarity
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.commands.options import Selection, StoreOptions, quiet_prefect, raw_directory, takes
+from flows.commands.options import Selection, StoreOptions, raw_directory, takes
 
 if TYPE_CHECKING:
     from flows.diagnosis.health import Finding
@@ -43,7 +43,6 @@ def command(
     Checks the 22 competitions of the low split unless others are selected. Also reports what dead processes have left
     behind. Exit code 1 if a check fails.
     """
-    quiet_prefect()
     from common.settings import get_settings
     from flows.diagnosis import health, leftovers, workers
 

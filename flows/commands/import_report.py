@@ -15,7 +15,7 @@ from common.units import counted
 from competitions import registry
 from competitions.editions import EDITIONS
 from competitions.errors import UnknownCompetition
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
     from grading.report import CompetitionReport
@@ -54,7 +54,6 @@ def command(
     several seeds. With --seeds compact, the reports of a competition are numbered in the order of the files, so that a
     file that lacks a competition leaves no gap.
     """
-    quiet_prefect()
     from grading.report import GradedSubmission
     from storage.runs.folders import RunFolder, group_exists
     from storage.runs.records import GradeRecord

@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.units import counted
 from flows.commands.options import StoreOptions, takes
 from flows.commands.submissions import Line
-from storage.runs.folders import stored_runs
+from storage.runs.folders import no_runs, stored_runs
 from storage.store import Store
 
 
@@ -63,7 +63,7 @@ def command(
         place = storage.open()
         lines = list(_recorded(place, str(run_group), copy_to))
         if not lines:
-            raise UserError(f"no finished runs of group {run_group!r} in {place.root}")
+            raise no_runs(place, str(run_group), "finished runs")
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text("".join(line.model_dump_json(exclude_unset=True) + "\n" for line in lines), "utf-8")
     made = sum(line.submission_path is not None for line in lines)

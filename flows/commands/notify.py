@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from common.errors import UserError
-from flows.commands.options import quiet_prefect
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -36,7 +35,6 @@ def command(
     chosen = [bool(each) for each in (slack, webhook, mail, block, off)]
     if sum(chosen) != 1:
         raise click.UsageError("choose one of --slack, --webhook, --mail, --block and --off")
-    quiet_prefect()
     from flows.fleet import notifications
     from flows.fleet.setup import require_server
 

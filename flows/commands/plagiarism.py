@@ -9,7 +9,7 @@ import click
 from common.errors import UserError
 from common.units import counted
 from flows.commands.external import read_external, write_csv
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -43,7 +43,6 @@ def command(
     Prints pairs that are 60 % similar or more, which the report shows side by side. All pairs are written to
     tables/plagiarism.
     """
-    quiet_prefect()
     from competitions import registry
     from grading.page.cleaning import clean
     from storage.runs.folders import runs_of

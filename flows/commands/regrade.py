@@ -11,7 +11,7 @@ from common.causes import cause_of, explain
 from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
-from flows.commands.options import LEADERBOARD, StoreOptions, quiet_prefect, takes
+from flows.commands.options import LEADERBOARD, StoreOptions, takes
 from grading.words import in_words
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def command(
     With another edition, RUN_GROUP has grades of both afterwards. Prints what has changed. Exit code 1 if any
     submission could not be graded.
     """
-    quiet_prefect()
     from storage.runs.folders import group_exists, no_runs, stored_runs
     from storage.store import check_run_group
     from tasks.aggregate import write_tables

@@ -20,7 +20,6 @@ from flows.commands.options import (
     PreparationOptions,
     Selection,
     StoreOptions,
-    quiet_prefect,
     raw_directory,
     takes,
 )
@@ -55,7 +54,6 @@ def command(
     Already prepared, run or graded work is skipped. Ctrl-C ends the agents, but leaves those in a work pool alone. Exit
     code 1 if something failed, or if every run of an agent crashed.
     """
-    quiet_prefect()
     if placing.agents is not None:
         os.environ["MLEBENCH_AGENTS"] = str(placing.agents)  # for this process and those that it starts
     from common.settings import get_settings

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.processes import start_time
-from flows.commands.options import quiet_prefect
 from flows.commands.stopping import STOPPED, interruptible, keep_server_from_interrupts
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
     Ctrl-C ends the agents of this process, unless the flow leaves them alone because they run in a work pool. `go_on`
     is the line that says how to go on then, if the flow does not end by itself.
     """
-    quiet_prefect()
     end_orphaned_servers()
     keep_server_from_interrupts()
     from flows.watching.board import board

@@ -71,7 +71,8 @@ def command(run: str, storage: StoreOptions) -> None:
     fields = record.to_json()
     for name in _SHOWN:
         if fields.get(name) is not None:
-            click.echo(f"{name:<20}{clean(fields[name])}")
+            value = f"{fields[name]:.1f}" if isinstance(fields[name], float) else clean(fields[name])
+            click.echo(f"{name:<20}{value}")
     grade = folder.read_grade()
     score, medal = score_and_medal(grade.to_row() if grade else None)
     click.echo(f"{'score':<20}{score}")

@@ -7,7 +7,7 @@ import math
 import click
 
 from common.units import counted
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -28,7 +28,6 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
     Each valid submission is scored on random halves of its test set. Prints the standard error of each score and the
     probability of a medal on another test set of the same size, which are written to tables/split_noise and the report.
     """
-    quiet_prefect()
     from grading.page.cleaning import clean
     from grading.words import number
     from tasks.split_noise import measure_split_noise

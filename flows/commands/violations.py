@@ -10,7 +10,7 @@ import click
 from common.errors import UserError
 from common.units import counted
 from flows.commands.external import read_external, shares, write_csv
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
@@ -48,7 +48,6 @@ def command(
     person to judge; each quotes the line that it is based on. All are written to tables/violations. Exit code 1 if the
     model did not answer about a part; the same command asks again about the runs with such parts.
     """
-    quiet_prefect()
     from grading.integrity.findings import RULES
     from grading.integrity.questions import QUESTIONS, Asked
     from grading.page.cleaning import clean

@@ -7,7 +7,7 @@ import time
 import click
 
 from common.errors import UserError
-from flows.commands.options import StoreOptions, quiet_prefect, takes
+from flows.commands.options import StoreOptions, takes
 
 _LOOK_SECONDS = 2.0
 
@@ -22,7 +22,6 @@ def command(group: str, once: bool, storage: StoreOptions) -> int:
     The board shows which attempts wait, where the others run and what they have used, and the scores. Ctrl-C ends the
     watching only: the agents go on.
     """
-    quiet_prefect()
     from flows.fleet.setup import require_server
     from storage.store import check_run_group
 

@@ -8,7 +8,6 @@ import click
 
 from common.errors import UserError
 from flows.commands.doctor import show_findings
-from flows.commands.options import quiet_prefect
 from sandbox.isolation import BackendName
 
 # A worker of Prefect ends after some 45 times this without its server: a quarter of an hour.
@@ -54,7 +53,6 @@ def command(
 
     os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(BEAT_SECONDS))
     os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", _QUERY_SECONDS)
-    quiet_prefect()
     from common.settings import get_settings
     from flows.diagnosis import health
     from tasks.wiring.stores import open_store

@@ -20,11 +20,12 @@ def run(store: Store, agent: Path, capfd: pytest.CaptureFixture[str], *more: str
     return code, capfd.readouterr().out.splitlines()
 
 
-def test_each_line_is_printed_once_and_nothing_of_prefects_own(store: Store) -> None:
+@pytest.mark.parametrize(("last", "arguments"), [("any medal", ["run", "--agent", "dummy"]), ("1 done", ["prepare"])])
+def test_each_line_is_printed_once_and_nothing_of_prefects_own(store: Store, last: str, arguments: list[str]) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_LOGGING_")}
-    command = [sys.executable, "-m", "flows.cli", "run", "-c", "diabetes", "--agent", "dummy", "--store", store.root]
+    command = [sys.executable, "-m", "flows.cli", *arguments, "-c", "diabetes", "--store", store.root]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    assert "any medal" in done.stdout
+    assert last in done.stdout
     assert "INFO" not in done.stdout + done.stderr
     lines = (done.stderr + done.stdout).splitlines()
     assert sorted(set(lines)) == sorted(lines)

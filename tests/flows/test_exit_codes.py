@@ -42,6 +42,7 @@ FAILING = OF_GROUPS | {
     "watch": ["nobody"],  # without a Prefect server
     "worker": [],
     "notify": ["--off"],
+    "adopt": ["."],  # an existing folder without prepared competitions
     "agents": ["nobody"],
     "agent new": ["Not A Name"],
     "agent try": ["nobody"],
@@ -49,6 +50,7 @@ FAILING = OF_GROUPS | {
     "grade": ["--submission", "nowhere.jsonl", "--output-dir", "out"],
     "grade-sample": ["nowhere.csv", "nobody"],
     "leaderboard": ["nobody"],
+    "dev download-leaderboard": ["-c", "nobody"],
     "kernels": ["nobody"],
     "new": ["Not A Name"],
     "check": ["nobody"],

@@ -120,6 +120,9 @@ def test_a_second_ctrl_c_is_immediate_and_the_agents_end_nevertheless(
         until(lambda: not containers_of(tmp_path), seconds=60, what="the end of the containers")
         for name in containers_of(tmp_path, "--all", role=""):
             subprocess.run(["docker", "rm", "--force", name], check=True, capture_output=True)
+        ours = ["docker", "network", "ls", "--quiet", "--filter", f"label=mlebench.store=file://{tmp_path / 'store'}"]
+        for name in subprocess.run(ours, capture_output=True, text=True, check=True).stdout.split():
+            subprocess.run(["docker", "network", "rm", name], check=True, capture_output=True)
     assert begun(tmp_path) == SLOTS
 
 
