@@ -10,9 +10,10 @@ DASK_WORKERS ?= 2
 CORES := $(shell nproc 2>/dev/null || echo 2)
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
 PYTEST ?= -n $(WORKERS) --dist loadfile
+READERS := .venv-readers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-fast check format bench up down clean
+.PHONY: help demo test test-fast check format bench readers up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
@@ -20,6 +21,7 @@ help:
 	@echo "make test-fast   the tests that need no service and little time, for every change"
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make bench   performance measurements, one line per case (SCALE=full for the long form)"
+	@echo "make readers the tools that read our exports, for the tests of exports, in an environment of their own"
 	@echo "make up      start a Prefect server with UI, a worker, Dask and the deployments in the background (PORT=4200)"
 	@echo "make down    stop what make up started"
 	@echo "make clean   remove the virtual environment and the demo's store"
@@ -60,6 +62,18 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	@$(BIN)/python -m benchmarks
 
+# Some of these tools need a newer Python than we do.
+readers: $(READERS)/installed
+$(READERS)/installed: tests/readers/requirements.txt
+	@for python in $(PYTHON) python3.14 python3.13 python3.12 "$$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then found="$$python"; break; fi; \
+	done; \
+	test -n "$$found" || { echo "Python 3.12 or later is needed; set PYTHON=..."; exit 1; }; \
+	echo "Installing into $(READERS) ..."; \
+	"$$found" -m venv $(READERS) \
+		&& $(READERS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --requirement tests/readers/requirements.txt
+	@touch $@
+
 up: $(VENV)/installed
 	@$(BIN)/python -m deployments.up --state $(STATE) --port $(PORT) --dask-workers $(DASK_WORKERS)
 
@@ -67,4 +81,4 @@ down: $(VENV)/installed
 	@$(BIN)/python -m deployments.up --state $(STATE) --down
 
 clean:
-	rm -rf $(VENV) $(STORE)
+	rm -rf $(VENV) $(READERS) $(STORE)

@@ -23,6 +23,7 @@ from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
 from competitions.fingerprints import Closure, closure, digest, shown
+from competitions.sharing import depends_on_edition
 
 if TYPE_CHECKING:
     from competitions.preparing.declaration import Preparation
@@ -122,6 +123,10 @@ class Competition(BaseModel):
             raise UserError(f"{self.id} has no parameter {', '.join(unknown)}; it has: {known}")
         return {**self.facts.params, **(overrides or {})}
 
+    def files_of(self, edition: Edition) -> Edition:
+        """The edition whose prepared files an edition has: v1 if `prepare` does not depend on the edition."""
+        return edition if depends_on_edition(self.folder / "prepare.py") else EDITIONS[0]
+
     def fingerprint(self, part: Part = "prepare") -> str:
         """Hash of the code, the data files and the libraries that `part` depends on, as 16 hexadecimal digits.
 
@@ -219,7 +224,7 @@ class Competition(BaseModel):
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""
-        self._check_edition(edition)
+        self._check_policy(submission, answers, edition)
         return float(self.module("grade").grade(submission, answers, edition))
 
     def check_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> None:
@@ -228,12 +233,13 @@ class Competition(BaseModel):
         Of the answers, only what is public may decide, such as the ids. Where scoring depends on more, grade.py has a
         function `check` that is at least as strict; elsewhere the submission is scored.
         """
-        self._check_edition(edition)
+        self._check_policy(submission, answers, edition)
         module = self.module("grade")
         getattr(module, "check", module.grade)(submission, answers, edition)
 
     def load_grader(self) -> None:
         """Import everything that grading needs, so that processes forked afterwards share it."""
+        import competitions.policy
         import competitions.scoring.reading  # noqa: F401
 
         self.module("grade")
@@ -274,6 +280,13 @@ class Competition(BaseModel):
             sys.path_importer_cache[folder] = FileFinder(folder, (_FromSource, [".py"]))
             sys.modules.setdefault(name, package)
         return name
+
+    def _check_policy(self, submission: Any, answers: Any, edition: Edition) -> None:
+        self._check_edition(edition)
+        if edition != "v1" and self.facts.submission:
+            from competitions.policy import require_policy
+
+            require_policy(submission, self.facts.submission, answers)
 
     def _check_edition(self, edition: str) -> None:
         if edition not in EDITIONS:

@@ -11,7 +11,10 @@ from typing import Literal, get_args
 Edition = Literal["v1", "v2"]
 EDITIONS: tuple[Edition, ...] = get_args(Edition)
 
-VERSIONS: dict[Edition, str] = {"v1": "v1.0", "v2": "v2.1"}
+Choice = Literal["v1", "v2", "both"]
+"""What can be prepared in one go."""
+
+VERSIONS: dict[Edition, str] = {"v1": "v1.0", "v2": "v2.2"}
 """The version of each edition, which records and reports state. docs/editions.md says what changed in each."""
 
 _MARKS: dict[str, tuple[Edition, ...]] = {
@@ -19,6 +22,11 @@ _MARKS: dict[str, tuple[Edition, ...]] = {
     "<!-- v2 -->": ("v2",),
     "<!-- both editions -->": EDITIONS,
 }
+
+
+def chosen(choice: Choice) -> tuple[Edition, ...]:
+    """The editions of a choice."""
+    return EDITIONS if choice == "both" else (choice,)
 
 
 def text_of(text: str, edition: Edition) -> str:

@@ -44,6 +44,8 @@ Severity = Literal["labels", "metric", "noise", "cosmetic"]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9-]*$"
+OTHER_COLUMNS = "*"
+"""The name that stands for columns which depend on the data, such as one for each class."""
 PERCENTILE_POINTS = 21  # top_0% (best), top_5%, ... top_100% (last)
 
 
@@ -131,6 +133,24 @@ class KnownIssue(_Facts):
         return edition == "v1" or self.v2 == "kept"
 
 
+class SubmittedColumn(_Facts):
+    """What edition v2 requires of a column of submissions."""
+
+    values: Literal["id", "number", "whole number", "class", "text", "format", "any"] = Field(
+        description="'id': identifies rows; 'number': finite; 'whole number', 'class': one of those of the training "
+        "data; 'text': whatever it is; 'format': text as the description says; 'any': not read."
+    )
+    low: float | None = Field(default=None, description="The smallest number that is valid.")
+    high: float | None = Field(default=None, description="The largest number that is valid.")
+    empty: bool = Field(default=False, description="Whether cells of text may be empty.")
+    sum: float | None = Field(default=None, description="What the numbers of a row must sum to.")
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its cells are plain numbers."""
+        return self.values in ("number", "whole number")
+
+
 class Comparability(_Facts):
     """Whether scores of edition v2 can be compared with the medal thresholds as well as those of v1."""
 
@@ -180,6 +200,10 @@ class CompetitionFacts(_Facts):
         description="Columns of the answers that are public besides the ids, on which validity may depend.",
     )
     files: Files = Field(description="Prepared files that have a role.")
+    submission: dict[str, SubmittedColumn] = Field(
+        default_factory=dict,
+        description="What edition v2 requires of each column; '*' stands for the other columns of the answers.",
+    )
     resampling: Resampling | None = Field(
         default=None, description="Units of the test set whose rows belong together; by default each id is one."
     )
@@ -190,7 +214,7 @@ class CompetitionFacts(_Facts):
     )
     known_issues: list[KnownIssue] = Field(default_factory=list, description="Flaws of the published benchmark.")
     v2_comparable: Comparability | None = Field(
-        default=None, description="Stated where v2 changes the split or the metric; without it, fully."
+        default=None, description="How well scores of v2 compare with the medal thresholds; without it, fully."
     )
     oddities: list[Oddity] = Field(
         default_factory=list, description="What `mlebench check` must not report as a mistake in v1."

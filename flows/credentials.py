@@ -95,7 +95,8 @@ def no_credentials(missing: list[str]) -> UserError:
     """The error about competitions that cannot be downloaded."""
     from storage.sources.kaggle.errors import CREDENTIALS
 
-    what = missing[0] if len(missing) == 1 else counted(len(missing), "competition")
+    names = sorted(set(missing))  # both editions of one need its download once
+    what = names[0] if len(names) == 1 else counted(len(names), "competition")
     return UserError(
         f"{what} would have to be downloaded from Kaggle, and there are no credentials: {CREDENTIALS}; or give a "
         "directory of downloads as --raw-dir"

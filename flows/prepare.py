@@ -16,7 +16,7 @@ from prefect.logging import get_run_logger
 from common import progress
 from common.causes import patiently
 from common.settings import get_settings
-from competitions.editions import Edition
+from competitions.editions import Choice, chosen
 from flows.credentials import no_credentials, without_credentials
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, contained, finish, outcome_of
@@ -42,7 +42,7 @@ class Preparing:
 
     competition_ids: list[str]
     store: str
-    edition: Edition = "v1"
+    edition: Choice = "v1"
     raw_dir: str | None = None
     keep_raw: bool = False
     skip_verification: bool = False
@@ -53,7 +53,7 @@ class Preparing:
 def prepare(
     competition_ids: list[str],
     store: str,
-    edition: Edition = "v1",
+    edition: Choice = "v1",
     raw_dir: str | None = None,
     keep_raw: bool = False,
     skip_verification: bool = False,
@@ -94,7 +94,7 @@ def prepare_each(
         progress.report(outcome.what, outcome.result, outcome.message)
         on_end(outcome)
 
-    datasets = [Dataset(what.edition, name) for name in what.competition_ids]
+    datasets = [Dataset(each, name) for name in what.competition_ids for each in chosen(what.edition)]
     refused = without_credentials(place, datasets, what.raw_dir, renew=what.renew)
     if refused and len(refused) == len(datasets):
         raise no_credentials(refused)
@@ -105,9 +105,9 @@ def prepare_each(
         with contained(name, failed):
             if name in refused:
                 raise no_credentials([name])
-            dataset = Dataset(what.edition, name)
-            verified = not what.skip_verification
-            done = already_prepared(place, dataset, what.raw_dir, verified=verified, renew=what.renew)
+            wanted = (Dataset(each, name) for each in chosen(what.edition))
+            options: dict[str, Any] = {"verified": not what.skip_verification, "renew": what.renew}
+            done = all(already_prepared(place, each, what.raw_dir, **options) for each in wanted)
         if failed:
             end(failed[name])
         elif done:
@@ -145,10 +145,23 @@ def _note(ended: SimpleQueue[str], name: str, _future: PrefectFuture[Any]) -> No
 
 
 def _submit(name: str, what: Preparing, store: str, address: str) -> list[PrefectFuture[Any]]:
-    """Submit the task runs that prepare a competition; each waits for the one before."""
-    archive = download.submit(name, store, what.raw_dir, not what.skip_verification, what.edition, what.renew)
-    key = split.submit(name, store, what.edition, address, archive, return_state=False)
-    chain: list[PrefectFuture[Any]] = [archive, key]
-    if not what.skip_verification:
-        chain.append(checksum.submit(name, store, what.edition, key, what.keep_raw, return_state=False))
+    """Submit the task runs that prepare a competition; each waits for the one before.
+
+    All editions ask for the archive before the first is prepared, so it is fetched once, and removed by the last.
+    """
+    chain: list[PrefectFuture[Any]] = []
+    editions, verify = chosen(what.edition), not what.skip_verification
+    for edition in editions:
+        chain.append(
+            download.submit(
+                name, store, what.raw_dir, verify, edition, what.renew, return_state=False, wait_for=chain[-1:]
+            )
+        )
+    archives = dict(zip(editions, chain, strict=True))
+    for edition in editions:
+        last = chain[-1:]
+        key = split.submit(name, store, edition, address, archives[edition], return_state=False, wait_for=last)
+        chain.append(key)
+        if verify:
+            chain.append(checksum.submit(name, store, edition, key, what.keep_raw, return_state=False))
     return chain

@@ -9,7 +9,7 @@ from __future__ import annotations
 from prefect import flow, runtime
 
 from common.settings import get_settings
-from competitions.editions import Edition
+from competitions.editions import Choice
 from flows.forms import AgentName, Archives, Data, Execution, Seeds, Split, chosen_ids, group_part, run_request
 from flows.full_benchmark import full_benchmark
 from flows.grading import finish_group, outcomes_of, submit_grade
@@ -78,7 +78,7 @@ def benchmark(
 def preparation(
     split: Split = "demo",
     competition_ids: list[str] | None = None,
-    edition: Edition = "v1",
+    edition: Choice = "v1",
     store: str | None = None,
     raw_dir: str | None = None,
     archives: Archives = Archives(),  # noqa: B008  # frozen
@@ -88,7 +88,7 @@ def preparation(
     Args:
         split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
         competition_ids: Only these competitions, instead of a split.
-        edition: v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed.
+        edition: v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed; or both.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
         raw_dir: Directory of downloaded archives on the worker. Default: download from Kaggle.
         archives: What happens to archives, and to datasets that were made by other code.

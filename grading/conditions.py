@@ -34,6 +34,8 @@ _PUBLISHED_SEEDS = 3
 def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) -> list[str]:
     """Where a series deviates from the published conditions: 24 h, 36 vCPU, 440 GB, one A10, three seeds, edition v1.
 
+    `seeds` is the least number of seeds that count in a split.
+
     What was not recorded is a deviation, too. Feedback on the test set is none: agents learn only whether a submission
     is valid.
     """
@@ -51,7 +53,7 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) ->
         number = ", ".join(map(str, gpus)) or "not recorded"
         found.append(f"GPUs: {number}{'' if 'A10' in boards else ', kind not recorded'} (published: one A10)")
     if seeds != _PUBLISHED_SEEDS:
-        found.append(f"seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
+        found.append(f"counted seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
     if edition != "v1":
         found.append(f"edition: {edition} (published: v1)")
     if "obfuscated" in runs and runs["obfuscated"].eq(True).any():

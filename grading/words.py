@@ -106,4 +106,4 @@ def in_words(grade: Mapping[str, Any] | None) -> str:
     if grade["outcome"] != "valid":
         return f"{grade['outcome']} ({grade['message']})"
     kind = kind_of(grade)
-    return f"{grade['score']} {kind if kind in MEDALS else 'no medal'}"
+    return f"{number(grade['score'])} {kind if kind in MEDALS else 'no medal'}"

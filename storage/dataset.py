@@ -18,12 +18,19 @@ class Dataset:
             `storage.datasets.current.find`).
         unkeyed: it lies directly in the folder of its competition, as stores had it before datasets had folders of
             their own.
+        files_of: the edition in whose folder it lies, if it is that of another edition with the same files.
     """
 
     edition: Edition
     competition_id: str
     key: str | None = None
     unkeyed: bool = False
+    files_of: Edition | None = None
+
+    @property
+    def home(self) -> Edition:
+        """The edition in whose folder it lies."""
+        return self.files_of or self.edition
 
     def __str__(self) -> str:
         return f"{self.competition_id} ({self.edition})"

@@ -45,7 +45,7 @@ _held: dict[str, int] = {}
 
 def prepare_lease(dataset: Dataset) -> str:
     """Name of the lease for preparing a dataset."""
-    return f"prepare/{dataset.edition}/{dataset.competition_id}"
+    return f"prepare/{dataset.home}/{dataset.competition_id}"
 
 
 def download_lease(competition_id: str) -> str:

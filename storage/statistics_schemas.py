@@ -120,8 +120,13 @@ STATISTICS: dict[Statistics, TableSchema] = {
             _SPLIT,
             *_ATTEMPT,
             COMPETITION,
-            Column("reason", "string", "`missing` (there is no grade) or `failed` (the grader failed)."),
-            Column("treatment", "string", "`seed excluded` or `counted as failure`."),
+            Column(
+                "reason",
+                "string",
+                "`missing` (there is no grade), `failed` (the grader failed) or `planned` (the competition or the seed "
+                "was never run).",
+            ),
+            Column("treatment", "string", "`seed excluded`, `counted as failure` or `not counted`."),
             _BY,
         ),
     ),

@@ -2,7 +2,7 @@
 
 raw/<id>/<id>.zip                      + download.json (last)
 prepared/<edition>/<id>/<key>/{public,private}/...  + manifest.parquet + commit.json (last); then never changed
-prepared/<edition>/<id>/current.json    which key is current, see storage.datasets.current
+prepared/<edition>/<id>/current.json    which key is current, or whose files it has, see storage.datasets.current
 prepared/<edition>/<id>/<key>.uses/     who uses a dataset, see storage.datasets.uses
 runs/<run_group>/<id>/<seed>/{submission.csv, logs/, code/, run.json, grade.json}
 tables/<table>/run_group=<run_group>/*.parquet
@@ -141,8 +141,8 @@ class Store:
         return self.url("raw", competition_id, f"{competition_id}.zip")
 
     def datasets(self, dataset: Dataset) -> str:
-        """URL of the folder with all prepared datasets of a competition in an edition, whatever their key."""
-        return self.url("prepared", dataset.edition, dataset.competition_id)
+        """URL of the folder of a competition's prepared datasets in the edition in which this one lies."""
+        return self.url("prepared", dataset.home, dataset.competition_id)
 
     def prepared(self, dataset: Dataset) -> str:
         """URL of a prepared dataset's folder. Raises `ValueError` for a dataset without a key."""

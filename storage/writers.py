@@ -227,6 +227,21 @@ class Destination:
             os.close(descriptor)
         return hasher.written()
 
+    def take(self, name: str, source: str) -> None:
+        """Give a file of the same file system a second name, or copy it there, without its bytes passing through here.
+
+        `source` is a path on the file system. Raises `FileNotFoundError`.
+        """
+        path = self.path(name)
+        if not self.local:
+            self.fs.cp_file(source, path)
+            return
+        self.make_folder(path)
+        if not link_or_clone(source, path, lambda: self.draft(path)):
+            partial = self.draft(path)
+            shutil.copyfile(source, partial)
+            os.replace(partial, path)  # noqa: PTH105
+
 
 def _create(path: str, data: bytes) -> bool:
     """Write a complete new file. Returns False, and leaves no file, on failure. Raises `FileExistsError`."""

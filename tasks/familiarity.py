@@ -14,7 +14,8 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
-from grading.integrity.familiarity import at_places, correlation, mean_probability
+from grading.integrity.familiarity import at_places, mean_probability
+from grading.statistics.correlation import correlation
 from grading.statistics.series import latest_grades
 from storage.dataset import Dataset
 from storage.datasets.current import find

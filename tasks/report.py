@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from competitions import registry
@@ -15,13 +16,14 @@ from competitions.facts import CompetitionFacts
 from grading.conditions import report_conditions
 from grading.medals import STORED, Thresholds
 from grading.report import CompetitionReport, summarise
+from sandbox.trajectory.page import FILE as PAGE
 from storage.store import Store
 from storage.tables import Table, read_table, write_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from grading.statistics.counting import Incomplete, Uncertainty
+    from grading.statistics.counting import Counting, Incomplete, Uncertainty
 
 _LONGEST_NAME = 160
 _SPLITS = ("low", "medium", "high", "dev", "demo")
@@ -35,9 +37,8 @@ def write_aggregates(
     split: str | None = None,
 ) -> None:
     """Write tables/aggregates/... of a group from its other tables; arguments as in `write_report`."""
-    from grading.statistics.aggregate import aggregate
+    from grading.statistics.aggregate import rates_of
     from grading.statistics.attempts import best_of, competition_table, pass_at
-    from grading.statistics.counting import Counting
     from grading.statistics.over_time import over_time
     from grading.statistics.usage import usage_by_run, usage_by_series
 
@@ -46,8 +47,8 @@ def write_aggregates(
         return
     import pandas as pd
 
-    counting = Counting(**counted_competitions(grades, runs, split), incomplete=incomplete, interval=interval)
-    found = {by: aggregate(grades, runs, by=by, **vars(counting)) for by in _BY}
+    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
+    found = {by: rates_of(grades, runs, counting, by) for by in _BY}
     tables: dict[Table, pd.DataFrame] = {
         name: pd.concat([getattr(each, part).assign(by=by) for by, each in found.items()], ignore_index=True)
         for name, part in _PARTS.items()
@@ -97,7 +98,7 @@ def write_report(
     grades, runs, snapshots, usage = _read(store, run_groups)
     folder = store.url("reports", report_name(run_groups))
     facts = _facts(grades, runs)
-    counting: dict[str, Any] = {**counted_competitions(grades, runs, split), "incomplete": incomplete}
+    counting = replace(counting_of(store, grades, runs, split), incomplete=incomplete, interval=interval)
     title = f"MLE-bench: {' and '.join(run_groups)}"
     results = Results(
         grades,
@@ -112,12 +113,17 @@ def write_report(
         thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
+        trajectories=_trajectories(store, runs),
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
         ended={name: each.ended for name, each in facts.items()},
         stated_cutoffs=cutoffs or {},
+        comparability={
+            ("v2", name): (each.v2_comparable.verdict, each.v2_comparable.reason)
+            for name, each in facts.items()
+            if each.v2_comparable
+        },
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
-        interval=interval,
-        **counting,
+        **vars(counting),
     )
     store.write(f"{folder}/report.html", render_page(results, title).encode())
     store.write(f"{folder}/report.md", render_markdown(results, title).encode())
@@ -149,15 +155,23 @@ def _write_summaries(store: Store, folder: str, grades: pd.DataFrame) -> None:
         store.write(f"{folder}/{name}", content.encode())
 
 
-def counted_competitions(grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> dict[str, Any]:
-    """The arguments `expected` and `facts` of `aggregate`. Raises `UserError` for an unknown split."""
-    known = _facts(grades, runs)
+def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> Counting:
+    """How the runs of the tables are counted: which competitions, and what their groups planned.
+
+    Raises `UserError` for an unknown split.
+    """
+    from grading.statistics.counting import Counting
+    from storage.runs.evidence.manifest import planned_runs
+
+    groups = sorted({group for table in (grades, runs) if len(table) for group in table["run_group"]})
+    planned = {group: planned_runs(store, group) for group in groups}
+    known = _facts(grades, runs, also=[name for plan in planned.values() for name, _ in plan])
     expected = None
     if split is not None:
         known |= {name: registry.get(name).facts for name in registry.list(split)}
         expected = {name: known[name].complexity for name in registry.list(split)}
     facts = {name: {"complexity": each.complexity, "category": each.category} for name, each in known.items()}
-    return {"expected": expected, "facts": facts}
+    return Counting(expected, facts, planned=planned)
 
 
 def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
@@ -181,15 +195,40 @@ def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
     return tuple(read_table(store, name, run_groups) for name in names)
 
 
+def _trajectories(store: Store, runs: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """(run group, run id) -> path from the report to the page with the run's trajectory, for the runs that have one."""
+    from storage.runs.folders import RunFolder, StoredRun
+
+    if runs.empty:
+        return {}
+    asked = runs[runs["gateway_requests"].fillna(0) > 0].to_dict("records")
+    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in asked]
+    records = store.concurrently([folder.read_run_if_valid for folder in folders])
+    found = [
+        (record, f"{StoredRun(folder, record).source}/{PAGE}")
+        for folder, record in zip(folders, records, strict=True)
+        if record is not None
+    ]
+    there = store.concurrently([partial(store.exists, url) for _, url in found])
+    return {
+        (record.run_group, record.run_id): f"../../{store.relative(url)}"
+        for (record, url), exists in zip(found, there, strict=True)
+        if exists
+    }
+
+
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
     """The known issues by which the edition gives answers away."""
     return [issue.id for issue in facts.leaks(edition)]
 
 
-def _facts(*tables: pd.DataFrame) -> dict[str, CompetitionFacts]:
-    """The facts of the competitions in the tables. Unknown ones, which imported reports may contain, are left out."""
+def _facts(*tables: pd.DataFrame, also: Sequence[str] = ()) -> dict[str, CompetitionFacts]:
+    """The facts of the competitions in the tables, and of `also`.
+
+    Unknown ones, which imported reports may contain, are left out.
+    """
     found = {}
-    for name in sorted({name for table in tables if len(table) for name in table["competition_id"]}):
+    for name in sorted({*also, *(name for table in tables if len(table) for name in table["competition_id"])}):
         try:
             found[name] = registry.get(name).facts
         except UnknownCompetition:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from prefect import task
@@ -15,16 +17,18 @@ from prefect.logging import get_run_logger
 from common import progress
 from common.settings import get_settings
 from competitions import registry
-from competitions.editions import Edition
+from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.cluster import DaskExecutor
-from storage.datasets.current import find, make_current, read_current
+from storage.datasets.current import find, make_current, read_current, share
 from storage.datasets.job import Job
 from storage.datasets.materialise import Executor, Progress, Serial, materialise
 from storage.datasets.prove import difference
 from storage.datasets.recipe import Recipe, recipe_of
+from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
 from storage.sources.wants import no_longer_wanted
+from storage.store import Store
 from tasks.wiring.caching import while_stored
 from tasks.wiring.process import apply_settings
 from tasks.wiring.retries import retried
@@ -89,9 +93,13 @@ def split_dataset(
     A dataset that other code made from the same download is kept if the current code declares the same files, which is
     found out without writing anything; and also if the store no longer has the download.
 
+    An edition with the files of another one shares its dataset.
+
     Without an executor, the work is done in this process.
     """
     place, dataset = open_store(store), Dataset(edition, competition_id)
+    if (files_of := registry.get(competition_id).files_of(edition)) != edition:
+        return _shared(place, dataset, files_of, download_hash, executor, on_progress, tell)
     recipe = split_recipe(competition_id, download_hash, edition)
     executor = executor or Serial()
 
@@ -142,11 +150,47 @@ def split_dataset(
             tell(f"{dataset}: the current code makes other files ({found}); prepared under a new key")
         if known is None:
             progress.report(competition_id, "split", "planning")
-            materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
+            with _similar(place, dataset, download_hash) as like:
+                job = replace(job, like=like)
+                materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
         mine.require_held()
         make_current(place, known or target, recipe)
         no_longer_wanted(place, dataset)
     return str(target.key)
+
+
+@contextlib.contextmanager
+def _similar(place: Store, dataset: Dataset, download_hash: str) -> Iterator[str | None]:
+    """Yield the URL of a current dataset of the same download in any edition, which is kept for the block; or None."""
+    for edition in (dataset.edition, *EDITIONS):
+        current = read_current(place, Dataset(edition, dataset.competition_id))
+        known = current.own_recipes(current.dataset.key) if current.dataset else []
+        if current.dataset and any(each.download == download_hash for each in known):
+            with use(place, current.dataset) as found:
+                yield place.prepared(found)
+            return
+    yield None
+
+
+def _shared(place: Store, dataset: Dataset, files_of: Edition, download_hash: str, *how: Any) -> str:
+    """Prepare the edition whose files are those of the edition that `dataset` names, and note that they are shared.
+
+    A dataset that an earlier version made for the edition alone is used as it is if the download is not at hand.
+    """
+    name, own = dataset.competition_id, read_current(place, dataset)
+    state = own.state(recipe := split_recipe(name, download_hash, dataset.edition))
+    at_hand = place.exists(place.raw(name)) or find(place, Dataset(files_of, name, recipe.key))
+    if own.dataset and not own.dataset.files_of and state == "other code" and not at_hand:
+        how[-1](f"{dataset}: made by other code and used as it is, because the store does not have its download")
+        no_longer_wanted(place, dataset)
+        return str(own.dataset.key)
+    key = split_dataset(name, place.root, files_of, download_hash, *how)
+    with lease(place, prepare_lease(dataset)) as mine:
+        assert mine is not None
+        if not (own.dataset and own.dataset.files_of):
+            share(place, dataset, files_of)
+        no_longer_wanted(place, dataset)
+    return key
 
 
 _PAUSE = 60.0

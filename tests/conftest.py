@@ -22,7 +22,7 @@ def _own_home() -> None:
     Done while this module is imported: Prefect reads its settings when it is imported, which test modules do.
     """
     for name in [name for name in os.environ if name.startswith(("MLEBENCH_", "PREFECT_", "KAGGLE_", "AWS_"))]:
-        if name != "MLEBENCH_REQUIRE_SERVICES":
+        if name not in ("MLEBENCH_REQUIRE_SERVICES", "MLEBENCH_WITHOUT"):
             del os.environ[name]
     home = tempfile.mkdtemp(prefix="mlebench-tests-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -53,7 +53,7 @@ hypothesis.settings.load_profile("mlebench")
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
-from tests import workers  # noqa: E402
+from tests import readers, workers  # noqa: E402
 from tests.deployments.postgresql import binaries  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
@@ -62,6 +62,7 @@ from tests.stores import Store  # noqa: E402
 pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures", "tests.disks", "tests.storage.runs.older"]
 
 REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
+WITHOUT = os.environ.get("MLEBENCH_WITHOUT", "").split()  # services that may be missing nevertheless
 
 
 def _chromium() -> str | None:
@@ -85,6 +86,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "chromium": _chromium,
     "s3": s3_server.missing,
     "postgres": _postgres,
+    "readers": readers.missing,
 }
 
 
@@ -114,7 +116,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests whose service is missing, or fail them where services are required."""
     for marker in item.iter_markers("service"):
         reason = SERVICES[marker.args[0]]()
-        if reason and REQUIRED:
+        if reason and REQUIRED and marker.args[0] not in WITHOUT:
             pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
         if reason:
             pytest.skip(reason)

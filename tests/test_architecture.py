@@ -58,12 +58,13 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "supervision": {".", "world"},
         "process": {".", "world", "supervision"},
         "gateway": {"."},
+        "trajectory": set(),
         "validation": {"."},
         "services": {".", "gateway", "validation"},
         "host": {"."},
         "docker": {".", "world", "supervision", "host"},
     },
-    "tasks": {"wiring": set(), ".": {"wiring"}},
+    "tasks": {"wiring": set(), ".": {"wiring"}, "export": {"wiring", "."}},
 }
 
 

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 def prepare_language(raw: Download, edition: Edition, language: str) -> Preparation:
     """The dataset of `language` ("en" or "ru"): one sentence in ten is held out, and both parts are renumbered.
 
-    Edition v1 replaces tokens that pandas reads as missing values ("NA", "null", ...) by empty text.
+    Edition v1 replaces tokens that pandas reads as missing values ("NA", "null", ...) by empty text. Edition v2 leaves
+    out the training sentences that the test set has as well.
     """
     tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
-    train, answers = map(_renumber, hold_out_by(tokens, "sentence_id", 0.1))
+    train, answers = hold_out_by(tokens, "sentence_id", 0.1)
+    if edition == "v2":
+        train = _without(train, answers)
+    train, answers = map(_renumber, (train, answers))
     ids = answers["sentence_id"].astype(str) + "_" + answers["token_id"].astype(str)
     sample = answers[[]].assign(id=ids, after=answers["before"])
     public = {
@@ -39,6 +43,22 @@ def prepare_language(raw: Download, edition: Edition, language: str) -> Preparat
     out.private.table("answers.csv", sample.assign(after=answers["after"]), quoting=csv.QUOTE_NONNUMERIC)
     out.private.table("sample_submission.csv", sample, quoting=csv.QUOTE_NONNUMERIC)
     return out
+
+
+def _without(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the training sentences that do not occur in the test set."""
+    return train[~train["sentence_id"].map(_fingerprints(train).isin(_fingerprints(test)))]
+
+
+def _fingerprints(tokens: pd.DataFrame) -> pd.Series:
+    """A hash of 64 bits for each sentence, by its id: of its tokens and their places, whatever they are read out as."""
+    import numpy as np
+    import pandas as pd
+
+    codes, words = pd.factorize(tokens["before"])
+    places = pd.util.hash_array(tokens["token_id"].to_numpy(dtype="int64"))
+    mixed = (pd.util.hash_array(np.asarray(words, dtype=object))[codes] | np.uint64(1)) * places
+    return pd.Series(mixed, index=tokens.index).groupby(tokens["sentence_id"]).sum()
 
 
 def _renumber(part: pd.DataFrame) -> pd.DataFrame:

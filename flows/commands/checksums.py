@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.units import counted
 from competitions import registry
 from competitions.checksums import with_checksums
-from competitions.editions import Edition
+from competitions.editions import Choice, Edition
 from competitions.facts import Checksums
 from storage.dataset import Dataset
 from storage.datasets.current import find
@@ -23,7 +23,7 @@ from storage.store import Store
 _EDITION: Edition = "v1"  # the one whose checksums are in competition.yaml
 
 
-def require_overwritable(ids: Iterable[str], edition: Edition) -> None:
+def require_overwritable(ids: Iterable[str], edition: Choice) -> None:
     """Require edition v1, and that every competition.yaml can be written. Raises `UserError`, before hours of work."""
     if edition != _EDITION:
         raise UserError(f"the checksums in competition.yaml are those of edition {_EDITION}; leave out --edition")

@@ -9,6 +9,7 @@ import click
 
 from common.errors import UserError
 from flows.commands.options import StoreOptions, takes
+from grading.words import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,8 +98,8 @@ def _show(found: Comparison, a: str, b: str, everything: bool) -> None:
             _points(row["mean_a"]),
             _points(row["mean_b"]),
             _points(row["difference"], sign=True) + _error(100 * row["sem"], 1),
-            f"{_points(row['ci_low'])}..{_points(row['ci_high'])}",
-            f"{_points(row['bootstrap_low'])}..{_points(row['bootstrap_high'])}",
+            _interval(row["ci_low"], row["ci_high"]),
+            _interval(row["bootstrap_low"], row["bootstrap_high"]),
             "n/a" if math.isnan(row["p_corrected"]) else f"{row['p_corrected']:.3f}",
         )
     console.print(averages)
@@ -125,13 +126,18 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _number(value: float) -> str:
-    return "n/a" if math.isnan(value) else f"{value:.5g}"
+    return "n/a" if math.isnan(value) else number(value)
 
 
 def _error(value: float, decimals: int | None = None) -> str:
     if math.isnan(value):
         return ""
-    return f" ± {value:.{decimals}f}" if decimals is not None else f" ± {value:.2g}"
+    return f" ± {value:.{decimals}f}" if decimals is not None else f" ± {number(value)}"
+
+
+def _interval(low: float, high: float) -> str:
+    """Both ends in percent, or n/a once."""
+    return "n/a" if math.isnan(low) else f"{_points(low)}..{_points(high)}"
 
 
 def _points(value: float, sign: bool = False) -> str:

@@ -6,6 +6,7 @@ import math
 
 import click
 
+from common.units import counted
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
@@ -58,6 +59,6 @@ def command(run_group: str, model: str | None, kernels: int, places: int, storag
         chance = "" if math.isnan(each["pearson_p"]) else f" (p = {each['pearson_p']:.3f})"
         click.echo(
             f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}{chance}, "
-            f"{each['n']} competitions, against the {each['against']}"
+            f"{counted(each['n'], 'competition')}, against the {each['against']}"
         )
     refresh_report(place, run_group)

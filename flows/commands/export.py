@@ -2,63 +2,176 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 
 from common.errors import UserError
-from competitions.editions import EDITIONS
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from common.units import counted
+from competitions.editions import EDITIONS, Edition
+from flows.commands.options import RUN_GROUP, GroupedCommand, Selection, StoreOptions, option, takes
+
+if TYPE_CHECKING:
+    from storage.store import Store
 
 
-@click.command("export")
-@click.argument("run_group", type=RUN_GROUP)
-@click.option(
-    "--output-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="Directory for the report. Default: the current one.",
-)
-@click.option("--by-seed", is_flag=True, help="Write one report for each seed, as the public leaderboard requires.")
-@click.option("--edition", type=click.Choice(EDITIONS), help="Edition to export, for a group that is graded in both.")
-@takes(storage=StoreOptions)
-def command(
-    run_group: str,
-    output_dir: Path,
-    by_seed: bool,
-    edition: str | None,
-    storage: StoreOptions,
-) -> None:
-    """Write the grading report of RUN_GROUP in the published format (`<time>_grading_report.json`).
+@dataclass(frozen=True)
+class What:
+    """What is exported, and where it goes."""
 
-    Runs whose grading failed are left out, with a warning.
+    TITLE: ClassVar[str] = "Export"
+    format: Annotated[
+        str,
+        option(
+            "--format",
+            type=click.Choice(["report", "inspect", "atif", "every-eval-ever", "harbor"]),
+            show_default=True,
+            help="report: the published grading report. inspect: logs for `inspect view`. atif: trajectories. "
+            "every-eval-ever: results in the schema of that collection. harbor: competitions as tasks.",
+        ),
+    ] = "report"
+    output_dir: Annotated[
+        Path,
+        option(
+            "--output-dir",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Directory for the files. Default: the current one.",
+        ),
+    ] = Path()
+    by_seed: Annotated[
+        bool,
+        option("--by-seed", is_flag=True, help="Write one report for each seed, as the public leaderboard requires."),
+    ] = False
+    edition: Annotated[
+        Edition | None,
+        option(
+            "--edition", type=click.Choice(EDITIONS), help="Edition to export. Default: that of the group, of tasks v1."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """How tasks of Harbor are written."""
+
+    TITLE: ClassVar[str] = "Tasks of Harbor"
+    data: Annotated[
+        str,
+        option(
+            "--data",
+            type=click.Choice(["mount", "copy"]),
+            show_default=True,
+            help="mount: containers mount the data of the store. copy: they are fetched from the store into the task, "
+            "for sandboxes without volumes.",
+        ),
+    ] = "mount"
+    oracle: Annotated[
+        bool,
+        option(
+            "--oracle",
+            is_flag=True,
+            help="Put the right answers into solution/, for Harbor's oracle agent. Keep such a task to yourself.",
+        ),
+    ] = False
+    agent_image: Annotated[
+        str, option("--agent-image", show_default=True, help="Image that the agent's container is built on.")
+    ] = "mlebench-base"
+    verifier_image: Annotated[
+        str,
+        option("--verifier-image", show_default=True, help="Image of mlebench that the verifier's is built on."),
+    ] = "mlebench"
+
+
+@click.command("export", cls=GroupedCommand)
+@click.argument("run_group", type=RUN_GROUP, required=False)
+@takes(what=What, selection=Selection, task=Task, storage=StoreOptions)
+def command(run_group: str | None, what: What, selection: Selection, task: Task, storage: StoreOptions) -> None:
+    """Write the results of RUN_GROUP, or competitions as tasks, for other tools.
+
+    By default this is the grading report of RUN_GROUP in the published format, `<time>_grading_report.json`. Runs whose
+    grading failed are left out of it, with a warning. `--format harbor` takes competitions instead of a run group.
     """
+    tasks = what.format == "harbor"
+    if what.by_seed and what.format != "report":
+        raise click.UsageError("--by-seed is for reports only")
+    if tasks == bool(run_group) or tasks != bool(selection):
+        wanted = (
+            "competitions (-c ID, --split NAME, ...) and no RUN_GROUP" if tasks else "a RUN_GROUP and no competitions"
+        )
+        raise click.UsageError(f"--format {what.format} takes {wanted}")
+    place = storage.open()
+    what.output_dir.mkdir(parents=True, exist_ok=True)
+    if tasks:
+        _write_tasks(place, selection.ids(), what, task)
+    elif what.format == "report":
+        _write_reports(place, str(run_group), what)
+    else:
+        for path in _FORMATS[what.format](place, str(run_group), what):
+            click.echo(str(path))
+
+
+def _write_tasks(place: Store, competition_ids: list[str], what: What, task: Task) -> None:
+    from tasks.export.harbor import HarborOptions, write_task
+
+    options = HarborOptions(**vars(task))
+    for name in competition_ids:
+        click.echo(str(write_task(place, name, what.edition or "v1", what.output_dir, options)))
+
+
+def _inspect(place: Store, run_group: str, what: What) -> Iterator[Path]:
+    from tasks.export.gathered import gather
+    from tasks.export.inspect_log import write_log
+
+    for series in gather(place, run_group, what.edition):
+        yield write_log(series, what.output_dir)
+
+
+def _atif(place: Store, run_group: str, what: What) -> Iterator[Path]:
+    from tasks.export.gathered import gather
+    from tasks.export.trajectories import write_trajectories
+
+    for series in gather(place, run_group, what.edition):
+        yield from write_trajectories(series, what.output_dir)
+
+
+def _every_eval_ever(place: Store, run_group: str, what: What) -> Iterator[Path]:
+    from tasks.export.every_eval_ever import write_results
+    from tasks.export.gathered import gather
+
+    for series in gather(place, run_group, what.edition):
+        yield write_results(place, series, what.output_dir)
+
+
+_FORMATS = {"inspect": _inspect, "atif": _atif, "every-eval-ever": _every_eval_ever}
+
+
+def _write_reports(place: Store, run_group: str, what: What) -> None:
     from grading.report import summarise
     from grading.statistics.series import latest_grades
     from storage.runs.folders import no_runs
     from storage.tables import read_table
+    from tasks.export.gathered import edition_of
     from tasks.report import reports_of
 
-    place = storage.open()
     grades = read_table(place, "grades", [run_group])
     if not len(grades):
         raise no_runs(place, run_group, "graded runs")
     grades = latest_grades(grades)
-    editions = sorted(set(grades["edition"]))
-    if edition is None and len(editions) > 1:
-        raise UserError(f"group {run_group!r} is graded as {' and '.join(editions)}; choose one with --edition")
-    grades = grades[grades["edition"] == (edition or editions[0])].sort_values(["seed", "competition_id"])
+    edition = edition_of(run_group, sorted(set(grades["edition"])), what.edition)
+    grades = grades[grades["edition"] == edition].sort_values(["seed", "competition_id"])
     failed = int((grades["outcome"] == "failed").sum())
     grades = grades[grades["outcome"] != "failed"]
     if grades.empty:
-        raise UserError(f"nothing of group {run_group!r} was graded as {edition or editions[0]}")
-    output_dir.mkdir(parents=True, exist_ok=True)
+        raise UserError(f"nothing of group {run_group!r} was graded as {edition}")
     moment = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}"
-    parts = {str(seed): part for seed, part in grades.groupby("seed", sort=True)} if by_seed else {"": grades}
+    parts = {str(seed): part for seed, part in grades.groupby("seed", sort=True)} if what.by_seed else {"": grades}
     for seed, part in parts.items():
-        name = f"{moment}_seed_{seed}_grading_report.json" if by_seed else f"{moment}_grading_report.json"
-        (output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
-        click.echo(str(output_dir / name))
+        name = f"{moment}_seed_{seed}_grading_report.json" if what.by_seed else f"{moment}_grading_report.json"
+        (what.output_dir / name).write_text(summarise(reports_of(part)).to_json(), "utf-8")
+        click.echo(str(what.output_dir / name))
     if failed:
-        click.echo(f"mlebench: {failed} runs are left out because their grading failed", err=True)
+        click.echo(f"mlebench: left out, because grading failed: {counted(failed, 'run')}", err=True)

@@ -11,6 +11,7 @@ import click
 from pydantic import ValidationError
 
 from common.errors import UserError, one_line
+from common.units import counted
 from competitions import registry
 from competitions.editions import EDITIONS
 from competitions.errors import UnknownCompetition
@@ -89,7 +90,8 @@ def command(
     write_tables(place, run_group)
     write_report(place, [run_group])
     count = max(next_seed.values(), default=0)
-    click.echo(f"{run_group}: {sum(len(found) for _, found in reports)} reports as {count} seeds")
+    total = sum(len(found) for _, found in reports)
+    click.echo(f"{run_group}: {counted(total, 'report')} as {counted(count, 'seed')}")
 
 
 def _read(path: Path) -> list[CompetitionReport]:

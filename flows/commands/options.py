@@ -244,7 +244,6 @@ class PreparationOptions:
     """Options of preparing competitions."""
 
     TITLE: ClassVar[str] = "Preparing"
-    edition: Annotated[Edition, EDITION] = "v1"
     raw_dir: Annotated[Path | None, RAW_DIR] = None
     keep_raw: Annotated[
         bool, option("--keep-raw", is_flag=True, help="Keep the downloaded archives after preparing.")

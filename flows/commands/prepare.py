@@ -4,23 +4,55 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from common.errors import UserError
 from competitions import registry
+from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import advised
-from flows.commands.options import PreparationOptions, Selection, StoreOptions, raw_directory, takes
+from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
 from storage.store import Store
 
 if TYPE_CHECKING:
     from storage.dataset import Dataset
 
 
+@dataclass(frozen=True)
+class OverwritingOptions:
+    """Options that replace stored figures of a competition."""
+
+    overwrite_checksums: Annotated[
+        bool,
+        option(
+            "--overwrite-checksums",
+            is_flag=True,
+            help="Do not compare with the checksums in competition.yaml, but replace them by those of the prepared "
+            "files. For competitions of your own.",
+        ),
+    ] = False
+    overwrite_leaderboard: Annotated[
+        bool,
+        option(
+            "--overwrite-leaderboard",
+            is_flag=True,
+            help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard --refresh` does.",
+        ),
+    ] = False
+
+
 @click.command("prepare")
-@takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions)
+@takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions, overwriting=OverwritingOptions)
+@click.option(
+    "--edition",
+    type=click.Choice([*EDITIONS, "both"]),
+    default="v1",
+    show_default=True,
+    help="v1: the published benchmark bit for bit; v2: known issues fixed; both: one after the other, of one download.",
+)
 @click.option(
     "--official-description",
     "official",
@@ -33,54 +65,44 @@ if TYPE_CHECKING:
     help="Download the archives of datasets that were made by other code again, and compare: a dataset is kept if the "
     "current code makes the same files, and is otherwise prepared anew.",
 )
-@click.option(
-    "--overwrite-checksums",
-    is_flag=True,
-    help="Do not compare with the checksums in competition.yaml, but replace them by those of the prepared files. For "
-    "competitions of your own.",
-)
-@click.option(
-    "--overwrite-leaderboard",
-    is_flag=True,
-    help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard --refresh` does.",
-)
 def command(
     selection: Selection,
     preparation: PreparationOptions,
     storage: StoreOptions,
+    overwriting: OverwritingOptions,
+    edition: Choice,
     official: bool,
     renew: bool,
-    overwrite_checksums: bool,
-    overwrite_leaderboard: bool,
 ) -> int:
     """Download, split and verify competitions.
 
-    Already prepared competitions are skipped, and a failure does not stop the rest. Exit code 1 if any failed.
+    Already prepared competitions are skipped, and a failure does not stop the rest. Where the editions have the same
+    files, they share one dataset. Exit code 1 if any failed.
     """
     ids = selection.ids()
-    if overwrite_checksums:
+    if overwriting.overwrite_checksums:
         from flows.commands.checksums import require_overwritable
 
-        require_overwritable(ids, preparation.edition)
+        require_overwritable(ids, edition)
         preparation = replace(preparation, skip_verification=True)
     place = storage.open_usable()
-    code = _prepare(ids, place, preparation, renew)
+    code = _prepare(ids, place, preparation, edition, renew)
     if official:
-        code = max(code, _official(ids, place, preparation.edition))
-    if overwrite_checksums:
+        code = max(code, _official(ids, place, chosen(edition)))
+    if overwriting.overwrite_checksums:
         from flows.commands.checksums import overwrite
 
         code = max(code, overwrite(ids, place))
-    if overwrite_leaderboard:
+    if overwriting.overwrite_leaderboard:
         from flows.commands.download_leaderboard import fetch_each
 
         code = max(code, fetch_each([name for name in ids if registry.get(name).facts.source == "kaggle"], storage))
     return code
 
 
-def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, renew: bool) -> int:
+def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edition: Choice, renew: bool) -> int:
     """Prepare what is not prepared yet; returns the exit code."""
-    edition, raw = preparation.edition, raw_directory(preparation.raw_dir)
+    editions, raw = chosen(edition), raw_directory(preparation.raw_dir)
     from flows.credentials import require_downloads
     from storage.dataset import Dataset
     from tasks.wiring.stores import already_prepared
@@ -89,7 +111,8 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, rene
 
     def done(name: str) -> bool:
         with contextlib.suppress(Exception):  # the flow says what is wrong with this one
-            return already_prepared(place, Dataset(edition, name), raw, verified=verified, renew=renew)
+            wanted = (Dataset(each, name) for each in editions)
+            return all(already_prepared(place, each, raw, verified=verified, renew=renew) for each in wanted)
         return False
 
     todo = [name for name in ids if not done(name)]
@@ -97,7 +120,7 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, rene
         click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
         return 0
-    require_downloads(place, [Dataset(edition, name) for name in todo], raw, renew=renew)
+    require_downloads(place, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)
     _require_room(place, todo)
     from flows.commands.session import run_flow
 
@@ -146,7 +169,7 @@ def _require_room(store: Store, ids: list[str]) -> None:
         raise UserError(f"not enough space in {store.root}: {finding.message}; {finding.remedy}")
 
 
-def _official(ids: list[str], store: Store, edition: Any) -> int:
+def _official(ids: list[str], store: Store, editions: Sequence[Edition]) -> int:
     """Store Kaggle's description next to ours in all prepared datasets; returns the exit code."""
     from common.settings import get_settings
     from storage.dataset import Dataset
@@ -154,7 +177,7 @@ def _official(ids: list[str], store: Store, edition: Any) -> int:
     from storage.sources.kaggle.pages import write_official_description
 
     code, timeout = 0, get_settings().network_timeout
-    for competition in map(registry.get, ids):
+    for competition, edition in product(map(registry.get, ids), editions):
         dataset = Dataset(edition, competition.id)
         current = find(store, dataset)
         if competition.facts.source != "kaggle" or current is None:

@@ -69,7 +69,7 @@ def command(
             changed += 1
             click.echo(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
     if ungraded == len(runs):
-        raise UserError(f"none of the {ungraded} runs could be graded; see the causes above")
+        raise UserError("no run could be graded; see the causes above")
     write_tables(place, target)
     click.echo(f"{counted(len(runs), 'run')} graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])

@@ -28,9 +28,9 @@ def show_results(store: Store, run_group: str) -> int:
 
     from flows.commands.endings import crashed_agents, problems
     from grading.page import medal_table
-    from grading.statistics.aggregate import aggregate
+    from grading.statistics.aggregate import rates_of
     from storage.tables import read_table
-    from tasks.report import counted_competitions
+    from tasks.report import counting_of
 
     console = Console(highlight=False)
     grades = read_table(store, "grades", [run_group])
@@ -45,7 +45,7 @@ def show_results(store: Store, run_group: str) -> int:
         table.add_row(name, complexity, *(Text(cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
     console.print(table)
     runs = read_table(store, "runs", [run_group])
-    found = aggregate(grades, runs, **counted_competitions(grades, runs))
+    found = rates_of(grades, runs, counting_of(store, grades, runs))
     rates = found.rates
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:

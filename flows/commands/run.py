@@ -13,7 +13,9 @@ import click
 
 from common.units import counted
 from competitions import registry
+from competitions.editions import Edition
 from flows.commands.options import (
+    EDITION,
     GroupedCommand,
     PreparationOptions,
     Selection,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     preparation=PreparationOptions,
     storage=StoreOptions,
 )
+@EDITION.named("edition", default="v1", title=PreparationOptions.TITLE)
 def command(
     selection: Selection,
     run: RunOptions,
@@ -44,6 +47,7 @@ def command(
     isolation: IsolationOptions,
     preparation: PreparationOptions,
     storage: StoreOptions,
+    edition: Edition,
 ) -> int:
     """Run the full benchmark: prepare competitions, run an agent on each with several seeds, grade, and report.
 
@@ -84,7 +88,7 @@ def command(
         seeds=run.seeds,
         only_seeds=run.seed,
         retry=run.retry or (),
-        edition=preparation.edition,
+        edition=edition,
         time_limit_seconds=run.time_limit,
         most_memory=run.max_memory,
         most_cpus=run.max_cpus,
@@ -115,7 +119,7 @@ def command(
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     _require_replaceable(request, ids)
     if not placing.detach:
-        require_downloads(place, [Dataset(preparation.edition, name) for name in ids], raw)
+        require_downloads(place, [Dataset(edition, name) for name in ids], raw)
     from flows.commands.reusing import nothing_to_do, show_reused
     from flows.commands.session import run_flow
     from flows.commands.stopping import INTERRUPTED

@@ -6,6 +6,7 @@ import math
 
 import click
 
+from common.units import counted
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
@@ -39,7 +40,9 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
         if not math.isnan(row.get("standard_error", math.nan)):
             known += 1
             chance = f"a medal with probability {row['any_medal_probability']:.2f}"
-            what = f"{number(row['score'])} ± {row['standard_error']:.2g}, {chance}, {row['units']} units"
+            what = (
+                f"{number(row['score'])} ± {number(row['standard_error'])}, {chance}, {counted(row['units'], 'unit')}"
+            )
         click.echo(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
     click.echo(f"{known} of {total} scores have a standard error")
     refresh_report(place, run_group)

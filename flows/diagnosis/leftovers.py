@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from datetime import timedelta
 
+from common.units import counted
 from flows.diagnosis.health import Finding
 from storage.store import Store
 
@@ -68,7 +69,7 @@ def check_host(fix: bool = False) -> Iterator[Finding]:
     slots, limit = host.host_slots(), get_settings().agents
     taken, waiting = slots.holders(), len(slots.waiting())
     text = f"{len(taken)} of {limit} agent slots of {get_settings().host_name} are taken"
-    text += f", {waiting} runs wait" if waiting else ""
+    text += f", {counted(waiting, 'run')} waiting" if waiting else ""
     yield Finding("agents", "ok", ": ".join([text, *(["; ".join(map(str, taken))] if taken else [])]))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -52,7 +54,10 @@ def best_scores(view: View, grades: pd.DataFrame) -> dict[tuple[str, int], str]:
 
 
 def cost_tables(
-    view: View, grades: pd.DataFrame, usage: pd.DataFrame | None
+    view: View,
+    grades: pd.DataFrame,
+    usage: pd.DataFrame | None,
+    trajectories: Mapping[tuple[str, str], str] | None = None,
 ) -> tuple[list[tuple[Series, dict[Any, Any]]], list[dict[Any, Any]]] | None:
     """Totals by series, and one row per run; None without a recorded call. Lean pages have the most expensive runs."""
     if usage is None or usage.empty or grades.empty:
@@ -61,7 +66,8 @@ def cost_tables(
     runs = []
     for row in usage_by_run(usage).to_dict("records"):
         texts: dict[Any, Any] = {n: clean(row[n]) for n in ("run_group", "run_id", "competition_id", "models")}
-        runs.append({**row, **texts})
+        page = (trajectories or {}).get((row["run_group"], row["run_id"]))
+        runs.append({**row, **texts, "trajectory": quote(page) if page else None})
     if view.lean:  # a row for each of thousands of runs would be half of the page
         runs = sorted(runs, key=lambda row: -row["cost_usd"] if row["cost_usd"] == row["cost_usd"] else 0.0)[:_MOST]
     return totals, runs

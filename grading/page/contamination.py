@@ -10,13 +10,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from common.months import end_of
-from grading.integrity.familiarity import LEAST
 from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
-from grading.page.format import chance, percent, signed
+from grading.page.format import DASH, chance, percent, signed, signed_span
 from grading.page.results import Results
 from grading.page.view import Series, View
 from grading.statistics.contamination import around_cutoff, by_date, dated, plain_and_obfuscated
+from grading.statistics.correlation import LEAST
 from grading.statistics.seeds import mean
 
 _LINE = Markup('<polyline class="line l{}" points="{}"><title>{}</title></polyline>')
@@ -34,6 +34,9 @@ class Contamination:
     pairs: list[list[str]]
     chart: Markup | None
     years: list[int]
+    drawn: list[Series]
+    has_cutoffs: bool
+    """Whether the chart has a line at the cutoff of a model."""
 
 
 def contamination_section(view: View, results: Results) -> Contamination | None:
@@ -54,19 +57,20 @@ def contamination_section(view: View, results: Results) -> Contamination | None:
     if not (dates or cutoffs or pairs):
         return None
     drawn = _by_year(view, results, found)
-    return Contamination(dates, cutoffs, pairs, *(drawn or (None, [])))
+    return Contamination(dates, cutoffs, pairs, *(drawn or (None, [], [], False)))
 
 
 def _correlation(row: Mapping[Any, Any]) -> list[str]:
     return [
         signed(row["spearman"]),
-        f"{signed(row['spearman_low'])} to {signed(row['spearman_high'])}",
+        signed_span(row["spearman_low"], row["spearman_high"]),
         chance(row["spearman_p"]),
     ]
 
 
 def _sides(row: Mapping[Any, Any]) -> list[str]:
-    means = [f"{percent(row[f'mean_{side}'])} ({row[side]})" for side in ("before", "after")]
+    sides = ("before", "after")
+    means = [f"{percent(row[f'mean_{side}'])} ({row[side]})" if row[side] else DASH for side in sides]
     return [*means, signed(100 * row["difference"], 1), _interval(row), chance(row["p_value"])]
 
 
@@ -77,13 +81,14 @@ def _pair(row: Mapping[Any, Any]) -> list[str]:
     return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *figures, percent(row["smallest"])]
 
 
-def _by_year(view: View, results: Results, found: pd.DataFrame) -> tuple[Markup, list[int]] | None:
+def _by_year(view: View, results: Results, found: pd.DataFrame) -> tuple[Markup, list[int], list[Series], bool] | None:
     """Mean share of teams beaten, by the year in which competitions ended; None with one year only."""
     known = found[found["percentile"].notna()].assign(year=lambda rows: rows["ended"].str[:4].astype(int))
     if known["year"].nunique() < 2:
         return None
     years = list(range(known["year"].min(), known["year"].max() + 1))
-    parts, labels = grid(), []
+    parts, labels, drawn, ends = grid(), [], [], []
+    cutoffs = results.cutoffs
 
     def place(year: float) -> float:
         return WIDTH * (year - years[0]) / (len(years) - 1)
@@ -99,14 +104,14 @@ def _by_year(view: View, results: Results, found: pd.DataFrame) -> tuple[Markup,
         parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in points), text))
         parts += (_DOT.format(series.shape, x, y) for x, y in points)
         labels.append(text)
-        cutoff = results.cutoffs.get((row["run_group"], row["agent"]))
-        if (
-            cutoff is not None and years[0] <= (at := end_of(cutoff) - 0.5) <= years[-1]
-        ):  # a year is drawn at its middle
-            parts.append(_CUTOFF.format(place(at), HEIGHT, f"{series.label}: cutoff {cutoff}"))
+        drawn.append(series)
+        cutoff = cutoffs.get((row["run_group"], row["agent"]))
+        # A year is drawn at its middle.
+        if cutoff is not None and years[0] <= (at := end_of(cutoff) - 0.5) <= years[-1]:
+            ends.append(_CUTOFF.format(place(at), HEIGHT, f"{series.label}: cutoff {cutoff}"))
     label = "mean share of teams beaten by the year in which competitions ended: " + "; ".join(labels)
-    return chart(parts, label, "rates-over-time"), years
+    return chart([*parts, *ends], label, "rates-over-time"), years, drawn, bool(ends)
 
 
 def _interval(row: Mapping[Any, Any]) -> str:
-    return f"{signed(100 * row['ci_low'], 1)} to {signed(100 * row['ci_high'], 1)}"
+    return signed_span(100 * row["ci_low"], 100 * row["ci_high"], 1)

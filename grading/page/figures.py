@@ -46,6 +46,7 @@ class Figure:
     upper: str
     middle: str
     chart: Markup
+    drawn: list[Series]
 
 
 def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
@@ -128,7 +129,10 @@ def _drawn(
             parts.append(_LINE.format(series.shape, " ".join(f"{x:.1f},{y:.1f}" for x, y in places), words))
         parts += (_POINT.format(series.shape, x, y, words) for x, y in places)
     label = f"{title}, {split}: " + "; ".join(label for _, label, _ in lines)
-    return Figure(title, split, ticks, scale.axis(top), scale.axis(top / 2), chart(parts, label, "rates-over-time"))
+    drawn = [series for series, _, _ in lines]
+    return Figure(
+        title, split, ticks, scale.axis(top), scale.axis(top / 2), chart(parts, label, "rates-over-time"), drawn
+    )
 
 
 def _resources(view: View, results: Results, found: Aggregate) -> Figure | None:

@@ -14,10 +14,10 @@ DASH = "\N{EN DASH}"
 
 
 def number(value: float | None) -> str:
-    """Format a score or threshold with at most 5 decimals, and none for large numbers.
+    """Format a score or threshold with at most 5 decimals, to which reports round.
 
-    >>> number(0.982340001), number(3971366.0), number(0.0), number(None)
-    ('0.98234', '3,971,366', '0', '–')
+    >>> number(0.982340001), number(3971366.0), number(1234567.125), number(0.0), number(None)
+    ('0.98234', '3,971,366', '1,234,567.125', '0', '–')
     """
     if value is None:
         return DASH
@@ -25,7 +25,8 @@ def number(value: float | None) -> str:
         return "NaN" if math.isnan(value) else "∞" if value > 0 else "\N{MINUS SIGN}∞"
     if abs(value) >= 1e15:
         return f"{value:.3e}".replace("-", "\N{MINUS SIGN}")
-    text = f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:.5f}".rstrip("0").rstrip(".")
+    separated = f"{value:,.5f}" if abs(value) >= 100_000 else f"{value:.5f}"
+    text = separated.rstrip("0").rstrip(".")
     return text.replace("-", "\N{MINUS SIGN}") if text != "-0" else "0"
 
 
@@ -47,6 +48,15 @@ def signed(value: float, decimals: int = 2) -> str:
     return DASH if math.isnan(value) else f"{value:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
+def signed_span(low: float, high: float, decimals: int = 2) -> str:
+    """An interval whose ends have signs; one dash if it is unknown.
+
+    >>> signed_span(-0.25, 0.5), signed_span(float("nan"), float("nan"))
+    ('−0.25 to +0.50', '–')
+    """
+    return DASH if math.isnan(low) else f"{signed(low, decimals)} to {signed(high, decimals)}"
+
+
 def chance(p: float) -> str:
     """Format a p-value.
 
@@ -54,6 +64,15 @@ def chance(p: float) -> str:
     ('0.031', '< 0.001', '–')
     """
     return DASH if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def span(low: float, high: float) -> str:
+    """An interval of a fraction in whole percent. Student's t may reach below 0 or above 100, where no rate can be.
+
+    >>> span(-0.48, 0.85), span(0.271, 0.64)
+    ('0 to 85', '27 to 64')
+    """
+    return f"{percent(max(low, 0.0), 0)} to {percent(min(high, 1.0), 0)}"
 
 
 def mean_sem(mean: float, sem: float) -> str:

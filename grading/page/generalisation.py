@@ -25,6 +25,7 @@ class Generalisation:
     rows: list[tuple[Series, Mapping[Any, Any]]]
     chart: Markup | None
     moments: list[str]
+    drawn: list[Series]
 
 
 def generalisation_section(view: View, results: Results) -> Generalisation | None:
@@ -33,15 +34,17 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
     if own is None or own.empty or results.grades.empty:
         return None
     taken = results.grades.iloc[:0] if snapshots is None else snapshots
-    totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles))
     found = pairs(results.grades, taken, own)
+    totals = generalisation(results.grades, by_run(results.grades, taken, own, results.percentiles, found))
     if totals.empty:
         return None
     times = moments(float(found["at_seconds"].max())) if len(found) else []
     curves = percentiles_over_time(found, results.percentiles, times)
     lines: list[Markup] = []
+    drawn: list[Series] = []
     for row in curves[["run_group", "agent", "edition"]].drop_duplicates().to_dict("records"):
         series = view.series_of(row)
+        drawn.append(series)
         mine = curves[(curves[["run_group", "agent", "edition"]] == list(row.values())).all(axis=1)]
         for name, words in (("test", "test set"), ("own", "own validation")):
             points = [
@@ -56,4 +59,5 @@ def generalisation_section(view: View, results: Results) -> Generalisation | Non
         [(view.series_of(row), row) for row in totals.to_dict("records")],
         chart([*grid(), *lines], label, "rates-over-time") if lines else None,
         [duration(at) for at in times],
+        drawn,
     )

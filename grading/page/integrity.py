@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 from markupsafe import Markup
 
+from common.units import counted
 from grading.integrity.findings import RULES
 from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
-from grading.page.format import chance, signed
+from grading.page.format import chance, signed, signed_span
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -89,7 +90,7 @@ def _scatter(points: list[tuple[str, float, float]], low: float, high: float) ->
         title = f"{name}: {x:.3f}, better than {y:.0f} % of the teams"
         place = (WIDTH * (x - low) / (high - low), HEIGHT * (1 - y / 100), title)
         parts.append(_POINT.format(*place))
-    label = f"familiarity and score of {len(points)} competitions"
+    label = f"familiarity and score of {counted(len(points), 'competition')}"
     return chart(parts, label, "rates-over-time")
 
 
@@ -97,7 +98,7 @@ def _evidence_sentence(runs: pd.DataFrame | None) -> str:
     count = 0 if runs is None or "ledger_head" not in runs else int(runs["ledger_head"].notna().sum())
     if runs is None or not count:
         return ""
-    return f"{count} of {len(runs)} runs have an evidence ledger, which mlebench verify checks."
+    return f"{count} of {counted(len(runs), 'run')} have an evidence ledger, which mlebench verify checks."
 
 
 def _rows(table: pd.DataFrame | None) -> list[dict[str, Any]]:
@@ -113,6 +114,6 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(signed=signed, chance=chance)
-    environment.globals["nan"] = math.nan
+    environment.filters.update(signed=signed, chance=chance, counted=counted)
+    environment.globals.update(nan=math.nan, signed_span=signed_span)
     return environment.from_string(resources.files("grading.page").joinpath("integrity.html").read_text("utf-8"))

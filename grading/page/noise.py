@@ -31,7 +31,11 @@ class Noise:
     def error(self, result: Result) -> str:
         """The standard error of a result's score, or a dash."""
         row = self._row(result)
-        return DASH if row is None else number(float(f"{row['standard_error']:.2g}"))
+        return DASH if row is None else self.rounded(row)
+
+    def rounded(self, row: Mapping[Any, Any]) -> str:
+        """The standard error of a row with two significant digits, and at most five decimals."""
+        return number(float(f"{row['standard_error']:.2g}"))
 
     def chance(self, result: Result) -> str:
         """The probability of a medal on another test set, or a dash."""

@@ -1,6 +1,16 @@
 "use strict";
-// Sort a table by a column: numbers by data-v, else by text; empty cells last.
+// Sort a table by a column: by data-v if there is one, by the ranks of its words (medals), by the number with which a
+// text begins, else by text. Empty cells and dashes come last either way.
+const ends = {"\u221e": Infinity, "\u2212\u221e": -Infinity, "\u2013": "", NaN: ""};
+const value = (text, ranks) => {
+  if (Object.hasOwn(ends, text)) return ends[text];
+  const rank = ranks.indexOf(text);
+  if (rank >= 0) return rank;
+  const plain = text.replace(/^([$]|< )|,(?=\d{3})/g, "").replace(/^\u2212/, "-");
+  return /^[-+]?\d+(\.\d+)?(e[-+]?\d+)?( (±|of|to|\[|\(|comp).*)?$/.test(plain) ? parseFloat(plain) : text;
+};
 for (const table of document.querySelectorAll("table.sortable")) {
+  const ranks = (table.dataset.ranks || "\0").split("|");
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, column) => {
     const button = document.createElement("button");
@@ -11,11 +21,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent.trim();
+      const key = (row) => {
+        const cell = row.cells[column];
+        return value(cell.dataset.v ?? cell.textContent.trim(), ranks);
+      };
       const rows = [...table.tBodies[0].rows].map((row) => [key(row), row]);
       rows.sort(([a], [b]) => {
         if (a === "" || b === "") return (a === "") - (b === "");
-        const order = a !== "" && b !== "" && !isNaN(a) && !isNaN(b) ? a - b : a.localeCompare(b, "en");
+        const numbers = typeof a === "number" && typeof b === "number";
+        const order = numbers ? (a < b ? -1 : +(a > b)) : String(a).localeCompare(b, "en");
         return down ? -order : order;
       });
       table.tBodies[0].append(...rows.map(([, row]) => row));

@@ -9,10 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from common.units import counted
 from grading.conditions import deviations, unlike
 from grading.page.cleaning import clean
 from grading.page.format import DASH
 from grading.page.results import Results
+from grading.page.sections import headline
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
 from grading.statistics.series import BENCHMARK_SPLITS
@@ -40,18 +42,17 @@ class PublishedRows:
 
 def published_rows(view: View, results: Results, found: Aggregate) -> PublishedRows:
     """The rows of all series, in the order of the published table."""
-    rates: dict[tuple[int, str], Mapping[Any, Any]] = {}
-    for row in found.rates[found.rates["rate"] == "any_medal"].to_dict("records"):
-        rates[view.series_of(row).index, str(row["split"])] = row
+    rates = headline(view, found, results.split_sizes)["cells"]
     rows, away = [], []
     for series in view.series:
         runs = _of(series, results.runs)
         cells = [_rate(rates.get((series.index, split))) for split in (*BENCHMARK_SPLITS, "all")]
         leaking = results.leaking.get(series.edition, ())
         own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
-        leaks = f"{len(own & set(leaking))} of {len(own)} competitions" if own & set(leaking) else "none"
+        leaks = f"{len(own & set(leaking))} of {counted(len(own), 'competition')}" if own & set(leaking) else "none"
         rows.append((series, [series.agent, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
-        away.append((series, deviations(runs, len(series.seeds), series.edition, results.incomplete)))
+        seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
+        away.append((series, deviations(runs, seeds, series.edition, results.incomplete)))
     return PublishedRows(rows, away, unlike([_of(series, results.runs) for series in view.series]))
 
 
@@ -62,11 +63,15 @@ def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _rate(row: Mapping[Any, Any] | None) -> str:
-    """Mean ± SEM in percent with two decimals, as published."""
-    if row is None or math.isnan(row["mean"]):
+    """Mean ± SEM in percent with two decimals, as published, and what it covers if it is not the whole split.
+
+    A dash for "all" if only one split was run.
+    """
+    if row is None or row["repeats"] or math.isnan(row["mean"]):
         return DASH
     error = "n/a" if math.isnan(row["sem"]) else f"{100 * row['sem']:.2f}"
-    return f"{100 * row['mean']:.2f} ± {error}"
+    cover = f" ({row['competitions']} of {row['full']})" if row["partial"] else ""
+    return f"{100 * row['mean']:.2f} ± {error}{cover}"
 
 
 def _models(series: Series, results: Results) -> str:

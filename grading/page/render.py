@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from common.units import counted
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
 from grading.page.build import build_view
@@ -20,7 +21,7 @@ from grading.page.generalisation import generalisation_section
 from grading.page.integrity import integrity_section
 from grading.page.noise import noise_section
 from grading.page.published import HEADER, published_rows
-from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_strip, score_strip
+from grading.page.strip_plots import GUTTER, MEDAL_SCALE, medal_bands, medal_strip, score_strip
 from grading.words import KIND_GLYPHS, KIND_WORDS
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
     found = results.aggregate()
     own_snapshots = timeline.by_competition(results.snapshots)
     series_of_run = {(r.series.run_group, r.run_id, r.series.edition): r.series for r in view.results}
-    costs = attempts.cost_tables(view, results.grades, results.usage)
+    costs = attempts.cost_tables(view, results.grades, results.usage, results.trajectories)
+    listed = [r for r in view.results if r.failure and not r.late]
     script = _asset("page.js")
     page = _environment().get_template("page.html")
     return page.render(
@@ -93,12 +95,15 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
         integrity=integrity_section(results.examined, results.runs),
         categories=sections.categories(view, results.aggregate("category")),
         scale=MEDAL_SCALE,
+        bands=medal_bands(view.series),
         gutter=GUTTER,
         durations=sections.durations(view),
-        failures=[r for r in view.results if r.failure],
+        failures=listed,
+        unlisted=sum(r.failure for r in view.results) - len(listed),
         failure_counts=sections.failure_counts(view),
         conditions=sections.conditions(view, results.runs, results.conditions),
         leaks=sections.open_leaks(view, results.leaks),
+        comparability=sections.comparability(view, results.comparability),
         models=[c.id for c in view.competitions if not c.human],
         kind_words=KIND_WORDS,
         kind_glyphs=KIND_GLYPHS,
@@ -129,6 +134,8 @@ def _environment() -> Environment:
         result_title=fmt.result_title,
         money=attempts.money,
         count_of=attempts.count,
+        counted=counted,
+        extract=lambda name, texts: texts[name],
     )
-    environment.globals["mean_sem"] = fmt.mean_sem
+    environment.globals.update(mean_sem=fmt.mean_sem, span=fmt.span)
     return environment

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from grading.statistics.aggregate import Aggregate, aggregate
-from grading.statistics.counting import By, Counting, Facts, Incomplete, Uncertainty
+from grading.statistics.aggregate import Aggregate, rates_of
+from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned, Uncertainty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +44,12 @@ class Results:
     """21 scores of the leaderboard, from best to worst."""
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Further conditions to state, by run group."""
+    trajectories: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(run group, run id) -> path from the report's folder to the page with the run's trajectory."""
     leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """(edition, competition) -> known issues by which the edition gives answers away."""
+    comparability: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """(edition, competition) -> how well its scores compare with medal thresholds, and why."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
     """Number of competitions by split, so that the page can mark splits that were run in part."""
 
@@ -55,6 +59,8 @@ class Results:
     """Agent -> month of the newest training data of its model, instead of what its runs state."""
     expected: Mapping[str, str] | None = None
     """Competition -> split: the competitions that count. By default those that were run."""
+    planned: Planned = field(default_factory=dict)
+    """(competition, seed) of the runs that each group planned, so that the page can say that it is not complete."""
     incomplete: Incomplete = "exclude"
     interval: Uncertainty = "t"
 
@@ -96,19 +102,11 @@ class Results:
     @property
     def counting(self) -> Counting:
         """How the runs are counted, in every figure."""
-        return Counting(self.expected, self.facts, self.incomplete, self.interval)
+        return Counting(self.expected, self.facts, self.incomplete, self.interval, self.planned)
 
     def aggregate(self, by: By = "complexity", incomplete: Incomplete | None = None) -> Aggregate:
-        """The rates of these results; see `grading.statistics.aggregate.aggregate`.
+        """The rates of these results; see `grading.statistics.aggregate.rates_of`.
 
         `incomplete` replaces the treatment of incomplete seeds.
         """
-        return aggregate(
-            self.grades,
-            self.runs,
-            expected=self.expected,
-            facts=self.facts,
-            incomplete=incomplete or self.incomplete,
-            by=by,
-            interval=self.interval,
-        )
+        return rates_of(self.grades, self.runs, replace(self.counting, incomplete=incomplete or self.incomplete), by)

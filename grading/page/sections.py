@@ -131,6 +131,8 @@ def other_treatment(view: View, results: Results, found: Aggregate) -> list[tupl
     key = [*SERIES, "split", "rate"]
     both = found.rates.merge(other.rates, on=key, suffixes=("", "_other"))
     both = both[(both["rate"] == "any_medal") & (both["split"].isin(found.gaps["split"]))]
+    if repeated_by_all(list(found.rates["split"].unique())):
+        both = both[both["split"] != "all"]
     rows = []
     for row in both.to_dict("records"):
         second = {"mean": row["mean_other"], "sem": row["sem_other"]}
@@ -177,7 +179,7 @@ def percentiles(view: View, results: Results) -> dict[tuple[int, str], float]:
 
 def gaps(view: View, found: Aggregate) -> list[str]:
     """One line for each ungraded submission, even if it counts in several splits."""
-    words = {"missing": "no grade", "failed": "grading failed"}
+    words = {"missing": "no grade", "failed": "grading failed", "planned": "planned and never run"}
     rows = found.gaps.drop_duplicates([*SERIES, "seed", "competition_id"]).to_dict("records")
     where = [f"{clean(row['competition_id'])}, {view.series_of(row).label}, seed {clean(row['seed'])}" for row in rows]
     return [f"{place}: {words[row['reason']]}" for place, row in zip(where, rows, strict=True)]
@@ -188,6 +190,13 @@ def open_leaks(view: View, leaks: Mapping[tuple[str, str], Sequence[str]]) -> li
     editions = sorted({series.edition for series in view.series})
     pairs = [(edition, competition.id) for edition in editions for competition in view.competitions]
     return [(edition, name, ", ".join(leaks[edition, name])) for edition, name in pairs if leaks.get((edition, name))]
+
+
+def comparability(view: View, stated: Mapping[tuple[str, str], tuple[str, str]]) -> list[tuple[str, str, str, str]]:
+    """(edition, competition, verdict, reason) where scores of the edition compare less well with medal thresholds."""
+    editions = sorted({series.edition for series in view.series})
+    pairs = [(edition, competition.id) for edition in editions for competition in view.competitions]
+    return [(*pair, *stated[pair]) for pair in pairs if stated.get(pair, ("fully", ""))[0] != "fully"]
 
 
 def totals(view: View) -> dict[tuple[int, Any], int]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
+from common.units import counted
 from grading.page.format import number, result_title
 from grading.page.scales import GUTTER, MEDAL_SCALE, medal_position, score_axis
 from grading.page.view import CompetitionView, Result, Series
@@ -15,15 +16,22 @@ from grading.words import KIND_GLYPHS
 _DOT = 1.7  # percent within which two marks overlap
 
 
-def medal_strip(competition: CompetitionView, series: Sequence[Series], titles: bool = True) -> Markup:
-    """One competition on the common medal scale, with bands and a mark per score; tooltips with `titles`."""
-    if competition.thresholds is None:
-        return Markup("")
+def medal_bands(series: Sequence[Series]) -> Markup:
+    """The bands and thresholds of the common medal scale, which are the same for every competition."""
     edges = [GUTTER, *MEDAL_SCALE.values(), 100.0]
-    names = ("below", "above", "bronze", "silver", "gold")
     height = _lane(series) * len(series) + 6
+    names = ("below", "above", "bronze", "silver", "gold")
     parts = [_band(left, right, height, name) for name, (left, right) in zip(names, pairwise(edges), strict=True)]
     parts += [_tick(at, 0, height, name) for name, at in MEDAL_SCALE.items()]
+    return Markup('<g id="bands">{}</g>').format(Markup("").join(parts))
+
+
+def medal_strip(competition: CompetitionView, series: Sequence[Series], titles: bool = True) -> Markup:
+    """One competition on the common medal scale: `medal_bands` and a mark per score; tooltips with `titles`."""
+    if competition.thresholds is None:
+        return Markup("")
+    height = _lane(series) * len(series) + 6
+    parts = [Markup('<use href="#bands"/>')]
     for lane, one in enumerate(series):
         placed = [(medal_position(r.score or 0.0, competition.thresholds), r) for r in _scored(competition, one)]
         y = 3 + _lane(series) * (lane + 0.5)
@@ -69,14 +77,7 @@ def score_strip(competition: CompetitionView, series: Sequence[Series], titles: 
                 label, name[0].upper(), value
             )
         )
-    for point in competition.percentiles or ():
-        place = axis.at(point)
-        if 0 <= place <= 100:
-            parts.append(
-                Markup('<line class="rug" x1="{0:.2f}%" x2="{0:.2f}%" y1="{1}" y2="{2}"/>').format(
-                    place, bottom, bottom + 5
-                )
-            )
+    parts.append(_rug([axis.at(point) for point in competition.percentiles or ()], bottom))
     for lane, one in enumerate(series):
         placed = [(axis.at(r.score or 0.0), r) for r in _scored(competition, one)]
         parts += _marks(placed, top + 3 + _lane(series) * (lane + 0.5), titles)
@@ -105,7 +106,7 @@ def duration_strip(
             titles,
             timing=True,
         )
-    return _svg(parts, height, f"Durations in {competition.id}: {len(competition.results)} runs")
+    return _svg(parts, height, f"Durations in {competition.id}: {counted(len(competition.results), 'run')}")
 
 
 def _lane(series: Sequence[Series]) -> int:
@@ -171,6 +172,13 @@ def _band(left: float, right: float, height: float, name: str, top: float = 0) -
     )
 
 
+def _rug(places: Sequence[float], top: float) -> Markup:
+    """Short lines below a plot, as one path whose coordinates are percentages of the width."""
+    path = "".join(f"M{place:.1f} 0v5" for place in places if 0 <= place <= 100)
+    inner = '<svg y="{}" height="5" viewBox="0 0 100 5" preserveAspectRatio="none"><path class="rug" d="{}"/></svg>'
+    return Markup(inner).format(top, path) if path else Markup("")  # noqa: S704 - our own text
+
+
 def _tick(at: float, top: float, bottom: float, name: str) -> Markup:
     return Markup('<line class="tick {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2}" y2="{3}"/>').format(
         name, at, top, bottom
@@ -178,7 +186,7 @@ def _tick(at: float, top: float, bottom: float, name: str) -> Markup:
 
 
 def _summary(competition: CompetitionView) -> str:
-    return f"Scores in {competition.id}: {len(competition.results)} runs"
+    return f"Scores in {competition.id}: {counted(len(competition.results), 'run')}"
 
 
 def _svg(parts: Sequence[Markup], height: float, label: str) -> Markup:

@@ -14,7 +14,7 @@ from grading.page.build import build_view
 from grading.page.cleaning import clean
 from grading.page.published import HEADER, PublishedRows, published_rows
 from grading.page.render import TITLE
-from grading.page.sections import RATE_NAMES, gaps, open_leaks, rates
+from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, rates
 from grading.page.timeline import time_table
 from grading.page.view import Result
 from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
@@ -133,6 +133,13 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     if leaks:
         lines += ["", "## Leaks left open", "", "Known issues by which the edition gives answers away.", ""]
         lines += _table(["Edition", "Competition", "Known issues"], [list(map(_escape, row)) for row in leaks])
+
+    compared = comparability(view, results.comparability)
+    if compared:
+        lines += ["", "## Comparison with people", ""]
+        lines += ["Competitions whose test set or metric is not as on the leaderboard that medals are taken from.", ""]
+        heads = ["Edition", "Competition", "Comparable", "Because"]
+        lines += _table(heads, [list(map(_escape, row)) for row in compared])
 
     failures = [result for result in view.results if result.failure]
     if failures:

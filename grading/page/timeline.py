@@ -31,6 +31,7 @@ class TimeTable:
     chart: Markup | None  # None if no rate is ever above zero, or if there is one moment only
     split: str  # the split in the chart
     top: int  # percent at the upper edge of the chart
+    drawn: list[Series]  # the series in the chart
 
 
 def time_table(view: View, results: Results) -> TimeTable | None:
@@ -79,7 +80,7 @@ def time_table(view: View, results: Results) -> TimeTable | None:
         for s, points in lines
     )
     figure = _rates_chart(drawn, label) if most > 0 and len(times) > 1 else None
-    return TimeTable([duration(t) for t in times], rows, figure, clean(shown), round(100 * top))
+    return TimeTable([duration(t) for t in times], rows, figure, clean(shown), round(100 * top), [s for s, _ in lines])
 
 
 def by_competition(snapshots: pd.DataFrame | None) -> dict[str, pd.DataFrame]:

@@ -73,6 +73,11 @@ class Result:
         return line if len(line) <= _LONGEST_CAUSE else line[:_LONGEST_CAUSE] + "…"
 
     @property
+    def late(self) -> bool:
+        """Whether the run reached its time limit, and its submission was valid."""
+        return self.status == "timeout" and self.kind not in ("invalid", "missing", "failed", "ungraded")
+
+    @property
     def failure(self) -> bool:
         """Whether the run did not complete or has no score."""
         return self.kind in ("invalid", "missing", "failed", "ungraded") or self.status not in (None, "completed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +38,27 @@ class Subject:
 
     def file(self, role: str) -> Path:
         """The path of the file with a role: answers, sample_submission or gold_submission."""
+        if role == "gold_submission" and self.edition != "v1" and self.competition.facts.submission:
+            return self._plain_gold
         return self.prepared / getattr(self.competition.facts.files, role)
+
+    @cached_property
+    def _plain_gold(self) -> Path:
+        """The gold submission without columns that the sample submission does not have, which v2 refuses."""
+        import pandas as pd
+
+        files = self.competition.facts.files
+        paths = (self.prepared / files.gold_submission, self.prepared / files.sample_submission)
+        header, wanted = (list(pd.read_csv(path, nrows=0).columns) for path in paths)
+        if set(header) == set(wanted) or not set(wanted) <= set(header):
+            return paths[0]
+        path = Path(self._scratch.name) / "gold_submission.csv"
+        pd.read_csv(paths[0], usecols=wanted, dtype=str, keep_default_na=False)[wanted].to_csv(path, index=False)
+        return path
+
+    @cached_property
+    def _scratch(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="mlebench-check-")  # removed with the subject
 
     def score(self, submission: Path) -> float:
         """The score of a submission."""

@@ -12,13 +12,24 @@ from typing import Any
 
 import pandas as pd
 
-from grading.statistics.counting import By, Cells, Counting, Facts, Incomplete, Uncertainty, cells_of
+from grading.statistics.counting import (
+    EVERYTHING,
+    By,
+    Cells,
+    Counting,
+    Facts,
+    Incomplete,
+    Uncertainty,
+    cells_of,
+    never_run,
+)
 from grading.statistics.seeds import Interval, bootstrap_interval, mean, standard_error, t_interval, two_way_interval
-from grading.statistics.series import RATES, SERIES, split_order
+from grading.statistics.series import BENCHMARK_SPLITS, RATES, SERIES, split_order
 
 _RATE_COLUMNS = [*SERIES, "split", "rate", "mean", "sem", "ci_low", "ci_high", "both_low", "both_high"]
 _RATE_COLUMNS += ["seeds", "competitions"]
 _SEED_COLUMNS = [*SERIES, "split", "seed", "rate", "value", "counted"]
+_CELL = [*SERIES, "seed", "competition_id"]
 _GAP_COLUMNS = [*SERIES, "split", "seed", "competition_id", "reason", "treatment"]
 
 
@@ -31,7 +42,8 @@ class Aggregate:
         `mean` is NaN without a counted seed, `sem` and the interval with fewer than two.
     by_seed: one row per series, split, seed and rate: its `value`, NaN where the seed was not `counted`.
     gaps: one row per ungraded competition of a seed: `reason` "missing" (no grade) or "failed" (our grading failed,
-        so the agent's result is unknown), `treatment` "seed excluded" or "counted as failure".
+        so the agent's result is unknown), `treatment` "seed excluded" or "counted as failure". A planned run of a
+        competition or a seed that the series never ran has the reason "planned" and the treatment "not counted".
     incomplete: how seeds with gaps were treated.
     interval: what `ci_low` and `ci_high` are: Student's t over seeds, or a bootstrap over competitions.
     """
@@ -43,11 +55,20 @@ class Aggregate:
     interval: Uncertainty = "t"
 
     def statement(self) -> str:
-        """One sentence that says how incomplete seeds were treated."""
+        """One or two sentences that say what is incomplete, and how it was treated."""
         if self.gaps.empty:
             return "Every seed is complete."
-        seeds = len(self.gaps[[*SERIES, "seed"]].drop_duplicates())
-        cells = len(self.gaps[[*SERIES, "seed", "competition_id"]].drop_duplicates())
+        open_cells = self.gaps[self.gaps["reason"] != "planned"]
+        planned = len(self.gaps.loc[self.gaps["reason"] == "planned", _CELL].drop_duplicates())
+        sentences = [self._about(open_cells)] if len(open_cells) else []
+        if planned:
+            runs = f"{planned} planned run{'s' * (planned != 1)}"
+            sentences.append(f"Not complete: {runs} of competitions or seeds that were never run do not count.")
+        return " ".join(sentences)
+
+    def _about(self, gaps: pd.DataFrame) -> str:
+        seeds = len(gaps[[*SERIES, "seed"]].drop_duplicates())
+        cells = len(gaps[_CELL].drop_duplicates())
         what = f"{seeds} incomplete seed{'s' * (seeds != 1)} ({cells} ungraded submission{'s' * (cells != 1)})"
         if self.incomplete == "exclude":
             return f"{what}: left out of every split in which something is ungraded."
@@ -91,12 +112,18 @@ def aggregate(
     Raises:
         ValueError: `grades` lacks columns, which are named.
     """
-    counting = Counting(expected, facts or {}, incomplete, interval)
+    return rates_of(grades, runs, Counting(expected, facts or {}, incomplete, interval), by)
+
+
+def rates_of(
+    grades: pd.DataFrame, runs: pd.DataFrame | None = None, counting: Counting = EVERYTHING, by: By = "complexity"
+) -> Aggregate:
+    """Like `aggregate`, with the runs counted as `counting` says."""
     rates: list[dict[str, Any]] = []
     by_seed: list[dict[str, Any]] = []
     gaps: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting, by):
-        gaps += [{**cells.label, **gap, "treatment": _TREATMENTS[incomplete]} for gap in cells.gaps]
+        gaps += [{**cells.label, **gap, "treatment": _TREATMENTS[counting.incomplete]} for gap in cells.gaps]
         for rate in RATES:
             per_seed = {seed: mean([cells.value(c, seed, rate) for c in cells.competitions]) for seed in cells.counted}
             by_seed += [
@@ -109,13 +136,19 @@ def aggregate(
                 }
                 for seed in cells.seeds
             ]
-            rates.append({**cells.label, "rate": rate, **_summary(cells, rate, list(per_seed.values()), interval)})
+            rates.append(
+                {**cells.label, "rate": rate, **_summary(cells, rate, list(per_seed.values()), counting.interval)}
+            )
+    for each in never_run(grades, runs, counting):
+        split = counting.facts.get(each["competition_id"], {}).get(by, "unknown")
+        for one in (split, "all") if by == "category" or split in BENCHMARK_SPLITS else (split,):
+            gaps.append({**each, "split": one, "reason": "planned", "treatment": "not counted"})
     return Aggregate(
         rates=pd.DataFrame(rates, columns=_RATE_COLUMNS),
         by_seed=pd.DataFrame(by_seed, columns=_SEED_COLUMNS),
         gaps=pd.DataFrame(gaps, columns=_GAP_COLUMNS),
-        incomplete=incomplete,
-        interval=interval,
+        incomplete=counting.incomplete,
+        interval=counting.interval,
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from common.months import end_of
-from grading.integrity.familiarity import correlation
 from grading.statistics.attempts import mean_percentile
+from grading.statistics.correlation import correlation
 from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
 from grading.statistics.seeds import (
     holm,

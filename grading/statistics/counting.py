@@ -8,7 +8,7 @@ a split are computed from the same cells, so that they describe the same runs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ Incomplete = Literal["exclude", "fail"]
 By = Literal["complexity", "category"]
 Uncertainty = Literal["t", "bootstrap"]
 Facts = Mapping[str, Mapping[str, str]]  # competition -> its complexity and category
+Planned = Mapping[str, Collection[tuple[str, Any]]]  # run group -> pairs of competition and seed
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,15 @@ class Counting:
     incomplete: "exclude" leaves an incomplete seed out of the split, "fail" counts ungraded submissions as failures.
     interval: "t" is Student's t over seeds, which describes another set of seeds. "bootstrap" resamples competitions
         with the counted seeds averaged, which describes another choice of competitions.
+    planned: the runs that each run group planned, as pairs of competition and seed. With "fail", they count although
+        they were not made; with "exclude", those of competitions and seeds that were never run do not, and are named.
     """
 
     expected: Mapping[str, str] | None = None
     facts: Facts = field(default_factory=dict)
     incomplete: Incomplete = "exclude"
     interval: Uncertainty = "t"
+    planned: Planned = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise ValueError for an unknown treatment or interval."""
@@ -101,9 +105,10 @@ def cells_of(
     known: dict[Any, Any] = {**counting.facts, **{row["competition_id"]: row for row in table.to_dict("records")}}
     for series, group in by_series(table):
         ran = _runs_of(series, runs)
-        seeds = sorted({*group["seed"], *(() if ran is None else ran["seed"])}, key=seed_order)
+        names, numbers = _ran(group, ran, counting)
+        seeds = sorted(numbers, key=seed_order)
         graded: dict[tuple[str, Any], Any] = {(r["competition_id"], r["seed"]): r for r in group.to_dict("records")}
-        for split, competitions in _splits(group, ran, counting.expected, known, by).items():
+        for split, competitions in _splits(group, names, counting.expected, known, by).items():
             yield _cells({**series}, split, competitions, seeds, graded, counting.incomplete)
 
 
@@ -136,8 +141,32 @@ def _runs_of(series: Mapping[str, str], runs: pd.DataFrame | None) -> pd.DataFra
     return own if same.empty else same
 
 
+def _ran(group: pd.DataFrame, ran: pd.DataFrame | None, counting: Counting) -> tuple[set[str], set[Any]]:
+    """The competitions and seeds of a series: those that were run, and those planned if what is missing counts."""
+    tables = [table for table in (group, ran) if table is not None]
+    names, seeds = ({value for table in tables for value in table[column]} for column in ("competition_id", "seed"))
+    if counting.incomplete == "fail" and len(group):
+        for name, seed in counting.planned.get(group["run_group"].iloc[0], ()):
+            names.add(name)
+            seeds.add(seed)
+    return names, seeds
+
+
+def never_run(grades: pd.DataFrame, runs: pd.DataFrame | None, counting: Counting) -> Iterator[dict[str, Any]]:
+    """The planned runs of competitions or seeds that a series never ran: its columns, `competition_id` and `seed`.
+
+    Of a competition and a seed that both were run, a missing run is a gap of `Cells`.
+    """
+    for series, group in by_series(latest_grades(grades)):
+        names, seeds = _ran(group, _runs_of(series, runs), counting)
+        for name, seed in sorted(counting.planned.get(series["run_group"], ())):
+            wanted = counting.expected is None or name in counting.expected
+            if wanted and not (name in names and seed in seeds):
+                yield {**series, "competition_id": name, "seed": seed}
+
+
 def _splits(
-    group: pd.DataFrame, ran: pd.DataFrame | None, expected: Mapping[str, str] | None, facts: Facts, by: By
+    group: pd.DataFrame, names: Collection[str], expected: Mapping[str, str] | None, facts: Facts, by: By
 ) -> dict[str, list[str]]:
     """The competitions of each non-empty split, with splits in published order."""
     if expected is not None:
@@ -146,7 +175,6 @@ def _splits(
     else:
         where = _stated(group, by)
         # A run without a row in `grades` still counts as a competition of the group.
-        names = () if ran is None else ran["competition_id"]
         where |= {c: facts.get(c, {}).get(by, "unknown") for c in names if c not in where}
     found = {split: sorted(c for c, s in where.items() if s == split) for split in sorted(set(where.values()))}
     if by == "category":

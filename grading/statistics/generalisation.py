@@ -33,17 +33,16 @@ def pairs(grades: pd.DataFrame, snapshots: pd.DataFrame, own: pd.DataFrame) -> p
         own: the table `own_validations`.
     """
     rows: list[dict[str, Any]] = []
-    reported = dict(iter(own.groupby(["run_group", "run_id"]))) if len(own) else {}
-    taken = _by_run(snapshots)
+    reported, taken = _by_run(own), _by_run(snapshots)
     for series, group in by_series(latest_grades(grades)) if len(grades) and reported else ():
         for grade in group.to_dict("records"):
             mine = reported.get((grade["run_group"], grade["run_id"]))
             if mine is None:
                 continue
-            handed_in = mine[mine["submitted"].astype(bool)].sort_values("at_seconds", kind="stable")
+            handed_in = [each for each in mine if each["submitted"]]
             history = [each for each in taken.get((grade["run_group"], grade["run_id"]), ()) if _same(each, grade)]
             who = {**series, **{name: grade[name] for name in ("run_id", "competition_id", "seed")}}
-            rows += ({**who, **each} for each in _pairs_of(handed_in.to_dict("records"), history, grade))
+            rows += ({**who, **each} for each in _pairs_of(handed_in, history, grade))
     return pd.DataFrame(rows, columns=_PAIRS)
 
 
@@ -52,6 +51,7 @@ def by_run(
     snapshots: pd.DataFrame,
     own: pd.DataFrame,
     percentiles: Mapping[str, Sequence[float]] | None = None,
+    found: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """One row per run that reported, and of which any submission has a score: gap and regret of its final choice.
 
@@ -60,11 +60,11 @@ def by_run(
     than the final score, at least 0. `percentile_gap` and `percentile_regret` are the same in percentage points of
     human teams, which can be averaged over competitions; NaN where the leaderboard is unknown. If the final submission
     has no score, it beats nobody, so that the percentile regret is what the best one beat; the other three are NaN.
-    `medal_lost`: a snapshot had a medal and the final submission has none.
+    `medal_lost`: a snapshot had a medal and the final submission has none. `found` are the `pairs`, if they are known.
     """
     if grades.empty or own.empty:
         return pd.DataFrame(columns=_RUNS)
-    found, taken = pairs(grades, snapshots, own), _by_run(snapshots)
+    found, taken = pairs(grades, snapshots, own) if found is None else found, _by_run(snapshots)
     last = {
         (row["run_group"], row["run_id"], row["edition"]): row["own_score"]
         for row in found[found["final"].astype(bool)].to_dict("records")
@@ -111,7 +111,7 @@ def generalisation(grades: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for series, group in by_series(latest_grades(grades)) if len(found) else ():
-        own = found[(found[SERIES] == pd.Series(series)).all(axis=1)]
+        own = found[(found[SERIES] == list(series.values())).all(axis=1)]
         if own.empty:
             continue
         means = own.groupby("competition_id")[["percentile_gap", "percentile_regret"]].mean()
@@ -143,10 +143,10 @@ def _pairs_of(
             yield {"at_seconds": float(each["at_seconds"]), **scores, "any_medal": medal, "final": final}
 
 
-def _by_run(snapshots: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:
-    """The snapshots of each run, in the order of time."""
+def _by_run(table: pd.DataFrame) -> dict[tuple[str, str], list[dict[Any, Any]]]:
+    """The rows of each run, in the order of time."""
     found: dict[tuple[str, str], list[dict[Any, Any]]] = {}
-    for row in snapshots.sort_values("at_seconds", kind="stable").to_dict("records") if len(snapshots) else ():
+    for row in table.sort_values("at_seconds", kind="stable").to_dict("records") if len(table) else ():
         found.setdefault((row["run_group"], row["run_id"]), []).append(row)
     return found
 
@@ -169,19 +169,13 @@ def percentiles_over_time(
     boards = {name for name, points in percentiles.items() if len(points) > 1 and points[0] != points[-1]}
     known = found[found["competition_id"].isin(boards)]
     for series, part in by_series(known) if len(known) else ():
-        runs = [run.sort_values("at_seconds").to_dict("records") for _, run in part.groupby("run_id", sort=True)]
+        runs: dict[str, list[tuple[float, dict[str, float]]]] = {}
+        for row in part.sort_values("at_seconds", kind="stable").to_dict("records"):
+            points = percentiles[row["competition_id"]]
+            shares = {name: human_percentile(row[f"{name}_score"], points) for name in ("own", "test")}
+            runs.setdefault(row["run_id"], []).append((row["at_seconds"], shares))
         for moment in times:
-            newest = [[each for each in run if each["at_seconds"] <= moment][-1:] for run in runs]
-            columns = {
-                name: mean(
-                    [
-                        human_percentile(each[0][f"{name}_score"], percentiles[each[0]["competition_id"]])
-                        if each
-                        else 0.0
-                        for each in newest
-                    ]
-                )
-                for name in ("own", "test")
-            }
+            newest = [[shares for at, shares in run if at <= moment][-1:] for run in runs.values()]
+            columns = {name: mean([each[0][name] if each else 0.0 for each in newest]) for name in ("own", "test")}
             rows.append({**series, "at_seconds": moment, **columns})
     return pd.DataFrame(rows, columns=[*SERIES, "at_seconds", "own", "test"])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from grading.medals import human_percentile
 from grading.statistics.counting import EVERYTHING, Counting, cells_of
-from grading.statistics.over_time import moments, states_of
+from grading.statistics.over_time import Courses, moments
 from grading.statistics.seeds import mean
 from grading.statistics.series import SERIES
 
@@ -46,7 +46,7 @@ def learning(
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
-    spent = spending(runs, usage)
+    spent, courses = spending(runs, usage), Courses.of(snapshots, runs)
     boards = {
         name: points for name, points in (percentiles or {}).items() if len(points) > 1 and points[0] != points[-1]
     }
@@ -54,7 +54,7 @@ def learning(
     most = max((line[-1][1] for line in spent.values() if line), default=0.0)
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
-        states = states_of(cells, snapshots, runs)
+        states = courses.states(cells)
         if not cells.counted or not any(state.history for state in states.values()):
             continue
         own = {key: spent.get((row["run_group"], row["run_id"]), []) for key, row in cells.rows.items()}
@@ -96,15 +96,15 @@ def spending(runs: pd.DataFrame | None, usage: pd.DataFrame | None) -> dict[tupl
     """By run: seconds since its start, and dollars spent until then, for each request; NaN after an unknown price."""
     if usage is None or usage.empty or runs is None or runs.empty:
         return {}
-    usage, runs = usage.assign(_at=_seconds(usage["started_at"])), runs.assign(_at=_seconds(runs["started_at"]))
-    started = {(r["run_group"], r["run_id"]): float(r["_at"]) for r in runs.to_dict("records")}
+    started = dict(zip(_runs_of(runs), _seconds(runs["started_at"]), strict=True))
+    calls: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    costs = usage["cost_usd"].astype(float).tolist()
+    for key, at, cost in zip(_runs_of(usage), _seconds(usage["started_at"]), costs, strict=True):
+        calls.setdefault(key, []).append((at - started.get(key, math.nan), cost))
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for (group, run), calls in usage.groupby(["run_group", "run_id"]):
-        key = str(group), str(run)
-        at = [float(each) - started.get(key, math.nan) for each in calls["_at"]]
-        order = sorted(zip(at, calls["cost_usd"].astype(float), strict=True), key=lambda each: each[0])
+    for key, requests in calls.items():
         total, line = 0.0, []
-        for moment, cost in order:
+        for moment, cost in sorted(requests, key=lambda each: each[0]):
             total += cost if not math.isnan(moment) else math.nan
             line.append((moment, total))
         found[key] = line
@@ -119,7 +119,11 @@ def is_priced(spent: Collection[Sequence[tuple[float, float]]]) -> bool:
 def _seconds(moments: pd.Series) -> list[float]:
     """Seconds since 1970; NaN where unknown."""
     found = pd.to_datetime(moments, utc=True, format="ISO8601")
-    return [math.nan if pd.isna(moment) else moment.timestamp() for moment in found]
+    return (found - pd.Timestamp(0, tz="UTC")).dt.total_seconds().tolist()
+
+
+def _runs_of(table: pd.DataFrame) -> list[tuple[str, str]]:
+    return list(zip(table["run_group"].astype(str), table["run_id"].astype(str), strict=True))
 
 
 def longest_run(runs: pd.DataFrame | None) -> float:

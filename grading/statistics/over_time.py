@@ -59,14 +59,13 @@ def over_time(
     """
     if snapshots.empty or grades.empty:
         return pd.DataFrame(columns=_COLUMNS)
-    histories = _histories(snapshots, runs)
-    ends = _ends(runs)
-    longest = max([float(snapshots["at_seconds"].max()), *ends.values()])
+    courses = Courses.of(snapshots, runs)
+    longest = max([float(snapshots["at_seconds"].max()), *courses.ends.values()])
     times = list(at) if at is not None else moments(longest)
     rates = [rate for rate in OVER_TIME_RATES if rate in snapshots and snapshots[rate].notna().any()]
     rows: list[dict[str, Any]] = []
     for cells in cells_of(grades, runs, counting):
-        states = {key: State(row, _history(histories, row), _end(row, ends)) for key, row in cells.rows.items()}
+        states = courses.states(cells)
         if not any(state.history for state in states.values()) or not cells.counted:
             continue
         for moment in times:
@@ -75,12 +74,6 @@ def over_time(
                 table = [[now.get((c, s), 0.0) for c in cells.competitions] for s in cells.counted]
                 rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(table)})
     return pd.DataFrame(rows, columns=_COLUMNS)
-
-
-def states_of(cells: Cells, snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> dict[tuple[str, Any], State]:
-    """The graded runs of a split over time, by competition and seed."""
-    histories, ends = _histories(snapshots, runs), _ends(runs)
-    return {key: State(row, _history(histories, row), _end(row, ends)) for key, row in cells.rows.items()}
 
 
 def _summary(table: list[list[float]]) -> dict[str, Any]:
@@ -120,6 +113,30 @@ class State:
         return before[-1] if before else None
 
 
+@dataclass(frozen=True)
+class Courses:
+    """The course of each run: its snapshots and its end. Read once from the tables, for all splits."""
+
+    histories: Mapping[Any, list[dict[Any, Any]]]
+    """By run group, run id and edition, in the order of time."""
+    ends: Mapping[tuple[str, str], float]
+    """Seconds from the start to the end of each run whose duration is known."""
+
+    @classmethod
+    def of(cls, snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> Courses:
+        """The courses of the runs in the tables `snapshots` and `runs`."""
+        return cls(_histories(snapshots, runs), _ends(runs))
+
+    def states(self, cells: Cells) -> dict[tuple[str, Any], State]:
+        """The graded runs of a split over time, by competition and seed."""
+        return {key: self._state(row) for key, row in cells.rows.items()}
+
+    def _state(self, row: Mapping[str, Any]) -> State:
+        run = (row["run_group"], row["run_id"])
+        history = self.histories.get((*run, row["edition"])) or self.histories.get((*run, None)) or []
+        return State(row, history, self.ends.get(run))
+
+
 def _histories(snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> dict[Any, list[dict[Any, Any]]]:
     """The snapshots of each run in an edition, in the order of time."""
     own = {} if runs is None or runs.empty else {(r["run_group"], r["run_id"]): r["edition"] for r in _records(runs)}
@@ -131,17 +148,7 @@ def _histories(snapshots: pd.DataFrame, runs: pd.DataFrame | None) -> dict[Any, 
     return found
 
 
-def _history(histories: Mapping[Any, list[dict[Any, Any]]], row: Mapping[str, Any]) -> list[dict[Any, Any]]:
-    run = (row["run_group"], row["run_id"])
-    return histories.get((*run, row["edition"])) or histories.get((*run, None)) or []
-
-
-def _end(row: Mapping[str, Any], ends: Mapping[tuple[str, str], float]) -> float | None:
-    return ends.get((row["run_group"], row["run_id"]))
-
-
 def _ends(runs: pd.DataFrame | None) -> dict[tuple[str, str], float]:
-    """Seconds from the start to the end of each run whose duration is known."""
     if runs is None or runs.empty or "duration_seconds" not in runs:
         return {}
     known = ((row["run_group"], row["run_id"], float(row["duration_seconds"])) for row in _records(runs))

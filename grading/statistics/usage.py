@@ -23,22 +23,29 @@ def usage_by_run(usage: pd.DataFrame) -> pd.DataFrame:
     """
     if usage.empty:
         return pd.DataFrame(columns=_RUN_COLUMNS)
-    rows: list[dict[str, Any]] = []
-    for (group, run), calls in usage.groupby(["run_group", "run_id"], sort=True):
-        first = calls.iloc[0]
-        models = ", ".join(sorted(set(calls["model"].dropna().astype(str))))
-        sums = _sums(calls)
-        who = {"run_group": group, "run_id": run, "competition_id": first["competition_id"], "seed": first["seed"]}
-        rows.append({**who, "models": models, "calls": len(calls), **sums})
-    return pd.DataFrame(rows, columns=_RUN_COLUMNS)
+    present = [name for name in _SUMS if name in usage]
+    table = usage[["run_group", "run_id"]].assign(**{name: usage[name].astype(float) for name in present})
+    runs = table.groupby(["run_group", "run_id"], sort=True)
+    found = runs[present].sum(min_count=1).reindex(columns=list(_SUMS))
+    found.loc[_unpriced(table).groupby([table["run_group"], table["run_id"]]).any(), "cost_usd"] = math.nan
+    found["calls"] = runs.size()
+    first = usage.drop_duplicates(["run_group", "run_id"]).set_index(["run_group", "run_id"])
+    names = usage[["run_group", "run_id", "model"]].dropna(subset=["model"]).astype({"model": str}).drop_duplicates()
+    models = names.sort_values("model").groupby(["run_group", "run_id"])["model"].agg(", ".join)
+    found = found.join(first[["competition_id", "seed"]]).join(models.rename("models"))
+    return found.fillna({"models": ""}).reset_index()[_RUN_COLUMNS]
 
 
 def _sums(rows: pd.DataFrame) -> dict[str, float]:
     sums = {name: float(rows[name].sum(min_count=1)) if name in rows else math.nan for name in _SUMS}
+    return {**sums, "cost_usd": math.nan} if _unpriced(rows).any() else sums
+
+
+def _unpriced(rows: pd.DataFrame) -> pd.Series:
+    """Which rows used tokens whose cost is unknown."""
     tokens = rows[[name for name in _SUMS[:2] if name in rows]].fillna(0).sum(axis=1)
-    if "cost_usd" in rows and (rows["cost_usd"].isna() & (tokens > 0)).any():
-        sums["cost_usd"] = math.nan
-    return sums
+    unknown = rows["cost_usd"].isna() if "cost_usd" in rows else pd.Series(False, index=rows.index)
+    return unknown & (tokens > 0)
 
 
 def usage_by_series(grades: pd.DataFrame, usage: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from common.errors import UserError
+from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.datasets.current import find, read_current, require
@@ -14,7 +15,8 @@ from storage.store import Store
 def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Dataset:
     """The dataset to grade a run with: in its own edition the one that it was made on, in another the current one.
 
-    In another edition, the dataset must be made of the same download with the same parameters, as far as that is known.
+    Where two editions have the same files, both are graded with the same dataset. In another edition with other files,
+    the dataset must be made of the same download with the same parameters, as far as that is known.
 
     Args:
         store: store of the datasets.
@@ -33,6 +35,8 @@ def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Datas
                 f"{now.key}); its submission cannot be graded with other answers: run the agent again"
             )
         return found or require(store, own)
+    if own.key is not None and _same_files(own, edition) and (shared := find(store, replace(own, edition=edition))):
+        return shared
     other = require(store, Dataset(edition, own.competition_id))
     theirs = read_current(store, other).own_recipes(other.key)
     ours = read_current(store, own).own_recipes(own.key)
@@ -42,3 +46,9 @@ def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Datas
             f"the current dataset of {other}; its submission cannot be graded with those answers"
         )
     return other
+
+
+def _same_files(own: Dataset, edition: Edition) -> bool:
+    """Whether an edition has the files of the one that a run was made in."""
+    competition = registry.get(own.competition_id)
+    return competition.files_of(edition) == competition.files_of(own.edition)

@@ -1,7 +1,11 @@
 """Which of a competition's prepared datasets is current, and which recipes are known to make it.
 
     prepared/<edition>/<id>/<key>/commit.json    the commit marker of a dataset
-    prepared/<edition>/<id>/current.json         the key of the current one, and the recipes of all that are known
+    prepared/<edition>/<id>/current.json         the key of the current one, and the recipes of all that are known;
+                                                 or the edition whose current one it is
+
+An edition of a competition that has the same files as another one has no datasets of its own. Its `current.json` names
+the other edition, so that both have the same dataset also after that is replaced.
 
 A reader finds the dataset once and then uses only its folder, so a dataset that becomes current meanwhile does not
 matter to it. `current.json` is replaced as a whole, by the holder of the lease for preparing, after the dataset has
@@ -13,7 +17,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -57,7 +61,9 @@ class Current:
         if self.key_of(recipe) == self.dataset.key:
             return "same"
         own = self.own_recipes(self.dataset.key)
-        return "other code" if not own or any(recipe.same_inputs(each) for each in own) else "other inputs"
+        # The files of another edition are those of this one only as long as the recipe says so.
+        comparable = [each for each in own if each.edition in (recipe.edition, self.dataset.edition)]
+        return "other code" if not own or any(map(recipe.same_inputs, comparable)) else "other inputs"
 
     @property
     def adopted(self) -> bool:
@@ -71,10 +77,13 @@ class Current:
 
 def read_current(store: Store, dataset: Dataset) -> Current:
     """The current dataset of the competition and edition that `dataset` names; its key does not matter."""
-    record: dict[str, Any] | None = store.read_json(f"{store.datasets(dataset)}/{CURRENT}")
+    record: dict[str, Any] | None = store.read_json(current_url(store, dataset))
     if record is None:
         old = read_marker(store, _at(dataset, None, unkeyed=True))
         return Current(_at(dataset, old["key"], unkeyed=True) if old else None)
+    if record.get("files_of"):
+        shared = read_current(store, Dataset(record["files_of"], dataset.competition_id))
+        return replace(shared, dataset=shared.dataset and _as(dataset.edition, shared.dataset))
     recipes = tuple(
         (Recipe(dataset.edition, each["download"], each["code"], each["params"]), str(each["dataset"]))
         for each in record["recipes"]
@@ -84,12 +93,17 @@ def read_current(store: Store, dataset: Dataset) -> Current:
 
 
 def find(store: Store, dataset: Dataset) -> Dataset | None:
-    """The committed dataset with the key of `dataset`, or without one the current dataset; None if there is none."""
+    """The committed dataset with the key of `dataset`, or without one the current dataset; None if there is none.
+
+    One that lies in the folder of another edition is found too: keys depend on the edition of the files.
+    """
     if dataset.key is None:
         return read_current(store, dataset).dataset
-    for candidate in (_at(dataset, dataset.key), _at(dataset, dataset.key, unkeyed=True)):
-        if is_committed(store, candidate):
-            return candidate
+    for edition in (dataset.edition, *(each for each in EDITIONS if each != dataset.edition)):
+        there = replace(dataset, edition=edition)
+        for candidate in (_at(there, dataset.key), _at(there, dataset.key, unkeyed=True)):
+            if is_committed(store, candidate):
+                return _as(dataset.edition, candidate)
     return None
 
 
@@ -114,12 +128,35 @@ def not_prepared(store: Store, dataset: Dataset) -> UserError:
 def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -> None:
     """Make a committed dataset the current one, and note that `recipe` makes it. Hold the lease for preparing it."""
     known = read_current(store, dataset)
+    if known.dataset and known.dataset.files_of:  # what is known of the files of the other edition is noted there
+        known = Current(None)
     recipes = [(each, key) for each, key in known.recipes if each != recipe]
     if recipe is not None:
         recipes.append((recipe, str(dataset.key)))
     if known.dataset == dataset and recipes == list(known.recipes) and recipe is not None:
         return
     write_current(store, Current(dataset, tuple(recipes)), dataset)
+
+
+def share(store: Store, dataset: Dataset, edition: Edition) -> None:
+    """Let the files of another edition be those of the edition that `dataset` names; datasets of its own are old then.
+
+    Hold the lease for preparing `dataset`.
+    """
+    record = {"files_of": edition, "changed_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    store.write_json(current_url(store, dataset), record)
+
+
+def sharing(store: Store, dataset: Dataset) -> list[Edition]:
+    """The other editions whose files are those of the current dataset of the edition that `dataset` names."""
+    others = [each for each in EDITIONS if each != dataset.edition]
+    records = {each: store.read_json(current_url(store, Dataset(each, dataset.competition_id))) for each in others}
+    return [each for each, record in records.items() if record and record.get("files_of") == dataset.edition]
+
+
+def current_url(store: Store, dataset: Dataset) -> str:
+    """URL of the file that says which dataset is current in the edition that `dataset` names."""
+    return f"{store.datasets(Dataset(dataset.edition, dataset.competition_id))}/{CURRENT}"
 
 
 def write_current(store: Store, current: Current, of: Dataset) -> None:
@@ -131,7 +168,7 @@ def write_current(store: Store, current: Current, of: Dataset) -> None:
     }
     if current.dataset and current.dataset.unkeyed:
         record["unkeyed"] = True
-    store.write_json(f"{store.datasets(of)}/{CURRENT}", record)
+    store.write_json(current_url(store, of), record)
 
 
 def read_marker(store: Store, dataset: Dataset) -> dict[str, Any] | None:
@@ -169,3 +206,8 @@ def competitions_of(store: Store) -> Iterator[tuple[Edition, str]]:
 
 def _at(dataset: Dataset, key: str | None, unkeyed: bool = False) -> Dataset:
     return Dataset(dataset.edition, dataset.competition_id, key, unkeyed)
+
+
+def _as(edition: Edition, dataset: Dataset) -> Dataset:
+    """The dataset as one of another edition with the same files."""
+    return dataset if dataset.edition == edition else replace(dataset, edition=edition, files_of=dataset.home)

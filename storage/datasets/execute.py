@@ -64,6 +64,12 @@ class Copies(NamedTuple):
     sizes: list[int]
     checked: list[int]
 
+    @property
+    def sources(self) -> list[str]:
+        """The values for the column `source` of the manifest."""
+        prefix = f"{self.archive}!/" if self.archive else ""
+        return [prefix + name for name in self.names]
+
     def at(self, rows: Sequence[int]) -> Copies:
         """The rows with these numbers, in this order."""
         wanted = set(self.checked)
@@ -75,6 +81,14 @@ class Copies(NamedTuple):
             [self.sizes[row] for row in rows],
             [number for number, row in enumerate(rows) if row in wanted] if wanted else [],
         )
+
+
+class Same(NamedTuple):
+    """Files that a committed dataset at the URL `like` has under other names, as rows of the manifest."""
+
+    like: str
+    names: list[str]
+    rows: Columns
 
 
 def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
@@ -99,7 +113,7 @@ def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task
 
 
 def execute(
-    tasks: Iterable[Task | Copies], competition: Preparable, download: Download, destination: Destination
+    tasks: Iterable[Task | Copies | Same], competition: Preparable, download: Download, destination: Destination
 ) -> Columns:
     """Write the files of `tasks` below `destination` and return their manifest rows.
 
@@ -110,9 +124,10 @@ def execute(
         if isinstance(task, Copies):
             written = _copy(task, download.view(task.archive).container, destination)
             bytes_, hashes, md5s = zip(*written, strict=True)
-            prefix = f"{task.archive}!/" if task.archive else ""
-            sources = [prefix + name for name in task.names]
-            done.append([task.parts, task.paths, list(bytes_), list(hashes), list(md5s), sources])
+            done.append([task.parts, task.paths, list(bytes_), list(hashes), list(md5s), task.sources])
+        elif isinstance(task, Same):
+            _take(task, destination)
+            done.append(task.rows)
         else:
             written_one = _write(task, competition, download, destination)
             done.append(columns_of([Done(task.part, task.path, *written_one, task.source)]))
@@ -234,6 +249,18 @@ def _sequential_uploads(copies: Copies, container: Container, destination: Desti
         for row in others:  # a sequential container yields a member's bytes only once
             with destination.fs.open(destination.path(places[first][0]), "rb") as again:
                 yield 0, partial(copied, row, destination.copy(places[row][0], again, places[row][2]))
+
+
+def _take(same: Same, destination: Destination) -> None:
+    source = Destination(same.like)
+    places = zip(same.names, same.rows[0], same.rows[1], strict=True)
+    takes = ((f"{part}/{path}", source.path(name)) for name, part, path in places)
+    if destination.local:
+        for place, path in takes:
+            destination.take(place, path)
+    else:  # the server copies
+        for _ in windowed(((0, partial(destination.take, *each)) for each in takes), count=UPLOADS, total=1):
+            pass
 
 
 def _write(task: Task, competition: Preparable, download: Download, destination: Destination) -> Written:

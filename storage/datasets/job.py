@@ -65,6 +65,7 @@ class Job:
         key: the content key, for which `out` is the only directory. An interrupted job with the same key is resumed,
             and a finished one is not done again. Without a key, the files of an earlier dataset are removed from `out`.
         recipe: what the dataset is made of, for the commit marker.
+        like: URL of a committed dataset of the same download, whose files are taken where both have the same ones.
     """
 
     competition_id: str
@@ -76,10 +77,16 @@ class Job:
     key: str = ""
     code: str = ""
     recipe: Recipe | None = None
+    like: str | None = None
 
     def __post_init__(self) -> None:
         if self.edition not in EDITIONS:  # checked before anything is removed
             raise UserError(f"unknown edition {self.edition!r}; editions are {', '.join(EDITIONS)}")
+
+    @property
+    def checkpoint(self) -> str:
+        """Name of the checkpoint: what is taken from another dataset is part of the plan."""
+        return f"{self.key}-{self.like.rpartition('/')[2]}" if self.like else self.key
 
 
 def load_competition(job: Job) -> Preparable:

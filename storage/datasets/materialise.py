@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -28,11 +28,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from common.locations import local_path
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
-from storage.datasets.execute import Copies, Task, execute, group_copies
+from storage.datasets.execute import Copies, Same, Task, execute, group_copies
 from storage.datasets.job import Job, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan, unpack
+from storage.datasets.reuse import with_reuse
 from storage.datasets.storable import require_storable
 from storage.writers import Destination
 
@@ -97,7 +98,7 @@ def materialise(
     """
     executor = executor or Serial()
     destination = Destination(job.out, DRAFTS)
-    checkpoint = Checkpoint(destination, job.key)
+    checkpoint = Checkpoint(destination, job.checkpoint)
     if job.key:
         if is_complete(destination, job):
             return read_manifest_of(destination)
@@ -132,8 +133,12 @@ def declare(job: Job) -> None:
     checked = competition.facts.checksums.prepared
     tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
     here = [task for task in tasks if isinstance(task, Task) and task.computed]
-    elsewhere = [task for task in tasks if isinstance(task, Copies) or not task.computed]
-    checkpoint = Checkpoint(destination, job.key)
+    elsewhere: Iterable[Task | Copies | Same] = [
+        task for task in tasks if isinstance(task, Copies) or not task.computed
+    ]
+    if job.like:
+        elsewhere = with_reuse(elsewhere, read_manifest_of(Destination(job.like)), job.like)
+    checkpoint = Checkpoint(destination, job.checkpoint)
     rows = execute(here, competition, download, destination)
     if DESCRIPTION not in preparation.public.operations:
         destination.write(f"public/{DESCRIPTION}", [competition.describe(job.edition).encode()])
@@ -153,7 +158,7 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     destination = Destination(job.out, DRAFTS)
     if job.key and is_complete(destination, job):
         return number, columns_of([])
-    checkpoint = Checkpoint(destination, job.key)
+    checkpoint = Checkpoint(destination, job.checkpoint)
     task = unpack(checkpoint.load_task(number))
     rows = execute([task], load_competition(job), download_of(job), destination)
     destination.sync()  # on the host that wrote it, before the note says that it is there

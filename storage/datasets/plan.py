@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 from competitions.preparing.archives.containers import Container
 from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download, Member
-from storage.datasets.execute import Copies, Task
+from storage.datasets.execute import Copies, Same, Task
+from storage.datasets.manifest import Done
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000
 _FILE_COST = 16 << 10  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
 # Sequential formats, in which reaching a member requires decompressing everything before it.
+_BYTES = Done._fields.index("bytes")
 _SEQUENTIAL = (".7z", ".gz", ".tgz")
 
 
@@ -25,8 +27,10 @@ class Chunk(NamedTuple):
     task: list[Any]
 
 
-def plan(tasks: Iterable[Task | Copies], download: Download) -> Iterator[Chunk]:
+def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
+
+    Files that another dataset has are only bounded in number.
 
     Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
     """
@@ -35,6 +39,11 @@ def plan(tasks: Iterable[Task | Copies], download: Download) -> Iterator[Chunk]:
             copies = in_storage_order(task, download.view(task.archive).container)
             for each in split_copies(copies):
                 yield Chunk(len(each.names), sum(each.sizes), pack(each))
+        elif isinstance(task, Same):
+            for start in range(0, len(task.names), _CHUNK_FILES):
+                piece = slice(start, start + _CHUNK_FILES)
+                same = Same(task.like, task.names[piece], [column[piece] for column in task.rows])
+                yield Chunk(len(same.names), sum(same.rows[_BYTES]), pack(same))
         else:
             yield Chunk(1, size_of(task), pack(task))
 
@@ -72,10 +81,12 @@ def size_of(task: Task) -> int:
             return 0
 
 
-def pack(task: Task | Copies) -> list[Any]:
+def pack(task: Task | Copies | Same) -> list[Any]:
     """Convert a task to JSON values. Raises `TypeError` for content computed by prepare.py."""
     if isinstance(task, Copies):
         return ["copies", *task]
+    if isinstance(task, Same):
+        return ["same", *task]
     part, path, operation, md5 = task
     match operation:
         case Archive(kind, entries, stored, folders):
@@ -88,11 +99,13 @@ def pack(task: Task | Copies) -> list[Any]:
             raise TypeError(f"{part}/{path}: computed content cannot be sent to a worker")
 
 
-def unpack(packed: list[Any]) -> Task | Copies:
+def unpack(packed: list[Any]) -> Task | Copies | Same:
     """The inverse of `pack`."""
     kind, *rest = packed
     if kind == "copies":
         return Copies(*rest)
+    if kind == "same":
+        return Same(*rest)
     if kind == "archive":
         part, path, md5, suffix, names, members, stored, folders = rest
         entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()

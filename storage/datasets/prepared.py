@@ -44,7 +44,7 @@ def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool
     """Whether the dataset with this key has passed `check_dataset` with the present checksums of the competition."""
     found = find(store, dataset)
     record = store.read_json(f"{store.prepared(found)}/{VERIFIED}") if found else None
-    return record is not None and record == verified_record(dataset, competition)
+    return found is not None and record is not None and record == verified_record(found, competition)
 
 
 def verified_record(dataset: Dataset, competition: Preparable) -> dict[str, Any]:
@@ -102,7 +102,10 @@ def needs_download(
     record = recorded(store, competition, source)
     if record is None:
         return True
-    key = read_current(store, dataset).key_of(recipe_of(competition, record["hash"], dataset.edition, params))
+    current, files_of = read_current(store, dataset), competition.files_of(dataset.edition)
+    if current.dataset is None and files_of != dataset.edition:
+        return needs_download(store, Dataset(files_of, competition.id), source, params, renew=renew)
+    key = current.key_of(recipe_of(competition, record["hash"], dataset.edition, params))
     return find(store, replace(dataset, key=key)) is None
 
 

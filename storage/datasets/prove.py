@@ -68,10 +68,8 @@ def _declared(task: Task | Copies) -> Columns:
     """Rows of a manifest as far as they are known without making the files: bytes are -1 where they are not."""
     if isinstance(task, Task):
         return [[task.part], [task.path], [-1], [""], [None], [task.source]]
-    prefix = f"{task.archive}!/" if task.archive else ""
     count = len(task.names)
-    sources = [prefix + name for name in task.names]
-    return [task.parts, task.paths, task.sizes, [""] * count, [None] * count, sources]
+    return [task.parts, task.paths, task.sizes, [""] * count, [None] * count, task.sources]
 
 
 def _read(committed: str, ignored: tuple[str, ...]) -> pa.Table:

@@ -24,7 +24,7 @@ class Recipe:
     """What a dataset is made of.
 
     Args:
-        edition: edition of the benchmark.
+        edition: edition of the benchmark, the first of those that have the same files.
         download: hash of the downloaded archive.
         code: fingerprint of the code that prepares the competition, with the versions of its libraries.
         params: the parameters of prepare.py.
@@ -42,7 +42,7 @@ class Recipe:
 
     def same_inputs(self, other: Recipe) -> bool:
         """Whether both are made from the same download with the same parameters, perhaps by different code."""
-        return (self.edition, self.download, self.params) == (other.edition, other.download, other.params)
+        return (self.download, self.params) == (other.download, other.params)
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -52,8 +52,12 @@ class Recipe:
 def recipe_of(
     competition: Competition, download_hash: str, edition: Edition, params: Mapping[str, Any] | None = None
 ) -> Recipe:
-    """The recipe by which the code of this process makes a dataset. `params` override those of competition.yaml."""
-    return Recipe(edition, download_hash, code_of(competition), competition.params(params))
+    """The recipe by which the code of this process makes a dataset. `params` override those of competition.yaml.
+
+    A parameter that is null changes nothing, so it is no part of the recipe.
+    """
+    given = {name: value for name, value in competition.params(params).items() if value is not None}
+    return Recipe(competition.files_of(edition), download_hash, code_of(competition), given)
 
 
 def code_of(competition: Competition) -> str:

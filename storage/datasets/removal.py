@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from storage.dataset import Dataset
-from storage.datasets.current import CURRENT, USES, all_datasets, read_current, read_marker
+from storage.datasets.current import USES, all_datasets, current_url, read_current, read_marker
 from storage.datasets.materialise import MARKER
 from storage.datasets.prepared import CONTENT
 from storage.datasets.uses import is_used
@@ -16,8 +16,12 @@ def remove_dataset(store: Store, dataset: Dataset) -> bool:
     """Remove a dataset unless somebody uses it; returns whether it was removed. Hold the lease for preparing it.
 
     The marker goes first: whoever starts to use the dataset records that before looking for the marker, so that either
-    the use is seen here, or the missing marker there.
+    the use is seen here, or the missing marker there. Of a dataset with the files of another edition, only the note
+    that it has them is removed.
     """
+    if dataset.files_of:
+        store.remove(current_url(store, dataset))
+        return True
     marker_url = f"{store.prepared(dataset)}/{MARKER}"
     marker = read_marker(store, dataset)
     store.remove(marker_url)
@@ -41,7 +45,7 @@ def _forget(store: Store, dataset: Dataset) -> None:
     others = any(all_datasets(store, dataset.edition, dataset.competition_id))
     if known.dataset is not None or others or any(recipe.key != key for recipe, key in known.recipes):
         return
-    store.remove(f"{store.datasets(dataset)}/{CURRENT}")
+    store.remove(current_url(store, dataset))
     folder = store.local(store.relative(store.datasets(dataset)))
     with contextlib.suppress(OSError):  # it is not empty; object stores have no folders
         if folder is not None:

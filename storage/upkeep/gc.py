@@ -13,6 +13,7 @@ from typing import Any, cast
 from competitions.editions import EDITIONS, Edition
 from storage.cache import Cache
 from storage.dataset import Dataset
+from storage.datasets.current import sharing
 from storage.datasets.prepared import committed_key
 from storage.datasets.removal import remove_dataset
 from storage.datasets.uses import is_used
@@ -31,7 +32,7 @@ def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterato
     nothing is prepared again.
     """
     found = list(found)
-    datasets = [(each.name.split(" ", 1)[1], each.state) for each in found if each.kind == "prepared"]
+    datasets = [(each.dataset.competition_id, each.state) for each in found if each.dataset is not None]
     done = {name for name, state in datasets if state == "complete"}
     done -= {name for name, state in datasets if state == "incomplete"}
     for each in found:
@@ -48,7 +49,10 @@ def raw_archives(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterato
 
 
 def edition_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition, dry: bool) -> Iterator[DiskUsage]:
-    """Remove all datasets of an edition, complete or not. Yields those that are in use too, with that state."""
+    """Remove all datasets of an edition, complete or not. Yields those that are in use too, with that state.
+
+    One that another edition shares is in use by it.
+    """
     for each in found:
         if each.dataset is not None and each.dataset.edition == edition:
             yield from _dataset(store, each, ("complete", "old", "incomplete"), dry)
@@ -102,6 +106,9 @@ def _dataset(store: Store, each: DiskUsage, states: Container[State], dry: bool)
         again = usage_of_datasets(store, dataset.edition, dataset.competition_id)
         now = next((other for other in again if other.dataset == dataset), None)
         if now is None or now.state not in states:
+            return
+        if now.state == "complete" and (others := sharing(store, dataset)):
+            yield replace(now, name=f"{now.name}, shared with {', '.join(others)}", state="in use")
             return
         if is_used(store, dataset) or not (dry or remove_dataset(store, dataset)):
             yield replace(now, state="in use")

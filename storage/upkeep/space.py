@@ -64,8 +64,11 @@ def usage_of_machine(scratch: Path, cache: Cache) -> Iterator[DiskUsage]:
 def usage_of_datasets(store: Store, edition: Edition, competition_id: str) -> Iterator[DiskUsage]:
     """Yield the datasets of a competition in an edition, the current one and others."""
     current = read_current(store, Dataset(edition, competition_id)).dataset
+    name = f"{edition} {competition_id}"
+    if current is not None and current.files_of:
+        shown, where = f"{name}, shared with {current.files_of}", store.prepared(current)
+        yield DiskUsage("prepared", shown, where, 0, 0, "complete", current)
     for dataset in all_datasets(store, edition, competition_id):
-        name = f"{edition} {competition_id}"
         marker = read_marker(store, dataset)
         if marker is not None:
             state: State = "complete" if dataset == current else "old"

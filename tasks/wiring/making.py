@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from common import names
+from common.causes import explain
 from common.machine import provenance
 from common.settings import get_settings
 from common.units import counted
 from competitions.editions import VERSIONS
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.services.run_services import RunServices
+from sandbox.trajectory.files import write_trajectory
 from storage.lease import Lease
 from storage.runs.folders import RunFolder
 from storage.runs.publish import publish
@@ -41,6 +44,7 @@ class Making:
         return max(1, len(self.tries.read(self.attempt.key)))
 
 
+_logger = logging.getLogger(__name__)
 _LONGEST_TRY = "try-0123456789"
 
 
@@ -60,6 +64,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     request = attempt.request
     services.close()  # completes the logs of the services, which are stored below
     files = services.files()
+    files |= _trajectory(files, spec)
     if history := making.tries.content():
         (spec.workdir / FILE).write_bytes(history)
         files[FILE] = spec.workdir / FILE
@@ -67,7 +72,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         files["submission.csv"] = result.submission
     left, dropped = _left_files(run_folder(attempt), result)
     files |= left
-    dropped_note = f"{dropped} files left out, whose names are too long for the store" if dropped else None
+    dropped_note = f"{counted(dropped, 'file')} left out, with names too long for the store" if dropped else None
     conditions: dict[str, Any] = {
         **request.isolation.conditions(),
         **({"obfuscated": True} if spec.obfuscated else {}),
@@ -111,6 +116,17 @@ def ending(making: Making, result: RunResult) -> str:
     validations = counted(making.services.counts()["validation_calls"], "validation")
     left = "" if result.submission is not None else ", no submission"
     return f"{result.status} after {result.duration_seconds:.0f} s, {validations}{left}"
+
+
+def _trajectory(journals: dict[str, Path], spec: RunSpec) -> dict[str, Path]:
+    """The trajectory of the run, if it asked a language model, by the names of its files."""
+    try:
+        return write_trajectory(
+            journals, spec.workdir, session=spec.run_id, agent=spec.agent.full_name, version=spec.agent.fingerprint()
+        )
+    except Exception as error:  # made of what an agent and a provider wrote; a run is never lost for a view of it
+        _logger.warning("run %s has no trajectory: %s", spec.run_id, explain(error))
+        return {}
 
 
 def _left_files(folder: RunFolder, result: RunResult) -> tuple[dict[str, Path], int]:

@@ -11,6 +11,7 @@ import yaml
 
 from competitions import registry
 from competitions.competition import Competition
+from competitions.preparing.images import PARAMETER
 
 ALL = [registry.get(name) for name in registry.list()]
 
@@ -60,7 +61,8 @@ def test_yaml_says_nothing_twice(competition: Competition) -> None:
 def test_code_knows_the_editions_where_the_facts_name_a_fix(competition: Competition, part: str) -> None:
     code = (competition.folder / f"{part}.py").read_text().replace("edition: Edition", "")
     fixed = [issue.id for issue in competition.facts.known_issues if issue.v2 == "fixed" and part in issue.affects]
-    assert bool(re.search(r"\bedition\b", code)) == bool(fixed), fixed
+    optional = part == "prepare" and PARAMETER in competition.facts.params
+    assert bool(re.search(r"\bedition\b", code)) == bool(fixed or optional), fixed
 
 
 def test_known_issues_say_what_they_mean_for_scores(competition: Competition) -> None:
@@ -72,10 +74,9 @@ def test_no_fixed_issue_needs_agents_without_network(competition: Competition) -
     assert not [issue.id for issue in competition.facts.known_issues if issue.needs and issue.v2 == "fixed"]
 
 
-def test_comparability_is_stated_where_v2_changes_the_data(competition: Competition) -> None:
-    issues = [issue for issue in competition.facts.known_issues if issue.v2 == "fixed" and "prepare" in issue.affects]
-    changes = [issue.id for issue in issues if issue.severity in {"labels", "noise"}]
-    assert competition.facts.v2_comparable or not changes, changes
+def test_comparability_and_columns_are_stated(competition: Competition) -> None:
+    assert competition.facts.v2_comparable
+    assert any(column.values == "id" for column in competition.facts.submission.values())
 
 
 def test_oddities_are_known_issues(competition: Competition) -> None:

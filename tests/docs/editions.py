@@ -8,16 +8,46 @@ from __future__ import annotations
 from pathlib import Path
 
 from competitions import registry
-from competitions.facts import CompetitionFacts, KnownIssue
+from competitions.facts import OTHER_COLUMNS, CompetitionFacts, KnownIssue, SubmittedColumn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "editions.md"
 BEGIN = "<!-- generated from competition.yaml files by python -m tests.docs.editions -->"
 
 
 def tables() -> str:
-    """What follows BEGIN: comparability, then all issues."""
+    """What follows BEGIN: submissions, comparability, then all issues."""
     facts = [registry.get(name).facts for name in registry.list()]
-    return "\n".join([*comparability(facts), "", *issues(facts), ""])
+    return "\n".join([*submissions(facts), "", *comparability(facts), "", *issues(facts), ""])
+
+
+def submissions(facts: list[CompetitionFacts]) -> list[str]:
+    """A row for each competition: what v2 requires of each column."""
+    head = ["## Columns of submissions in v2", "", "| competition | ids | other columns |", "|---|---|---|"]
+    return [*head, *(f"| {each.id} | {_ids(each)} | {_predictions(each)} |" for each in facts)]
+
+
+def _ids(facts: CompetitionFacts) -> str:
+    return ", ".join(f"`{name}`" for name, column in facts.submission.items() if column.values == "id")
+
+
+def _predictions(facts: CompetitionFacts) -> str:
+    """Columns with the same requirement together."""
+    names: dict[str, list[str]] = {}
+    for name, column in facts.submission.items():
+        if column.values != "id":
+            names.setdefault(_required(column), []).append("each other" if name == OTHER_COLUMNS else f"`{name}`")
+    return "; ".join(f"{', '.join(each)}: {what}" for what, each in names.items())
+
+
+def _required(column: SubmittedColumn) -> str:
+    words = {"class": "a class", "text": "text", "format": "as described", "any": "not read"}
+    what = words.get(column.values, f"a {column.values}")
+    if column.low is not None:
+        what += (
+            f" from {column.low:g} to {column.high:g}" if column.high is not None else f" of at least {column.low:g}"
+        )
+    what += ", or empty" if column.empty else ""
+    return what + (f"; each row sums to {column.sum:g}" if column.sum is not None else "")
 
 
 def comparability(facts: list[CompetitionFacts]) -> list[str]:

@@ -70,7 +70,7 @@ class TestRegrade:
     ) -> None:
         shutil.rmtree(group.local("prepared", "v2"))
         assert mlebench("regrade", GROUP, "--as", "again", "--edition", "v2", store=group) == 1
-        assert "none of the 3 runs could be graded" in capsys.readouterr().err
+        assert "no run could be graded" in capsys.readouterr().err
 
     def test_a_hostile_submission_is_an_invalid_one(self, group: Store) -> None:
         group.write(group.run(GROUP, "diabetes", 1) + "/submission.csv", b"," * 1_000_000)

@@ -82,7 +82,7 @@ class TestOfficialDescription:
 
         self.prepared(store, packs)
         ours = store.local("prepared", "v1", ID, "k", "public", "description.md").read_text()
-        assert _official([ID, "digits"], store, "v1") == 0
+        assert _official([ID, "digits"], store, ["v1"]) == 0
         text = store.local("prepared", "v1", ID, "k", "public", "description_official.md").read_text()
         head, body = text.split("## Description", 1)
         for difference in (
@@ -139,7 +139,7 @@ class TestOfficialDescription:
         other = "spaceship-titanic"
         self.prepared(store, packs)
         put_dataset(store, other, packs / other / "raw.zip")
-        assert _official([other, ID], store, "v1") == 1
+        assert _official([other, ID], store, ["v1"]) == 1
         captured = capsys.readouterr()
         assert "Kaggle shows no description" in captured.err
         assert "description_official.md" in captured.out

@@ -13,6 +13,7 @@ from scipy import stats
 
 from competitions import registry
 from flows.cli import main
+from storage.runs.evidence.manifest import append
 from storage.tables import read_table
 from tests.stores import Store
 
@@ -94,6 +95,24 @@ def test_ten_groups_are_reported_together(store: Store, files: tuple[list[Path],
     assert main(["report", *groups, "--store", store.root]) == 0
     (page,) = Path(str(store.local("reports"))).glob("*others*/report.html")
     assert groups[9] in page.read_text()
+
+
+def test_a_group_that_lacks_planned_runs_is_not_called_complete(store: Store, files: tuple[list[Path], Any]) -> None:
+    paths, _ = files
+    assert main(["import-report", *map(str, paths), "--group", "theirs", "--store", store.root]) == 0
+    pages = store.local("reports", "theirs")
+    assert pages is not None
+    assert "Every seed is complete." in (pages / "report.md").read_text()
+    plan = {"competitions": sorted([*LOW, "AI4Code"]), "seeds": SEEDS, "agent": "theirs", "edition": "v1"}
+    append(store, "theirs", None, "planned", **plan)
+    assert main(["report", "theirs", "--store", store.root]) == 0
+    for name in ("report.md", "report.html"):
+        text = (pages / name).read_text()
+        assert "Every seed is complete" not in text
+        assert "Not complete: 3 planned runs" in text
+    assert "seed 2: planned and never run" in (pages / "report.html").read_text()
+    gaps = read_table(store, "aggregates/gaps", ["theirs"])
+    assert set(zip(gaps["competition_id"], gaps["treatment"], strict=True)) == {("AI4Code", "not counted")}
 
 
 def as_json(store: Store, capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:

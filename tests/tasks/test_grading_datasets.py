@@ -134,6 +134,12 @@ class TestTheDataset:
 
 
 class TestAnotherEdition:
+    @pytest.fixture(autouse=True)
+    def _with_other_files(self, own: Path) -> None:
+        """Editions with the same files have the same dataset."""
+        code = (own / "prepare.py").read_text()
+        (own / "prepare.py").write_text(code.replace("    return", "    assert edition\n    return"))
+
     def test_of_the_same_download_grades_and_its_copy_can_be_graded_again(self, own: Path, store: Store) -> None:
         run(store)
         second = put_dataset(store, "own", edition="v2", key="other")
@@ -152,6 +158,15 @@ class TestAnotherEdition:
         make_current(store, second, Recipe("v2", "another download", "code", {}))
         assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 1
         assert "was made on a dataset of own (v1) from another download" in capsys.readouterr().err
+
+
+def test_another_edition_with_the_same_files_is_graded_with_the_same_dataset(own: Path, store: Store) -> None:
+    folder = run(store)
+    put_dataset(store, "own", key="two")
+    assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 0, "nothing has to be prepared for it"
+    grade = folder.read_grade("v2")
+    assert grade is not None
+    assert (grade.edition, grade.dataset_key) == ("v2", "one")
 
 
 class TestGradeKeys:

@@ -18,6 +18,8 @@ from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
 from sandbox.gateway.prices import version_of_prices
 from sandbox.isolation import PROCESSES, Isolation
+from storage.runs.evidence.seal import verify_run
+from storage.runs.folders import RunFolder
 from storage.tables import read_table
 from tasks.agent_run import run_agent
 from tasks.aggregate import write_tables
@@ -136,6 +138,11 @@ def test_an_agent_validates_asks_and_submits(
     verdicts = [json.loads(line)["verdict"] for line in (run / "validation.jsonl").read_text().splitlines()]
     assert verdicts == ["valid", "invalid"]
     assert len((run / "transcripts.jsonl").read_text().splitlines()) == 2
+    trajectory = json.loads((run / "trajectory.json").read_text())
+    assert [step["source"] for step in trajectory["steps"]] == ["user", "agent", "agent", "system"]
+    assert trajectory["final_metrics"]["total_cost_usd"] == pytest.approx(record["gateway_cost_usd"])
+    assert "def solve(): return 42" in (run / "trajectory.html").read_text()
+    assert verify_run(RunFolder(store, "group", "diabetes", 0), None) == []
     for path in run.rglob("*"):  # the agent's environment among them
         assert path.is_dir() or KEY not in path.read_text()
     assert [seen.path for seen in llm.requests] == ["/v1/chat/completions", "/v1/messages"]

@@ -4,6 +4,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -21,4 +22,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         out.public.copies((f"{folder}/{name}", picture) for name, picture in pictures.items())
         if edition == "v1":
             out.public.archive(f"{folder}.zip", pictures)
+    if edition == "v2":
+        encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out

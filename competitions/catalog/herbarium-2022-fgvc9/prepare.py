@@ -7,6 +7,7 @@ from competitions.preparing import coco
 from competitions.preparing.coco import Pair
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -29,6 +30,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         )
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(Predicted=42))
+    if edition == "v2":
+        encode_anew(out.public, "test_images/", encoded, raw, params[PARAMETER])
     return out
 
 

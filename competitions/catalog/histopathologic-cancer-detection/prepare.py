@@ -2,6 +2,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out_by
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -15,4 +16,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", answers.assign(label=0))
     out.public.copies(raw.each("train/{}.tif", train["id"]))
     out.public.copies(raw.each("train/{}.tif", test["id"][answers.index], answers["id"], to="test/{1}.tif"))
+    if edition == "v2":
+        encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out

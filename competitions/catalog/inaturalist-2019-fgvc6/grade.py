@@ -14,5 +14,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         firsts = [cell if isinstance(cell, int) else int(cell.split()[0]) for cell in submission["predicted"].tolist()]
         guesses = np.array(firsts, dtype=np.int64)
     except (ValueError, IndexError, AttributeError, OverflowError) as error:  # blank, float, huge ...
-        raise InvalidSubmission("Every row of `predicted` must begin with a category id, a whole number.") from error
+        raise InvalidSubmission("`predicted` must begin with a category id, a whole number, in every row.") from error
     return 1 - accuracy(answers["predicted"], guesses)

@@ -3,6 +3,7 @@ from competitions.errors import DownloadError
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out_by
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -21,4 +22,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", answers.assign(Category=0), index=edition == "v1")
     for name, rows in (("train_images.zip", train), ("test_images.zip", test)):
         out.public.archive(name, {f"{image}.jpg": images.file(f"{image}.jpg") for image in rows["id"]})
+    if edition == "v2":
+        encode_anew(out.public, "test_images.zip", encoded, raw, params[PARAMETER])
     return out

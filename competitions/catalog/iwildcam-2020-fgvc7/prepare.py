@@ -9,6 +9,7 @@ from competitions.preparing import coco
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"
@@ -35,6 +36,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         out.public.copies((f"{folder}/{image}.jpg", raw.file(f"train/{image}.jpg")) for image in part["id"])
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(Category=guesses))
+    if edition == "v2":
+        encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out
 
 

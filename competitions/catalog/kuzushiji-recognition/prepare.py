@@ -3,12 +3,16 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out, hold_out_by
+from competitions.preparing.holdout import anonymous, hold_out, hold_out_by
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     train, test = hold_out_books(table) if edition == "v2" else hold_out(table, 0.1)
+    original = test["image_id"]
+    if edition == "v2":
+        test = anonymous(test, "image_id", "test_{:05}")
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)
@@ -16,8 +20,14 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.private.table("gold_submission.csv", test.assign(labels=test["labels"].map(corners, na_action="ignore")))
     out.public.copy("unicode_translation.csv", raw.file("unicode_translation.csv"))
     pages = raw.archive("train_images.zip")
-    for name, part in (("train_images.zip", train), ("test_images.zip", test)):
-        out.public.archive(name, {f"{page}.jpg": pages.file(f"{page}.jpg") for page in part["image_id"]})
+    for name, part, old in (
+        ("train_images.zip", train, train["image_id"]),
+        ("test_images.zip", test, original.loc[test.index]),
+    ):
+        files = zip(part["image_id"], old, strict=True)
+        out.public.archive(name, {f"{page}.jpg": pages.file(f"{before}.jpg") for page, before in files})
+    if edition == "v2":
+        encode_anew(out.public, "test_images.zip", encoded, raw, params[PARAMETER])
     return out
 
 

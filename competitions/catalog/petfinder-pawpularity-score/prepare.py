@@ -4,12 +4,15 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
+from competitions.preparing.images import without_copies
 
 from .scale import HIGHEST, LOWEST
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), 0.1)
+    if edition == "v2":
+        train = without_copies(train, test, raw, "train/{}.jpg")
     guesses = np.random.default_rng(0).uniform(LOWEST, HIGHEST, len(test)).round(2)
     out = Preparation()
     out.public.table("train.csv", train)

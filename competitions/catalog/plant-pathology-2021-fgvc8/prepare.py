@@ -2,10 +2,13 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
+from competitions.preparing.images import without_copies
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), 0.2)
+    if edition == "v2":
+        train = without_copies(train, test, raw, "train_images/{}")
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("answers.csv", test)

@@ -4,6 +4,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -16,4 +17,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.copies(raw.each("train/{}/{}", train["species"], train["file"]))
     old = test.loc[answers.index]
     out.public.copies(raw.each("train/{}/{}", old["species"], old["file"], answers["file"], to="test/{2}"))
+    if edition == "v2":
+        encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out

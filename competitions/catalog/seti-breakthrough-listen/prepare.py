@@ -12,5 +12,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", test.assign(target=0.5))
     out.public.copies(raw.each("train/{0[0]}/{0}.npy", train["id"]))
     out.public.copies(raw.each("train/{0[0]}/{0}.npy", test["id"], to="test/{0[0]}/{0}.npy"))
-    out.public.copy_tree("old_leaky_data", raw, "old_leaky_data")
+    if edition == "v1":
+        out.public.copy_tree("old_leaky_data", raw, "old_leaky_data")
     return out

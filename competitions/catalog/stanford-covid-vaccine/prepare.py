@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
@@ -10,6 +11,7 @@ from competitions.preparing.download import Download
 
 from .columns import TARGETS
 
+SIMILAR = 0.8
 DECIMALS = {"float_format": "%.10f"}
 
 
@@ -18,6 +20,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     drawn = table[table["SN_filter"] > 0].sample(n=int(len(table) * 0.1), random_state=0)
     is_test = table.index.isin(drawn.index)
     train, test = table[~is_test], table[is_test]
+    if edition == "v2":
+        train = train[~similar(train["sequence"], test["sequence"])]
     answers = positions(test)
     out = Preparation()
     out.public.text("train.json", json_lines(train))
@@ -25,6 +29,14 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.private.table("test.csv", answers, **DECIMALS)
     out.public.table("sample_submission.csv", answers[["id_seqpos"]].assign(**dict.fromkeys(TARGETS, 0.0)), **DECIMALS)
     return out
+
+
+def similar(sequences: pd.Series, others: pd.Series) -> NDArray[np.bool_]:
+    """Which sequences have the same base as one of the others in four fifths of the places."""
+    length = int(max(sequences.str.len().max(), others.str.len().max()))
+    left, right = (np.array([list(each.ljust(length)) for each in part]) for part in (sequences, others))
+    equal = sum((left == base).astype(np.float32) @ (right == base).astype(np.float32).T for base in "ACGU")
+    return np.asarray(equal).max(axis=1) >= SIMILAR * length
 
 
 def json_lines(part: pd.DataFrame) -> str:

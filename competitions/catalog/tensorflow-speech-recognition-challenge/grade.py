@@ -1,11 +1,15 @@
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import labels
+from competitions.scoring.cells import choices, labels
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
+
+from .columns import COMMANDS, SILENCE, UNKNOWN
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="fname", columns=["label"])
+    if edition == "v2":
+        choices(submission, "label", [*COMMANDS, UNKNOWN, SILENCE])
     return accuracy(answers["label"], labels(submission, "label", answers["label"]))

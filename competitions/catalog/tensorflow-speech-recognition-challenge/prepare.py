@@ -3,9 +3,12 @@ from pathlib import PurePosixPath
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.declaration import Content, Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out, hold_out_by
+
+from .columns import COMMANDS, SILENCE, UNKNOWN
+from .noise import cut
 
 NOISE = "_background_noise_"
 
@@ -15,18 +18,45 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     names = [name for name in archive.names("train/audio") if name.endswith(".wav")]
     clips = pd.DataFrame([(name, *PurePosixPath(name).parts[-2:]) for name in names], columns=["name", "label", "file"])
     clips = clips.iloc[(clips["label"] + "_" + clips["file"]).argsort(kind="stable")]
+    out = Preparation()
     if edition == "v1":
         train, test = hold_out(clips, 0.1)
-    else:  # no speaker in both parts, no long recording of noise in the test part
-        noise = clips["label"] == NOISE
-        words = clips[~noise].assign(speaker=clips["file"].str.split("_").str[0])
-        train, test = hold_out_by(words, "speaker", 0.1, ordered=True)
-        train = pd.concat([train, clips[noise]])
+    else:
+        train, test = kaggles_task(archive, clips, out)
     answers = test[["label"]].reset_index(drop=True)
     answers.insert(0, "fname", [f"clip_{number:08d}.wav" for number in answers.index])
-    out = Preparation()
+    files = dict(zip(answers["fname"], test["name"], strict=True))
     out.public.copies(archive.each("{}", train["name"], train["label"], train["file"], to="train/audio/{1}/{2}"))
-    out.public.copies(archive.each("{}", test["name"], answers["fname"], to="test/audio/{1}"))
+    for name, source in files.items():
+        if isinstance(source, Content):
+            out.public.content(f"test/audio/{name}", source)
+        else:
+            out.public.copy(f"test/audio/{name}", archive.file(source))
     out.private.table("test.csv", answers)
-    out.public.table("sample_submission.csv", answers.assign(label="silence"))
+    out.public.table("sample_submission.csv", answers.assign(label=SILENCE))
     return out
+
+
+def kaggles_task(archive: Download, clips: pd.DataFrame, out: Preparation) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Training clips, and test clips with Kaggle's twelve labels, by speakers that train does not have, shuffled.
+
+    As many clips are unknown words, and as many silence, as there are of a command on average. The test clips of
+    silence are cut from recordings of noise, the rest of which is declared as training data.
+    """
+    noise = clips["label"] == NOISE
+    words = clips[~noise].assign(speaker=clips["file"].str.split("_").str[0])
+    train, test = hold_out_by(words, "speaker", 0.1, ordered=True)
+    commands, others = (test[test["label"].isin(COMMANDS) == known] for known in (True, False))
+    count = max(round(len(commands) / len(COMMANDS)), 1)
+    others = others.sample(min(count, len(others)), random_state=0).assign(label=UNKNOWN)
+    recordings = {name: file.read() for name, file in archive.container.stream(clips.loc[noise, "name"])}
+    shown, silent = cut(dict(sorted(recordings.items())), count)
+    for name, data in shown.items():
+        out.public.content(name, content_of(data))
+    silence = pd.DataFrame({"name": [content_of(data) for data in silent], "label": SILENCE})
+    columns = ["name", "label"]
+    return train, pd.concat([commands[columns], others[columns], silence[columns]]).sample(frac=1, random_state=0)
+
+
+def content_of(data: bytes) -> Content:
+    return Content(lambda: [data])

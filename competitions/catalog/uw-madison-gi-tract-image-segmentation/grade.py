@@ -29,7 +29,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     pixels = [width * height for width, height in shapes]
     truth = rle_columns(answers, "predicted", pixels, missing="")
     predicted = rle_columns(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
-    pairs = zip(scans(answers, truth, shapes), scans(submission, predicted, shapes), strict=False)
+    tables = (answers, truth), (submission, predicted)
+    pairs = zip(*(scans(table, masks, shapes, edition) for table, masks in tables), strict=False)
     distances = [hausdorff_of_voxels(true, found, shape) for (true, shape), (found, _) in pairs]
     return 0.4 * mean(dices(truth, predicted, empty=np.nan)) + 0.6 * (1 - mean(np.array(distances)))
 
@@ -40,7 +41,7 @@ def keyed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def scans(
-    table: pd.DataFrame, masks: RleMasks, shapes: list[tuple[int, int]]
+    table: pd.DataFrame, masks: RleMasks, shapes: list[tuple[int, int]], edition: Edition
 ) -> Iterator[tuple[NDArray[np.int64], tuple[int, int, int]]]:
     """Yield each scan in order of the ids: the voxels (slice, y, x) of all its organs, and its shape."""
     ids = texts(table, "id")
@@ -53,11 +54,15 @@ def scans(
                 f"`id`: the slices of {scan[:40]} differ in size; keep the rows of test.csv in order."
             )
     bounds = np.searchsorted(masks.rows, np.arange(masks.size + 1))
-    return (voxels(masks, bounds, list(slices.values()), shapes) for slices in rows_of.values())
+    return (voxels(masks, bounds, list(slices.values()), shapes, edition) for slices in rows_of.values())
 
 
 def voxels(
-    masks: RleMasks, bounds: NDArray[np.intp], slices: list[list[int]], shapes: list[tuple[int, int]]
+    masks: RleMasks,
+    bounds: NDArray[np.intp],
+    slices: list[list[int]],
+    shapes: list[tuple[int, int]],
+    edition: Edition,
 ) -> tuple[NDArray[np.int64], tuple[int, int, int]]:
     """The voxels of the slices with these rows, and the shape. `bounds`: the number of the first run of each row."""
     width, height = shapes[slices[0][0]]
@@ -67,7 +72,10 @@ def voxels(
     starts, lengths = masks.starts[runs], masks.stops[runs] - masks.starts[runs]
     pixels = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
     number = np.repeat(np.repeat(np.arange(len(slices)), list(map(len, slices))), counts)
-    x, y = np.divmod(pixels, height)  # runs go down the columns
+    if edition == "v1":
+        x, y = np.divmod(pixels, height)  # as published: down the columns, which is not how masks are numbered
+    else:
+        y, x = np.divmod(pixels, width)
     return np.stack([np.repeat(number, lengths), y, x]).T, (len(slices), height, width)
 
 

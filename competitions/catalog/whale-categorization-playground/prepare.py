@@ -5,6 +5,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -29,4 +30,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", answers.assign(Id="new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46"))
     out.public.copies(raw.each("train/{}", train["Image"]))
     out.public.copies(raw.each("train/{}", test["Image"][answers.index], answers["Image"], to="test/{1}"))
+    if edition == "v2":
+        encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out

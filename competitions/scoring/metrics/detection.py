@@ -103,6 +103,48 @@ def mean_average_precision(
     return float(np.mean(scores))
 
 
+def voc_mean_average_precision(
+    truth: Sequence[Sequence[Detection]] | Detections,
+    predicted: Sequence[Sequence[Detection]] | Detections,
+    threshold: float = 0.4,
+) -> float:
+    """Mean over the classes of the truth of the average precision of PASCAL VOC 2010 (VinBigData).
+
+    Of all images, most confident first (equal ones in the given order), a prediction is a hit if the true box of its
+    class and image with the largest IoU, which must be above `threshold`, was not hit before. The AP is the area below
+    precision, made monotonous from the right, over recall: section 3.4.1 of the development kit of VOC 2012, which is
+    that of 2010. Confidences of classes in the truth must be finite (ValueError).
+
+    >>> image = [Detection("cat", 1.0, (0, 0, 10, 10))]
+    >>> voc_mean_average_precision([image, image], [[Detection("cat", 0.9, (0, 0, 10, 9))], []])
+    0.5
+    """
+    true, found = Detections.of(truth), Detections.of(predicted)
+    if true.size != found.size:
+        raise ValueError(f"{true.size} and {found.size} images")
+    order = np.argsort(-found.confidences, kind="stable")
+    codes, names = pd.factorize(np.concatenate([true.labels, found.labels[order]]))
+    true_label, label = codes[: len(true.labels)], codes[len(true.labels) :]
+    if not np.isfinite(found.confidences[order][np.isin(label, true_label)]).all():
+        raise ValueError("confidences must be finite")
+    groups, true_groups = found.images[order] * len(names) + label, true.images * len(names) + true_label
+    largest, nearest = np.zeros(len(order)), np.full(len(order), -1)
+    for i, j in pairs_of_equal(groups, true_groups):
+        iou = _ious(found.boxes[order[i]], true.boxes[j])
+        best_first = np.lexsort([-iou, i])
+        best = best_first[np.unique(i[best_first], return_index=True)[1]]
+        largest[i[best]], nearest[i[best]] = iou[best], j[best]
+    near, hit = np.flatnonzero(largest > threshold), np.zeros(len(order), dtype=bool)
+    hit[near[np.unique(nearest[near], return_index=True)[1]]] = True
+    scores = []
+    for each in np.unique(true_label):
+        hits = np.cumsum(hit[label == each])
+        precision, recall = hits / np.arange(1, len(hits) + 1), hits / (true_label == each).sum()
+        envelope = np.maximum.accumulate(precision[::-1])[::-1]
+        scores.append(float((np.diff(recall, prepend=0.0) * envelope).sum()))
+    return float(np.mean(scores))
+
+
 def _ious(predicted: NDArray[np.float64], true: NDArray[np.float64]) -> NDArray[np.float64]:
     """`box_iou` pair by pair, also for NaN and infinity: shapes (n, 4) give (n,)."""
     ax, ay, ax2, ay2 = predicted.T

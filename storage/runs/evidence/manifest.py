@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from storage.exclusive import create
@@ -72,6 +73,20 @@ class Manifest:
     def started(self) -> Counter[str]:
         """How many times an agent was started for each run."""
         return Counter(str(entry.get("run")) for entry in self.entries if entry.get("kind") == "started")
+
+
+def planned_runs(store: Store, run_group: str) -> list[tuple[str, int]]:
+    """The runs that a group planned, as pairs of competition and seed, without checking its manifest.
+
+    Empty without a manifest. Entries that cannot be read are left out; `mlebench verify` tells them.
+    """
+    contents = store.concurrently([partial(store.top.fs.cat_file, path) for path in _paths(store, run_group)])
+    entries = [entry for content in contents if (entry := _parse(content)) is not None]
+    try:
+        runs = [run.rsplit("/", 1) for run in Manifest(entries).planned()]
+        return sorted((name, int(seed)) for name, seed in runs)
+    except (KeyError, TypeError, ValueError):  # somebody else's entry
+        return []
 
 
 def append(store: Store, run_group: str, key: str | None, kind: str, **facts: Any) -> None:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 from competitions.editions import EDITIONS, Edition
 from competitions.preparing.download import Download
@@ -68,8 +70,10 @@ class World:
 
     @property
     def perfect(self) -> pd.DataFrame:
-        """The submission with the right answers, its cells as text."""
-        return self._text(self.prepared.competition.facts.files.gold_submission)
+        """The submission with the right answers, its cells as text: in v2, which allows no other columns, without."""
+        found = self._text(self.prepared.competition.facts.files.gold_submission)
+        wanted = [name for name in self.sample if name in found]
+        return found if self.prepared.edition == "v1" or len(wanted) < len(self.sample.columns) else found[wanted]
 
     @property
     def truth(self) -> Any:
@@ -143,6 +147,48 @@ def zipped(**members: bytes) -> bytes:
         for name, data in members.items():
             archive.writestr(f"{name}.csv", data)
     return content.getvalue()
+
+
+def repeated_sentences() -> bytes:
+    """The training table of a text normalization challenge whose sentences occur several times."""
+    rows = [
+        (n, place, "PLAIN", word, word) for n in range(60) for place, word in enumerate(f"it is {n % 15} .".split())
+    ]
+    return table_bytes(pd.DataFrame(rows, columns=["sentence_id", "token_id", "class", "before", "after"]))
+
+
+def known_sentences(world: World, language: str) -> float:
+    """The share of the test sentences of a text normalization challenge that are in train as well."""
+    names = [f"{language}_train.csv", f"{language}_test_2.csv"]
+    train, test = (world.packed(f"{name}.zip", name, dtype=str) for name in names)
+    seen, asked = (set(table.groupby("sentence_id")["before"].agg(" ".join)) for table in (train, test))
+    return len(seen & asked) / len(asked)
+
+
+def copied_images(world: World, prefix: str) -> dict[str, bytes]:
+    """For two images of the download below `prefix` each the same picture, in other sizes and qualities."""
+    names = [name for name in world.kaggle.container.sizes if name.startswith(prefix)]
+    pictures = np.random.default_rng(0).integers(0, 255, (len(names), 8, 8), dtype=np.uint8)
+    content = {}
+    for number, name in enumerate(names):
+        file = io.BytesIO()
+        picture, side = Image.fromarray(pictures[number % (len(names) // 2)]), 160 + number % 7 * 16
+        image = picture.resize((side, side), Image.Resampling.NEAREST)
+        image.save(file, "JPEG", quality=80 + number % 15)
+        content[name] = file.getvalue()
+    return content
+
+
+def shown_in_both(world: World, train: str, test: str) -> float:
+    """The share of test images that look like a training image once both are small."""
+
+    def small(path: Path) -> bytes:
+        with Image.open(path) as image:
+            pixels = np.asarray(image.resize((8, 8), Image.Resampling.BOX), dtype=float)
+        return (pixels > 127).tobytes()
+
+    seen = {small(path) for path in (world.public / train).iterdir()}
+    return float(np.mean([small(path) in seen for path in (world.public / test).iterdir()]))
 
 
 def a_word_makes_everything_wrong(v1: World, v2: World, column: str) -> None:

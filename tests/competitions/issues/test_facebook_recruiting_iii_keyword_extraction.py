@@ -7,6 +7,9 @@ import pytest
 from tests.competitions.issues._probe import (
     World,
     blanked,
+    remade,
+    table_bytes,
+    zipped,
 )
 
 
@@ -44,3 +47,18 @@ def test_pooled_f1(v1: World, v2: World) -> None:
     guess = v1.perfect[["Id", "Tags"]].assign(Tags=v1.perfect["Tags"].where(many, "guess"))
     assert v2.grade(guess) == pytest.approx(many.mean(), abs=0.03)
     assert v1.grade(guess) > many.mean() + 0.05
+
+
+def test_copies_on_both_sides(v1: World, v2: World) -> None:
+    """The tags of a test question that is also a training question are known."""
+    table = v1.kaggle.archive("Train.zip").read_csv("Train.csv", dtype=str, keep_default_na=False)
+    questions = table.iloc[[row % 50 for row in range(400)]].assign(Id=range(400))
+    worlds = remade(v1, {"Train.zip": zipped(Train=table_bytes(questions))})
+    known = {}
+    for edition, world in worlds.items():
+        seen, asked = (world.table(name, dtype=str, keep_default_na=False) for name in ("train.csv", "test.csv"))
+        known[edition] = (
+            asked[["Title", "Body"]].apply(tuple, axis=1).isin(seen[["Title", "Body"]].apply(tuple, axis=1))
+        )
+    assert known["v1"].mean() > 0.9
+    assert known["v2"].mean() == 0

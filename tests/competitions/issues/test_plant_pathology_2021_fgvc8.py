@@ -6,6 +6,9 @@ import pandas as pd
 
 from tests.competitions.issues._probe import (
     World,
+    copied_images,
+    remade,
+    shown_in_both,
 )
 
 
@@ -31,3 +34,10 @@ def test_micro_average(v1: World, v2: World) -> None:
     guess = answers.assign(labels=["scab rust complex", "rust", "scab", "rust"])
     assert v1.score(guess, answers) == 0.5
     assert v2.score(guess, answers) == 0.25
+
+
+def test_duplicate_images(v1: World, v2: World) -> None:
+    """The labels of a test image are those of its copy, which was scaled and compressed anew."""
+    worlds = remade(v1, copied_images(v1, "train_images/"))
+    assert shown_in_both(worlds["v1"], "train_images", "test_images") > 0.5
+    assert shown_in_both(worlds["v2"], "train_images", "test_images") == 0

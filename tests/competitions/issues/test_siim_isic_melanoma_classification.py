@@ -33,3 +33,9 @@ def test_fast_float_parser(v1: World, v2: World) -> None:
 
     assert changed(v1) > 0
     assert changed(v2) == 0
+
+
+def test_patients_on_both_sides(v1: World, v2: World) -> None:
+    """The patient of a test image is known from other images."""
+    assert v1.shared("train.csv", "test.csv", "patient_id") > 0
+    assert v2.shared("train.csv", "test.csv", "patient_id") == 0

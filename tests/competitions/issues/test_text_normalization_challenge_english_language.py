@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.competitions.issues._probe import World, remade, table_bytes, zipped
+from tests.competitions.issues._probe import World, known_sentences, remade, repeated_sentences, table_bytes, zipped
 
 
 def test_missing_value_tokens(v1: World, v2: World) -> None:
@@ -12,3 +12,13 @@ def test_missing_value_tokens(v1: World, v2: World) -> None:
     for edition, world in remade(v1, {"en_train.csv.zip": zipped(en_train=said)}).items():
         shown = world.packed("en_test_2.csv.zip", "en_test_2.csv", dtype=str, keep_default_na=False)
         assert (shown["before"] == "").all() == (edition == "v1")
+
+
+def test_sentences_on_both_sides(v1: World, v2: World) -> None:
+    """The tokens of a test sentence that is also a training sentence are read out there."""
+    worlds = remade(v1, {"en_train.csv.zip": zipped(en_train=repeated_sentences())})
+    known = {edition: known_sentences(world, "en") for edition, world in worlds.items()}
+    assert known["v1"] > 0.9
+    assert known["v2"] == 0
+    sizes = {edition: len(world.sample) for edition, world in worlds.items()}
+    assert sizes["v1"] == sizes["v2"], "the test set is the same"

@@ -33,3 +33,14 @@ def test_test_depths_withheld(v1: World, v2: World) -> None:
 
     assert known(v1) == 0
     assert known(v2) == 1
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train.csv has the masks of v1's test images by their ids, and none of v2's."""
+    labels = v1.kaggle.archive("competition_data.zip").read_csv("competition_data/train.csv")["id"]
+
+    def looked_up(world: World) -> float:
+        return float(world.sample["id"].isin(labels).mean())
+
+    assert looked_up(v1) == 1.0
+    assert looked_up(v2) == 0

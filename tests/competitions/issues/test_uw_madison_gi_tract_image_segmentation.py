@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from tests.competitions.issues._probe import (
@@ -27,3 +28,19 @@ def test_odd_token_counts(v1: World, v2: World) -> None:
 
 def test_runs_beyond_the_image(v1: World, v2: World) -> None:
     endless_run_passes(v1, v2, "predicted")
+
+
+def test_pixel_order(v1: World, v2: World) -> None:
+    """In an image that is no square, an organ found one pixel too low is as far away as one at the other end."""
+    width, height = 40, 8
+    slices = pd.DataFrame({"id": ["case1_day1_slice_0001"], "class": ["stomach"]})
+    answers = slices.assign(predicted=runs(range(2, 5), width), image_width=width, image_height=height)
+    lower = slices.assign(predicted=runs(range(3, 6), width))
+    overlap = 0.4 * 2 / 3
+    assert v2.score(lower, answers) == pytest.approx(overlap + 0.6 * (1 - 1 / height / 3**0.5))
+    assert v1.score(lower, answers) < v2.score(lower, answers) - 0.05
+
+
+def runs(rows: range, width: int) -> str:
+    """The first ten pixels of these rows, numbered row by row."""
+    return " ".join(f"{row * width + 1} 10" for row in rows)

@@ -37,3 +37,20 @@ def test_repeated_images(v1: World, v2: World) -> None:
     twice = pd.concat([v1.sample, v1.sample[:1]])
     assert v1.accepts(twice)
     assert "rows" in v2.refusal(twice)
+
+
+def test_not_kaggles_metric(v1: World, v2: World) -> None:
+    """A box that reaches an overlap of 0.4, and does not exceed it, is a hit."""
+    answers = one_finding(0, 0, 10, 10)
+    part = answers[["image_id"]].assign(PredictionString="3 0.9 0 0 4 10")
+    assert v1.score(part, answers) > 0.5
+    assert v2.score(part, answers) == 0
+
+
+def test_inverted_boxes_free(v1: World, v2: World) -> None:
+    """Boxes from right to left, guessed before the finding, cost nothing."""
+    answers = one_finding(10, 10, 50, 50)
+    truth = answers[["image_id"]].assign(PredictionString="3 0.5 10 10 50 50")
+    stuffed = truth.assign(PredictionString="3 0.9 50 10 10 50 3 0.9 50 10 10 50 " + truth["PredictionString"])
+    assert v1.score(stuffed, answers) == v1.score(truth, answers) > 0.5
+    assert v2.score(stuffed, answers) < v2.score(truth, answers) / 2

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from grading.integrity.familiarity import LEAST, at_places, correlation, mean_probability
+from grading.integrity.familiarity import at_places, mean_probability
+from grading.statistics.correlation import LEAST, correlation
 
 
 def test_the_mean_is_over_probabilities_not_their_logarithms() -> None:

@@ -1,6 +1,7 @@
 """The page in a browser: whole, printed, light and dark, sorted and filtered."""
 
 import base64
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from grading.page import render_page
+from grading.words import KIND_GLYPHS
+from tests.grading.page.board import board
 from tests.grading.page.browser import Browser
 from tests.grading.page.pages import EVIL, RUNS, calls, graded, page, snapshots
 
@@ -78,6 +82,38 @@ def test_a_browser_shows_it_light_and_dark(browser: Browser, file: Path) -> None
     luminance = {key: sum(map(int, re.findall(r"\d+", value)[:3])) for key, value in seen.items()}
     assert luminance["light", "backgroundColor"] > 700 > 200 > luminance["light", "color"]
     assert luminance["dark", "backgroundColor"] < 200 < 600 < luminance["dark", "color"]
+
+
+@pytest.mark.service("chromium")
+def test_a_page_of_twelve_agents_over_the_whole_benchmark_is_small_and_sorted(browser: Browser, tmp_path: Path) -> None:
+    """`python -m tests.grading.page.board 12 page.html --load` says how long it takes to load."""
+    path = tmp_path / "board.html"
+    path.write_text(render_page(board(12, requests=2)), "utf-8")
+    assert path.stat().st_size < 2_000_000
+    for width in (1280, 390):
+        browser.open(path, width)
+        assert browser.complaints == []
+        assert browser.run("document.documentElement.scrollWidth") <= width
+    browser.open(path, 1280)
+    wide = (
+        "[...document.querySelectorAll('.headline, .matrix')].filter((t) => t.offsetWidth > t.parentNode.offsetWidth)"
+    )
+    assert browser.run(f"{wide}.length") == 0
+    tables = "[...document.querySelectorAll('main table:not(.conditions, .seeds)')]"
+    assert browser.run(f"{tables}.filter((table) => !table.querySelector('thead button')).length") == 0
+    # Cells such as "208 of 225", "27.3 ± 5.3", "1,664", "$12.50" and "16 h 29 min" are sorted as numbers.
+    column = """((table, column) => {
+      table.tHead.rows[table.tHead.rows.length - 1].cells[column].firstChild.click();
+      return [...table.tBodies[0].rows].map((row) => row.cells[column].textContent);
+    })"""
+    number = re.compile(r"[$]?(-?[\d,.]+)")
+    for table, place in (("#noise table", 1), ("#generalisation table", 2), ("#time table", 4), ("#cost .rates", 5)):
+        texts = browser.run(f"{column}(document.querySelector('{table}'), {place})")
+        found = [float(match[1].replace(",", "")) for text in texts if (match := number.match(text))]
+        assert found == sorted(found), table
+        assert len(set(found)) > 2, table
+    ranks = browser.run(f"{column}(document.querySelector('.matrix'), 2)")
+    assert [mark for mark, _ in itertools.groupby(ranks)] == [m for m in KIND_GLYPHS.values() if m in ranks]
 
 
 @pytest.mark.service("chromium")

@@ -52,7 +52,7 @@ def test_what_agents_wrote_is_escaped_and_cleaned() -> None:
 
 def test_a_pair_below_the_threshold_is_counted_only() -> None:
     page = integrity_section({"plagiarism": pair(flagged=False)})
-    assert "1 pairs of files share something; 0 are" in page
+    assert "1 pair of files shares something; 0 are" in page
     assert "someone/best" not in page
 
 

@@ -1,5 +1,6 @@
 """The page tells all that the tables hold."""
 
+import dataclasses
 import itertools
 import math
 import re
@@ -257,7 +258,8 @@ def many(agents: int, competitions: int = 4, seeds: int = 3, **more: Any) -> tup
 def test_twelve_agents_have_twelve_colours_and_shapes() -> None:
     html = page(*many(12), thresholds=dict.fromkeys((f"competition-{c}" for c in range(4)), HIGHER))
     document = Document(html)
-    marks = {(attrs["href"], attrs["class"]) for tag, attrs in document.elements if tag == "use"}
+    uses = [attrs for tag, attrs in document.elements if tag == "use" and "class" in attrs]
+    marks = {(attrs["href"], attrs["class"]) for attrs in uses}
     assert {href for href, _ in marks} >= {f"#m{n}" for n in range(12)}
     style = html.split("<style>")[1].split("</style>")[0]
     colours = {re.search(rf"--s{n}: (#\w+)", style)[1] for n in range(12)}  # type: ignore[index]
@@ -266,13 +268,52 @@ def test_twelve_agents_have_twelve_colours_and_shapes() -> None:
     assert len(shapes) == 12
 
 
-def test_a_page_of_twelve_agents_over_the_whole_benchmark_is_small() -> None:
-    names = [f"a-competition-with-a-name-{n}" for n in range(75)]
-    grades, runs = many(12, 75)
-    for table in (grades, runs):
-        table["competition_id"] = [names[int(each.split("-")[1])] for each in table["competition_id"]]
-    points = {name: [1 - n / 20 for n in range(21)] for name in names}
-    assert len(page(grades, runs, thresholds=dict.fromkeys(names, HIGHER), percentiles=points)) < 2_000_000
+def test_figures_have_keys_of_the_series_that_they_draw() -> None:
+    """Series without snapshots, as imported ones, have no line over time, and no key beside the lines."""
+    grades, runs = many(2)
+    html = page(grades, runs, snapshots=snapshots(("competition-0", 1, 1, 0.95), group="group-1", agent="agent-1"))
+    section = html.split('<section id="time"')[1].split("<table")[0]
+    assert "agent-1" in section
+    assert "agent-0" not in section
+
+
+def test_numbers_of_things_agree_with_their_nouns() -> None:
+    html = page(GRADES.iloc[:1], RUNS.iloc[:1], snapshots=SNAPSHOTS, usage=USAGE, leaks={("v1", "cactus"): ["x"]})
+    found = re.findall(r"(?<![\d.,]) 1 [a-z]*s\b", words(html))
+    assert not [each for each in found if each not in (" 1 is", " 1 cactus")], found
+    assert "1 of 1 competition" in words(html)
+
+
+def test_scores_have_five_decimals_whatever_their_size() -> None:
+    limits = dataclasses.replace(HIGHER, gold=1234567.12345)
+    html = page(pd.DataFrame([graded("cactus", 1, 123456.78912)]), None, thresholds={"cactus": limits})
+    assert "123,456.78912" in words(html)
+    assert "1,234,567.12345" in words(html)
+
+
+def test_intervals_of_rates_are_cut_at_0_and_100() -> None:
+    text = words(page())  # two seeds, 50 and 100 %: Student's t reaches from -243 to 393
+    assert "seeds 0 to 100" in text
+    assert "cut at 0 and 100" in text
+
+
+def test_many_figures_that_depend_on_what_is_ungraded_are_counted() -> None:
+    grades, runs = many(8)
+    ungraded = grades["seed"] == 0
+    grades = grades.assign(
+        outcome=grades["outcome"].mask(ungraded, "failed"), any_medal=grades["any_medal"] & ~ungraded
+    )
+    text = words(page(grades, runs))
+    assert "8 of the figures above differ if incomplete seeds are counted as failures instead of left out" in text
+
+
+def test_runs_that_used_all_their_time_well_are_no_failures() -> None:
+    runs = RUNS.assign(status=["timeout", "completed", "completed", "timeout"])
+    section = page(runs=runs).split('<section id="failures"')[1].split("</section>")[0]
+    assert section.count("<tr>") == 2, "a head, and the invalid submission"
+    assert "1 run that reached the time limit with a valid submission is counted here and not listed" in section
+    only = page(GRADES[:3], RUNS[:3].assign(status="timeout"))
+    assert "None: every run completed" not in only
 
 
 def test_agents_that_cannot_be_told_apart_share_a_letter() -> None:
@@ -300,9 +341,21 @@ def test_the_published_row_is_ready_to_paste() -> None:
     assert "time limit: 0.166667 h (published: 24 h)" in text
     pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
     assert pasted.startswith("| Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage |")
-    assert (
-        "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | 33.33 ± 8.33 | 24 | 2026-01-01 | 1 of 4 competitions |" in pasted
-    )
+    assert "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | 1 of 4 competitions |" in pasted
+
+
+def test_the_published_row_claims_neither_more_competitions_nor_more_seeds_than_count() -> None:
+    grades, runs = many(1)
+    grades.loc[grades["competition_id"] == "competition-3", "complexity"] = "high"
+    grades.loc[(grades["seed"] == 0) & (grades["competition_id"] == "competition-3"), "outcome"] = "failed"
+    html = page(grades, runs, split_sizes={"low": 3, "medium": 38, "high": 15})
+    pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
+    low, medium, high, everything = pasted.splitlines()[2].split(" | ")[2:6]
+    assert "of" not in low
+    assert medium == "–"
+    assert high.endswith("(1 of 15)")
+    assert everything.endswith("(4 of 56)")
+    assert "counted seeds: 2 (published: 3)" in html
 
 
 @pytest.mark.parametrize("score", [1e200, -1e200, math.inf, -math.inf])

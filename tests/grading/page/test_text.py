@@ -76,3 +76,13 @@ def test_leaks_that_the_edition_leaves_open_are_named() -> None:
         assert "Leaks left open" in text
         assert "unseen" not in text
     assert "Leaks left open" not in markdown(GRADES) + page()
+
+
+def test_competitions_that_compare_less_well_with_people_are_named() -> None:
+    stated = {("v1", "cactus"): ("roughly", "Other <pages>."), ("v1", "diabetes"): ("fully", "The same.")}
+    assert "| v1 | cactus | roughly |" in markdown(GRADES, comparability=stated)
+    for text in (markdown(GRADES, comparability=stated), page(comparability=stated)):
+        assert "Comparison with people" in text
+        assert "The same." not in text
+        assert "<pages>" not in text
+    assert "Comparison with people" not in markdown(GRADES) + page()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ ENDED = {name: f"20{year}-06" for name, year in zip("abcdef", range(17, 23), str
 POINTS = {name: [1 - n / 20 for n in range(21)] for name in ENDED}
 
 
-def group(name: str, scores: dict[str, float | None], seeds: int = 1, **run: Any) -> tuple[list[Any], list[Any]]:
+def group(name: str, scores: Mapping[str, float | None], seeds: int = 1, **run: Any) -> tuple[list[Any], list[Any]]:
     """Rows of grades and runs. A score of None is an invalid submission."""
     kind: dict[str, Any] = {"group": name, "agent": "aide"}
     grades = [
@@ -36,6 +37,12 @@ def tables(*groups: tuple[list[Any], list[Any]]) -> tuple[pd.DataFrame, pd.DataF
     )
 
 
+def by_measure(found: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The rows of a table, by what they measure."""
+    rows: list[Any] = found.to_dict("records")
+    return {row["measure"]: row for row in rows}
+
+
 FALLING = {name: 0.95 - 0.1 * place for place, name in enumerate(ENDED)}
 
 
@@ -46,10 +53,10 @@ def test_results_that_fall_with_the_date_correlate_with_it() -> None:
     assert found["percentile"].tolist() == pytest.approx([FALLING[name] for name in "abcde"]), (
         "without an end, not there"
     )
-    rows = by_date(found).set_index("measure")
-    assert rows.loc["percentile", ["n", "spearman"]].tolist() == [5, -1.0]
+    rows = by_measure(by_date(found))
+    assert (rows["percentile"]["n"], rows["percentile"]["spearman"]) == (5, -1.0)
     want = stats.pearsonr([2017.5, 2018.5, 2019.5, 2020.5, 2021.5], found["any_medal"])
-    assert rows.loc["any_medal", "pearson_p"] == pytest.approx(want.pvalue)
+    assert rows["any_medal"]["pearson_p"] == pytest.approx(want.pvalue)
 
 
 def test_an_invalid_run_counts_0_and_an_incomplete_seed_not_at_all() -> None:
@@ -64,13 +71,13 @@ def test_an_invalid_run_counts_0_and_an_incomplete_seed_not_at_all() -> None:
 def test_before_and_after_the_cutoff() -> None:
     grades, runs = tables(group("g", FALLING))
     found = dated(grades, runs, EVERYTHING, ENDED, POINTS)
-    row = around_cutoff(found, {("g", "aide"): "2019-06"}).set_index("measure").loc["percentile"]
+    row = by_measure(around_cutoff(found, {("g", "aide"): "2019-06"}))["percentile"]
     assert (row["before"], row["after"]) == (3, 3), "a competition of that month may have been seen"
     assert row["difference"] == pytest.approx(-0.3)
     want = stats.ttest_ind([0.65, 0.55, 0.45], [0.95, 0.85, 0.75], equal_var=False)
     assert row["p_value"] == pytest.approx(want.pvalue)
     assert around_cutoff(found, {}).empty
-    late = around_cutoff(found, {("g", "aide"): "2022-01"}).set_index("measure").loc["percentile"]
+    late = by_measure(around_cutoff(found, {("g", "aide"): "2022-01"}))["percentile"]
     assert (late["before"], late["after"]) == (5, 1)
     assert math.isnan(late["p_value"]), "one competition has no spread"
     assert late["difference"] == pytest.approx(-0.3)
@@ -98,9 +105,9 @@ def test_plain_and_obfuscated_runs_of_an_agent_are_paired() -> None:
     runs.loc[runs["run_group"].eq("mixed") & runs["competition_id"].eq("a"), "obfuscated"] = True
     found = plain_and_obfuscated(grades, runs, POINTS)
     assert found[["plain", "obfuscated"]].drop_duplicates().to_numpy().tolist() == [["plain", "hidden"]]
-    row = found.set_index("measure").loc["percentile"]
-    assert row[["competitions", "difference"]].tolist() == pytest.approx([6, -0.3])
-    medals = found.set_index("measure").loc["any_medal"]
+    rows = by_measure(found)
+    row, medals = rows["percentile"], rows["any_medal"]
+    assert (row["competitions"], row["difference"]) == pytest.approx((6, -0.3))
     steps = [float(b >= 0.7) - float(a >= 0.7) for a, b in zip(FALLING.values(), hidden.values(), strict=True)]
     assert medals["difference"] == pytest.approx(np.mean(steps))
     assert medals["p_value"] == pytest.approx(stats.ttest_1samp(steps, 0).pvalue)
@@ -114,9 +121,9 @@ def test_plain_and_obfuscated_runs_of_an_agent_are_paired() -> None:
 
 def test_only_what_both_have_is_paired() -> None:
     grades, runs = tables(group("plain", {"a": 0.9, "b": 0.9}), group("hidden", {"b": 0.8, "c": 0.1}, obfuscated=True))
-    found = plain_and_obfuscated(grades, runs, POINTS).set_index("measure")
-    assert found.loc["percentile", ["competitions", "difference"]].tolist() == pytest.approx([1, -0.1])
-    assert math.isnan(found.loc["percentile", "p_value"])
+    row = by_measure(plain_and_obfuscated(grades, runs, POINTS))["percentile"]
+    assert (row["competitions"], row["difference"]) == pytest.approx((1, -0.1))
+    assert math.isnan(row["p_value"])
 
 
 def test_the_page_shows_dates_cutoffs_and_pairs() -> None:

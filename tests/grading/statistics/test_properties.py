@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grading.integrity.familiarity import correlation
 from grading.medals import Thresholds, above_median, medal_for
 from grading.report import GradedSubmission, Outcome, competition_report
 from grading.statistics.aggregate import aggregate
 from grading.statistics.attempts import best_of, competition_table, pass_at
 from grading.statistics.compare import compare
+from grading.statistics.correlation import correlation
 from grading.statistics.counting import Counting
 from grading.statistics.over_time import over_time
 from grading.statistics.seeds import (

@@ -145,7 +145,8 @@ class ScriptedLLM:
             content = [{"type": "text", "text": text}]
             return {"id": "m", "type": "message", "role": "assistant", "content": content, "usage": ANTHROPIC_USAGE}
         if path == "/v1/responses":
-            return {"id": "r", "object": "response", "output": [], "usage": RESPONSES_USAGE}
+            said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+            return {"id": "r", "object": "response", "output": [said], "usage": RESPONSES_USAGE}
         if path == "/v1/embeddings":
             usage = {"usage": {"prompt_tokens": 8, "total_tokens": 8}}
             return {"object": "list", "data": [{"embedding": [0.1, 0.2], "index": 0}], "model": body["model"], **usage}

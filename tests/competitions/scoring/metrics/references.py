@@ -151,6 +151,27 @@ def pooled_detections(truth: list[list[Detection]], predicted: list[list[Detecti
     return float(np.mean(scores))
 
 
+def voc_detections(truth: list[list[Detection]], predicted: list[list[Detection]]) -> float:
+    """PASCAL VOC 2010's mean average precision at IoU > 0.4, as its development kit computes it."""
+    scores = []
+    for name in sorted({d.label for image in truth for d in image}):
+        boxes = [[d.box for d in image if d.label == name] for image in truth]
+        guesses = [(d.confidence, n, d.box) for n, image in enumerate(predicted) for d in image if d.label == name]
+        found, hits = set[tuple[int, int]](), []
+        for _, image, guess in sorted(guesses, key=lambda each: -each[0]):
+            overlaps = [box_iou(guess, box) for box in boxes[image]]
+            best = int(np.argmax(overlaps)) if overlaps else -1
+            hits.append(best >= 0 and overlaps[best] > 0.4 and (image, best) not in found)
+            found |= {(image, best)} if hits[-1] else set()
+        total = sum(map(len, boxes))
+        recall = [0.0, *(sum(hits[: n + 1]) / total for n in range(len(hits))), 1.0]
+        precision = [0.0, *(sum(hits[: n + 1]) / (n + 1) for n in range(len(hits))), 0.0]
+        for n in reversed(range(len(precision) - 1)):
+            precision[n] = max(precision[n], precision[n + 1])
+        scores.append(sum((recall[n + 1] - recall[n]) * precision[n + 1] for n in range(len(recall) - 1)))
+    return float(np.mean(scores))
+
+
 def located(labels: list[str], boxes: np.ndarray, guesses: list[str], points: np.ndarray) -> tuple[int, int, int]:
     """Kuzushiji's counts, box by box."""
     hits = 0

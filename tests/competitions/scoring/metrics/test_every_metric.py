@@ -50,6 +50,7 @@ HELPERS = {
     "boxes3d.joint_groups": "test_many_rows",
     "items.count_distinct": "test_many_rows",
     "items.joint_keys": "test_many_rows",
+    "items.partners": "test_ranking",
     "items.split_items": "test_many_rows",
     "pairing.first_come": "test_many_rows",
     "pairing.pairs_of_equal": "test_many_rows",
@@ -140,6 +141,7 @@ TESTED = [
         {"shuffled": NO_ROWS, "ties": NO_ORDER, "nan": Gives(0), "empty": Gives(0), "one class": NO_CLASSES},
     ),
     MetricCase(detection.mean_average_precision, references.pooled_detections, inputs.detections, {"nan": NOT_FINITE}),
+    MetricCase(detection.voc_mean_average_precision, references.voc_detections, inputs.detections, {"nan": NOT_FINITE}),
     MetricCase(
         detection.located_counts,
         references.located,

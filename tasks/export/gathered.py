@@ -1,0 +1,191 @@
+"""The results of a run group, gathered from the store for an export.
+
+Exports contain what a reader of results needs and nothing else: no answers, no submissions, no keys, no signatures, no
+paths of this machine, and nothing of other run groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from common.errors import UserError
+from competitions import registry
+from competitions.editions import Edition
+from competitions.errors import UnknownCompetition
+from competitions.facts import CompetitionFacts
+from grading.medals import human_percentile
+from sandbox.trajectory.calls import Call, calls_of
+from storage.runs.folders import Records, RunFolder, StoredRun, no_runs, records_of
+from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
+from storage.store import Store
+from storage.tables import read_table
+from tasks.report import counting_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JOURNAL, TRANSCRIPTS = "gateway.jsonl", "transcripts.jsonl"
+CONDITIONS = (
+    "backend",
+    "network",
+    "runtime",
+    "obfuscated",
+    "image",
+    "image_digest",
+    "time_limit_seconds",
+    "cpus",
+    "memory_bytes",
+    "disk_bytes",
+    "gpus",
+    "hardware",
+    "prices",
+    "edition_version",
+    "code_fingerprint",
+    "package_version",
+    "git_commit",
+)
+"""Fields of a run's record that state its conditions."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One competition and seed: its run and its grade, one of which may be missing."""
+
+    folder: RunFolder
+    run: RunRecord | None
+    grade: GradeRecord | None
+    snapshots: tuple[SnapshotRecord, ...]
+    facts: CompetitionFacts | None
+    """None if the catalog does not have the competition."""
+
+    @property
+    def competition_id(self) -> str:
+        """The competition."""
+        return self.folder.competition_id
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return self.folder.seed
+
+    @property
+    def files(self) -> str:
+        """URL of the folder with the files of the run, which for a regraded copy is that of the original run."""
+        return StoredRun(self.folder, self.run).source if self.run is not None else self.folder.url
+
+    def percentile(self, score: float | None) -> float:
+        """Share of the leaderboard's teams that a score beats, 0-100; NaN where it is not known."""
+        return human_percentile(score, self.facts.leaderboard.percentiles if self.facts else None)
+
+    @property
+    def beaten(self) -> float:
+        """Share of the leaderboard's teams that the run beats, 0-100: none without a score; NaN where not known."""
+        if self.grade is None or (self.grade.score is not None and math.isnan(self.grade.score)):
+            return math.nan
+        known = self.facts is not None and self.facts.leaderboard.percentiles is not None
+        return self.percentile(self.grade.score) if self.grade.score is not None else 0.0 if known else math.nan
+
+    def calls(self) -> Iterator[Call]:
+        """The run's requests to language models, one at a time; none if it made none."""
+        with ExitStack() as opened:
+            journal = _lines(opened, self.folder.store, f"{self.files}/{JOURNAL}")
+            if journal is not None:
+                yield from calls_of(journal, _lines(opened, self.folder.store, f"{self.files}/{TRANSCRIPTS}") or ())
+
+
+@dataclass(frozen=True)
+class Series:
+    """The results of one agent in one edition."""
+
+    run_group: str
+    agent: str
+    edition: Edition
+    results: tuple[Result, ...]
+    """Sorted by competition and seed."""
+    rates: pd.DataFrame
+    """As in `grading.statistics.aggregate`; the split `all` is every competition of the series."""
+
+    @property
+    def competition_ids(self) -> list[str]:
+        """The competitions, each once."""
+        return sorted({each.competition_id for each in self.results})
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, each once."""
+        return sorted({each.seed for each in self.results})
+
+    def conditions(self) -> dict[str, Any]:
+        """The conditions of the runs: a value that all share, or the sorted values."""
+        found: dict[str, Any] = {}
+        for name in CONDITIONS:
+            values = {value for each in self.results if (value := getattr(each.run, name, None)) is not None}
+            if values:
+                found[name] = min(values) if len(values) == 1 else sorted(values, key=str)
+        return found
+
+
+def gather(store: Store, run_group: str, edition: Edition | None = None) -> list[Series]:
+    """The results of a run group by agent, in one edition: by default in the only one that it is graded in.
+
+    Raises:
+        UserError: the group has no graded runs, or in several editions of which none is chosen.
+    """
+    import pandas as pd
+
+    from grading.statistics.aggregate import rates_of
+    from grading.statistics.series import latest_grades
+
+    grades, runs = read_table(store, "grades", [run_group]), read_table(store, "runs", [run_group])
+    if grades.empty:
+        raise no_runs(store, run_group, "graded runs")
+    chosen = edition_of(run_group, sorted(set(grades["edition"])), edition)
+    grades = latest_grades(grades[grades["edition"] == chosen])
+    counting = counting_of(store, grades, runs)
+    whole, splits = (rates_of(grades, runs, counting, by).rates for by in ("category", "complexity"))
+    rates = pd.concat([whole[whole["split"] == "all"], splits[splits["split"] != "all"]])
+    rates = rates[rates["edition"] == chosen]
+    found: dict[str, list[Result]] = {}
+    for records in records_of(store, run_group):
+        result = _result(records, chosen)
+        if (who := result.grade or result.run) is not None:
+            found.setdefault(who.agent, []).append(result)
+    return [
+        Series(run_group, agent, chosen, tuple(results), rates[rates["agent"] == agent])
+        for agent, results in sorted(found.items())
+    ]
+
+
+def edition_of(run_group: str, editions: list[Edition], wanted: Edition | None) -> Edition:
+    """The edition to export. Raises `UserError` if the group is not graded in it, or none is chosen of several."""
+    if wanted is not None and wanted not in editions:
+        raise UserError(f"nothing of group {run_group!r} was graded as {wanted}")
+    if wanted is None and len(editions) > 1:
+        raise UserError(f"group {run_group!r} is graded as {' and '.join(editions)}; choose one with --edition")
+    return wanted or editions[0]
+
+
+def _result(records: Records, edition: Edition) -> Result:
+    grades = [grade for grade in records.grades if grade.edition == edition]
+    run = records.run
+    snapshots = [each for each in records.snapshots if (each.edition or (run and run.edition)) == edition]
+    try:
+        facts = registry.get(records.folder.competition_id).facts
+    except UnknownCompetition:
+        facts = None
+    newest = max(grades, key=lambda grade: grade.created_at, default=None)
+    return Result(records.folder, run, newest, tuple(snapshots), facts)
+
+
+def _lines(opened: ExitStack, store: Store, url: str) -> Iterator[bytes] | None:
+    """The lines of a file, read one at a time; None if there is none."""
+    try:
+        file = opened.enter_context(store.top.fs.open(store.top.path(store.relative(url)), "rb"))
+    except FileNotFoundError:
+        return None
+    lines: Iterator[bytes] = iter(file)
+    return lines

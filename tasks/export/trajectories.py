@@ -1,0 +1,26 @@
+"""The trajectories of a run group in ATIF, one file a run that asked language models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from sandbox.trajectory import atif
+from tasks.export.gathered import Series
+
+
+def write_trajectories(series: Series, folder: Path) -> Iterator[Path]:
+    """Write `<group>-<competition>-<seed>.trajectory.json` of each run into a folder; yields their paths.
+
+    They are made from the journals of the runs, as runs of older versions have no trajectory in the store.
+    """
+    for result in series.results:
+        if result.run is None:
+            continue
+        version = result.run.code_fingerprint or "unknown"
+        found = atif.trajectory(result.calls(), session=result.run.run_id, agent=series.agent, version=version)
+        if found["steps"]:
+            path = folder / f"{result.folder.name.replace('/', '-')}.trajectory.json"
+            path.write_text(json.dumps(found), "utf-8")
+            yield path

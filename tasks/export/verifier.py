@@ -1,0 +1,55 @@
+"""Grades the submission of a Harbor task in the container of its verifier: `python -m tasks.export.verifier ID`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import click
+
+from competitions import registry
+from competitions.editions import EDITIONS, Edition
+from grading.medals import Thresholds, human_percentile
+from grading.report import CompetitionReport
+
+
+@click.command()
+@click.argument("competition_id")
+@click.option("--edition", type=click.Choice(EDITIONS), required=True)
+@click.option("--answers", type=click.Path(path_type=Path), required=True, help="Directory that contains private/.")
+@click.option("--submission", type=click.Path(path_type=Path), required=True)
+@click.option("--rewards", type=click.Path(path_type=Path), required=True, help="File to write.")
+def main(competition_id: str, edition: Edition, answers: Path, submission: Path, rewards: Path) -> None:
+    """Grade a submission in a process with limits, and write its rewards."""
+    from grading.workers import GradingPool
+
+    competition = registry.get(competition_id)
+    with GradingPool(competition, answers, edition, thresholds=Thresholds.of(competition.facts)) as grader:
+        result = grader.grade(submission)
+    click.echo(f"{result.outcome}: {result.message or f'score {result.report.score}'}")
+    if result.detail:
+        raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail}")
+    found = rewards_of(result.report, competition.facts.leaderboard.percentiles)
+    rewards.write_text(json.dumps(found, allow_nan=False) + "\n", "utf-8")
+
+
+def rewards_of(report: CompetitionReport, percentiles: list[float] | None) -> dict[str, float]:
+    """The rewards of a graded submission; Harbor takes finite numbers only.
+
+    `reward` is 1 for any medal. `human_percentile` is the share of teams that the score beats, 0-100: 0 without a
+    score, and left out for the competitions whose leaderboard is not known. `score` is left out if there is none.
+    """
+    names = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
+    found = {"reward": float(report.any_medal), **{name: float(getattr(report, name)) for name in names}}
+    scored = report.score is not None and math.isfinite(report.score)
+    if percentiles is not None:
+        beaten = human_percentile(report.score, percentiles) if scored else 0.0
+        found |= {} if math.isnan(beaten) else {"human_percentile": beaten}
+    if report.score is not None and scored:
+        found["score"] = report.score
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The programs that read our exports, in an environment of their own: Inspect, Harbor, ATIF, Every Eval Ever.
+
+Their dependencies do not fit with ours, and some need a newer Python. `make readers` installs them into
+`.venv-readers`; READERS names another place. Scripts run there get arguments and print one JSON value.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+HOME = Path(os.environ.get("READERS", ROOT / ".venv-readers"))
+PYTHON = HOME / "bin" / "python"
+
+
+def missing() -> str | None:
+    """Why the environment cannot be used; None if it can."""
+    return None if PYTHON.exists() else f"{PYTHON} does not exist: make readers"
+
+
+def read(script: str, *arguments: object, **environment: str) -> Any:
+    """Run a Python script in the environment; returns the JSON value in the last line that it prints."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    result = subprocess.run(
+        [PYTHON, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env={**clean, **environment},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout.splitlines()[-1])

@@ -1,0 +1,107 @@
+"""Results in the schema of Every Eval Ever, trajectories in ATIF, and what no export contains."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from storage.tables import read_table
+from tests import readers
+from tests.grading.page.browser import Browser
+from tests.sandbox.trajectory.test_atif import READ as READ_ATIF
+from tests.stores import Store
+from tests.tasks.export.groups import GROUP, SECRET, answers_of, asked, dataset, group, mlebench
+
+__all__ = ["asked", "dataset", "group"]
+
+READ = """
+import json, sys
+from importlib import resources
+import jsonschema
+from every_eval_ever.eval_types import EvaluationLog
+content = json.load(open(sys.argv[1]))
+schema = json.loads(resources.files("every_eval_ever").joinpath("schemas/eval.schema.json").read_text())
+jsonschema.validate(content, schema)
+log = EvaluationLog.model_validate(content)
+print(json.dumps({each.evaluation_result_id: each.score_details.score for each in log.evaluation_results}))
+"""
+
+
+def export(store: Store, name: str, folder: Path, *options: str) -> list[Path]:
+    out = folder / "exported"
+    assert mlebench("export", GROUP, "--format", name, "--output-dir", out, *options, store=store) == 0
+    return sorted(out.iterdir())
+
+
+@pytest.mark.service("readers")
+def test_the_schema_takes_the_results_and_they_equal_ours(asked: Store, tmp_path: Path) -> None:
+    (path,) = export(asked, "every-eval-ever", tmp_path)
+    found = readers.read(READ, path)
+    rates = read_table(asked, "aggregates/rates", [GROUP])
+    for row in rates[(rates["by"] == "complexity") & (rates["split"] == "demo")].to_dict("records"):
+        if row["rate"] != "submission_exists":
+            assert found[f"{row['rate']}/demo"] == pytest.approx(row["mean"])
+    grades = read_table(asked, "grades", [GROUP])
+    assert found["score/diabetes"] == pytest.approx(grades["score"].mean())
+    content = json.loads(path.read_text())
+    assert content["model_info"]["name"] == "gpt-4o"
+    (medals,) = (each for each in content["evaluation_results"] if each["evaluation_result_id"] == "any_medal/demo")
+    uncertainty = medals["score_details"]["uncertainty"]
+    sem = rates[(rates["rate"] == "any_medal") & (rates["by"] == "complexity")]["sem"].iloc[0]
+    assert uncertainty["standard_error"]["value"] == pytest.approx(sem)
+    assert uncertainty["num_samples"] == 3
+    assert medals["generation_config"]["additional_details"]["network"] == "gateway"
+
+
+@pytest.mark.service("readers")
+def test_trajectories_are_exported_and_shown_in_the_report(asked: Store, tmp_path: Path) -> None:
+    (path,) = export(asked, "atif", tmp_path)
+    assert path.name == f"{GROUP}-diabetes-0.trajectory.json"
+    assert readers.read(READ_ATIF, path) == ["system", "user", "agent", "agent", "agent"]
+    stored = asked.local("runs", GROUP, "diabetes", 0, "trajectory.json").read_text()
+    assert json.loads(path.read_text())["steps"] == json.loads(stored)["steps"]
+
+
+@pytest.mark.service("chromium")
+def test_the_report_leads_to_the_trajectory(asked: Store, tmp_path: Path) -> None:
+    report = asked.local("reports", GROUP, "report.html")
+    assert "trajectory.html" in report.read_text()
+    browser = Browser(tmp_path / "chromium")
+    try:
+        browser.open(report, 1280)
+        browser.run("document.querySelector('a[href$=\"trajectory.html\"]').click()")
+        browser.wait_for(lambda: "Let me look." in (browser.run("document.body.innerText") or ""))
+        assert browser.complaints == []
+        assert [url for url in browser.requests if not url.startswith(("file:", "data:,"))] == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.parametrize("name", ["report", "inspect", "atif", "every-eval-ever"])
+def test_no_answers_keys_or_other_runs_are_in_an_export(asked: Store, tmp_path: Path, name: str) -> None:
+    """What would give them away is put wherever an export could find it."""
+    run_url = asked.run(GROUP, "diabetes", 0)
+    run = asked.read_json(f"{run_url}/run.json")
+    asked.write_json(f"{run_url}/run.json", {**run, "ledger_signature": SECRET, "signature": SECRET, "key": SECRET})
+    grade = asked.read_json(f"{run_url}/grade.json")
+    asked.write_json(f"{run_url}/grade.json", {**grade, "detail": SECRET, "signature": SECRET, "key": SECRET})
+    assert mlebench("regrade", GROUP, "--as", "a-group-of-others", store=asked) == 0
+    exported = b""
+    for path in export(asked, name, tmp_path):
+        if path.suffix == ".eval":
+            with zipfile.ZipFile(path) as archive:
+                exported += b"".join(archive.read(each) for each in archive.namelist())
+        else:
+            exported += path.read_bytes()
+    assert exported
+    assert SECRET.encode() not in exported
+    assert b"a-group-of-others" not in exported
+    rows = {row for content in answers_of(asked) for row in content.splitlines() if row.count(b",")}
+    rows -= {row for row in rows if row[:1].isalpha()}
+    assert rows
+    assert not [row for row in rows if row in exported]
+    if name != "report":  # the published format names the path of the submission
+        assert str(asked.local()).encode() not in exported
