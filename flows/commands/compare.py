@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.errors import UserError
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from grading.words import number
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", 
 
 
 @click.command("compare")
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", type=RUN_GROUP)
+@click.argument("b", type=RUN_GROUP)
 @click.option("--everything", is_flag=True, help="Also list competitions without changes.")
 @takes(storage=StoreOptions)
 def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
