@@ -78,7 +78,7 @@ CAUSES: Mapping[Kind, Cause] = MappingProxyType(
             Cause("disk full", False, "operator", "make room (mlebench gc), and run the same command again to resume"),
             Cause("refused", False, "operator", "check credentials and permissions"),
             Cause("clock", False, "operator", "set the clock of this machine, and run again to resume"),
-            Cause("missing", False, "operator", "is the path or the bucket right?"),
+            Cause("missing", False, "operator", "check the path or the bucket"),
             Cause("memory", False, "operator", "use fewer workers, or a machine with more memory"),
             Cause("user input", False, "operator"),
             Cause("damaged data", False, "download"),

@@ -7,12 +7,12 @@ import math
 import click
 
 from common.units import counted
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("contamination")
-@click.argument("run_group")
+@click.argument("run_group", type=RUN_GROUP)
 @click.option(
     "--model",
     help="Language model, usually the one that the group's agent used. Default: MLEBENCH_FAMILIARITY_MODEL.",

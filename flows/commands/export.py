@@ -13,7 +13,7 @@ import click
 from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
-from flows.commands.options import GroupedCommand, Selection, StoreOptions, option, takes
+from flows.commands.options import RUN_GROUP, GroupedCommand, Selection, StoreOptions, option, takes
 
 if TYPE_CHECKING:
     from storage.store import Store
@@ -87,7 +87,7 @@ class Task:
 
 
 @click.command("export", cls=GroupedCommand)
-@click.argument("run_group", required=False)
+@click.argument("run_group", type=RUN_GROUP, required=False)
 @takes(what=What, selection=Selection, task=Task, storage=StoreOptions)
 def command(run_group: str | None, what: What, selection: Selection, task: Task, storage: StoreOptions) -> None:
     """Write the results of RUN_GROUP, or competitions as tasks, for other tools.

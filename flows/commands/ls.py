@@ -8,7 +8,7 @@ import click
 
 from common.errors import UserError
 from flows.commands.advice import advised
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.prepare import show_other_code
 from grading.words import score_and_medal
 from storage.runs.folders import RUN, folders_with_each, grades_of, no_runs, read_runs
@@ -19,7 +19,7 @@ from tasks.wiring.tries import FILE
 
 
 @click.command("ls")
-@click.argument("run_group", required=False)
+@click.argument("run_group", type=RUN_GROUP, required=False)
 @takes(storage=StoreOptions)
 def command(run_group: str | None, storage: StoreOptions) -> None:
     """List the run groups in the store, or the runs of RUN_GROUP.

@@ -10,14 +10,14 @@ import click
 
 from common.errors import UserError
 from common.units import counted
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.submissions import Line
 from storage.runs.folders import no_runs, stored_runs
 from storage.store import Store
 
 
 @click.command("make-submission")
-@click.argument("run_group", required=False)
+@click.argument("run_group", type=RUN_GROUP, required=False)
 @click.option(
     "--metadata",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -9,11 +9,11 @@ import click
 from common.errors import UserError, close_matches
 from flows.commands.advice import advised
 from flows.commands.ls import readable
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 
 @click.command("open")
-@click.argument("run_groups", nargs=-1, required=True)
+@click.argument("run_groups", type=RUN_GROUP, nargs=-1, required=True)
 @takes(storage=StoreOptions)
 def command(run_groups: tuple[str, ...], storage: StoreOptions) -> None:
     """Open the report of RUN_GROUPS in the browser, and print its address.

@@ -15,7 +15,7 @@ from common.errors import UserError
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from grading.medals import Leaderboard
-from storage.store import Store
+from storage.store import Store, check_run_group
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,6 +38,18 @@ class _Size(click.ParamType):
 
 
 SIZE = _Size()
+
+
+class _RunGroup(click.ParamType):
+    """The name of a run group. A path such as GROUP/ID would be read as folders of the store that are no groups."""
+
+    name = "run group"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return check_run_group(value)
+
+
+RUN_GROUP = _RunGroup()
 
 
 @dataclass(frozen=True)

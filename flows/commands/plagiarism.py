@@ -9,12 +9,12 @@ import click
 from common.errors import UserError
 from common.units import counted
 from flows.commands.external import read_external, write_csv
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("plagiarism")
-@click.argument("run_group", required=False)
+@click.argument("run_group", type=RUN_GROUP, required=False)
 @click.option(
     "--submission",
     type=click.Path(path_type=Path),

@@ -11,7 +11,7 @@ from common.causes import cause_of, explain
 from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
-from flows.commands.options import LEADERBOARD, StoreOptions, takes
+from flows.commands.options import LEADERBOARD, RUN_GROUP, StoreOptions, takes
 from grading.words import in_words
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("regrade")
-@click.argument("run_group")
+@click.argument("run_group", type=RUN_GROUP)
 @click.option("--edition", type=click.Choice(EDITIONS), help="Edition to grade with. Default: that of the runs.")
 @click.option(
     "--as", "new_group", metavar="NEW_GROUP", help="Leave RUN_GROUP unchanged, and write the grades as this group."

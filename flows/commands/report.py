@@ -10,14 +10,14 @@ import click
 
 from common import months
 from common.errors import UserError
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 if TYPE_CHECKING:
     from storage.store import Store
 
 
 @click.command("report")
-@click.argument("run_groups", nargs=-1, required=True)
+@click.argument("run_groups", type=RUN_GROUP, nargs=-1, required=True)
 @click.option(
     "--incomplete",
     type=click.Choice(["exclude", "fail"]),

@@ -10,11 +10,11 @@ from common.errors import UserError, close_matches
 from common.units import counted, size
 from flows.commands.advice import advised
 from flows.commands.ls import readable
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 
 @click.command("rm")
-@click.argument("run_groups", nargs=-1, required=True)
+@click.argument("run_groups", type=RUN_GROUP, nargs=-1, required=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @takes(storage=StoreOptions)
 def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> None:

@@ -7,12 +7,12 @@ import math
 import click
 
 from common.units import counted
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
 
 @click.command("split-noise")
-@click.argument("run_group")
+@click.argument("run_group", type=RUN_GROUP)
 @click.option("--halves", type=click.IntRange(20, 10_000), default=200, show_default=True, help="Halves for each run.")
 @click.option(
     "--seconds",

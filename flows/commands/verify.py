@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from common.errors import UserError
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 if TYPE_CHECKING:
     from storage.runs.evidence.chain import Problem
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("verify")
-@click.argument("run_group")
+@click.argument("run_group", type=RUN_GROUP)
 @click.option(
     "--public-key",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -7,13 +7,13 @@ import time
 import click
 
 from common.errors import UserError
-from flows.commands.options import StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 _LOOK_SECONDS = 2.0
 
 
 @click.command("watch")
-@click.argument("group")
+@click.argument("group", type=RUN_GROUP)
 @click.option("--once", is_flag=True, help="Show the board once and exit.")
 @takes(storage=StoreOptions)
 def command(group: str, once: bool, storage: StoreOptions) -> int:

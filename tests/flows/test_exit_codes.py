@@ -96,6 +96,16 @@ def test_close_matches_of_groups(command: str, group: Store, capfd: pytest.Captu
     assert (code, f"Did you mean {GROUP}" in said) == (1, True), said
 
 
+@pytest.mark.parametrize("command", sorted(OF_GROUPS.keys() - {"show", "logs", "cancel"}))
+def test_a_part_of_a_group_is_no_group(
+    command: str, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLEBENCH_STORE", store.root)
+    arguments = [f"{GROUP}/diabetes" if each == TYPO else each for each in OF_GROUPS[command]]
+    code, said = ended(capfd, command, *arguments)
+    assert (code, said.startswith(f"mlebench: run group '{GROUP}/diabetes': use letters")) == (1, True), said
+
+
 def test_advice_repeats_edition_and_store_and_works(
     store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
