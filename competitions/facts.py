@@ -88,6 +88,10 @@ class Files(_Facts):
     answers: str = Field(description="What submissions are graded against; below private/.")
     sample_submission: str = Field(description="A valid submission in the right format.")
     gold_submission: str = Field(description="The submission with the right answers; below private/.")
+    gold_columns: dict[str, str] = Field(
+        default_factory=dict,
+        description="Columns of the sample submission that have another name in the gold submission, and that name.",
+    )
 
     @field_validator("answers", "gold_submission")
     @classmethod

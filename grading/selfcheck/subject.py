@@ -50,10 +50,12 @@ class Subject:
         files = self.competition.facts.files
         paths = (self.prepared / files.gold_submission, self.prepared / files.sample_submission)
         header, wanted = (list(pd.read_csv(path, nrows=0).columns) for path in paths)
-        if set(header) == set(wanted) or not set(wanted) <= set(header):
+        names = [files.gold_columns.get(name, name) for name in wanted]
+        if set(header) == set(wanted) or not set(names) <= set(header):
             return paths[0]
         path = Path(self._scratch.name) / "gold_submission.csv"
-        pd.read_csv(paths[0], usecols=wanted, dtype=str, keep_default_na=False)[wanted].to_csv(path, index=False)
+        gold = pd.read_csv(paths[0], usecols=names, dtype=str, keep_default_na=False)[names]
+        gold.set_axis(wanted, axis=1).to_csv(path, index=False)
         return path
 
     @cached_property
