@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
-from competitions.errors import UnknownCompetition
+from competitions.errors import BadCompetition, UnknownCompetition
 from competitions.facts import CompetitionFacts
 from grading.conditions import report_conditions
 from grading.medals import STORED, Thresholds
@@ -225,13 +225,13 @@ def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
 def _facts(*tables: pd.DataFrame, also: Sequence[str] = ()) -> dict[str, CompetitionFacts]:
     """The facts of the competitions in the tables, and of `also`.
 
-    Unknown ones, which imported reports may contain, are left out.
+    Unknown ones, which imported reports may contain, and those with a mistake in their folder are left out.
     """
     found = {}
     for name in sorted({*also, *(name for table in tables if len(table) for name in table["competition_id"])}):
         try:
             found[name] = registry.get(name).facts
-        except UnknownCompetition:
+        except (UnknownCompetition, BadCompetition):
             continue
     return found
 

@@ -36,8 +36,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("line", commands())
 def test_every_command_exists_with_its_options(line: str) -> None:
-    name, *arguments = shlex.split(line)[1:]
-    command = cli.get_command(click.Context(cli), name)
+    name, command, arguments = cli.resolve_command(click.Context(cli), shlex.split(line)[1:])
     assert command is not None, name
     if arguments:
         command.make_context(name, arguments)

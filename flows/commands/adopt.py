@@ -13,7 +13,7 @@ from flows.commands.options import Selection, StoreOptions, takes
 
 
 @click.command("adopt")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @takes(selection=Selection, storage=StoreOptions)
 @click.option("--copy", is_flag=True, help="Copy files, even where they could be linked.")
 @click.option(
@@ -31,6 +31,8 @@ def command(directory: Path, selection: Selection, storage: StoreOptions, copy: 
     """
     from storage.datasets.adopt import prepared_folder
 
+    if not directory.is_dir():
+        raise UserError(f"{directory} is not a directory")
     found = [name for name in registry.folders() if prepared_folder(directory, name)]
     ids = selection.ids() if selection else found
     if not ids:

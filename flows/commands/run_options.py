@@ -93,7 +93,7 @@ class RunOptions:
         Path | None,
         option(
             "--container-config",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            type=click.Path(path_type=Path),
             metavar="FILE",
             help="The published tool's JSON file of container settings: its memory, CPUs and disk are the most that a "
             "run gets, and its runtime is used.",
