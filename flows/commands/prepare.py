@@ -39,7 +39,7 @@ class OverwritingOptions:
         option(
             "--overwrite-leaderboard",
             is_flag=True,
-            help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard --refresh` does.",
+            help="Also fetch the current leaderboards from Kaggle, as `mlebench leaderboard ID --refresh` does.",
         ),
     ] = False
 
