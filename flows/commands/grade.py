@@ -111,7 +111,7 @@ def command(
     target = output_dir / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
     report = summarise(grades[number].report for number in sorted(grades))
     target.write_text(report.to_json(), "utf-8")
-    for name, total in report.totals.items():
+    for name, total in report.totals.items() if grades else ():
         click.echo(f"{name}: {total}", err=True)
     click.echo(str(target))
     return 1 if failed else 0

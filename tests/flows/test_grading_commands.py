@@ -35,7 +35,7 @@ class TestRegrade:
         capsys.readouterr()
         assert mlebench("regrade", GROUP, store=group) == 0
         output = capsys.readouterr().out
-        assert f"diabetes seed 1: 1.0 no medal -> {before['score']} no medal" in output
+        assert f"diabetes seed 1: 1 no medal -> {before['score']} no medal" in output
         assert "3 runs graded, 1 changed" in output
         assert grades_of(group)["score"].tolist()[1] == before["score"]
 
