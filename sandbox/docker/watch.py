@@ -50,7 +50,7 @@ class State:
     @property
     def seconds(self) -> float:
         """Run time of a container that has ended."""
-        return (self.finished_at - self.started_at).total_seconds()
+        return max(0.0, (self.finished_at - self.started_at).total_seconds())
 
 
 def state(container: Any) -> State:
@@ -146,7 +146,9 @@ class Watch:
         self._snapshots.look(now.seconds, last=True)
         reason = reason or self._own_end(now)
         ended_itself = reason is None or reason.status in ("crashed", "memory")
-        return End(reason, now.exit_code if ended_itself else None, now.started_at, now.finished_at, now.seconds)
+        # The engine notes the start after the process has begun, so that a very short one seems to end before.
+        finished = max(now.started_at, now.finished_at)
+        return End(reason, now.exit_code if ended_itself else None, now.started_at, finished, now.seconds)
 
     def _limit(self) -> EndReason | None:
         """Why the run must be ended now; None if it may go on."""
