@@ -18,7 +18,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_it_lists_issues_with_severity_effect_and_status(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "issues", "tgs-salt-identification-challenge")
     assert "empty-counts-as-full: metric, fixed in v2" in found
-    assert "ids-unchanged: labels, kept in v2, needs agents without network" in found
+    assert "image-bytes-unchanged: labels, kept in v2, needs agents without network" in found
     assert "scored as if it marked the whole image" in " ".join(found.split())
 
 
