@@ -99,7 +99,7 @@ def test_what_differs_is_named_and_nothing_is_written(store: Store, published: P
     assert not store.exists(store.datasets(V1))
 
 
-@pytest.mark.parametrize("missing", ["public", "private", "private/test.csv"])
+@pytest.mark.parametrize("missing", ["public", "private", "public/sample_submission.csv"])
 def test_what_is_missing_is_named(store: Store, published: Path, digits: Competition, missing: str) -> None:
     path = published / missing
     shutil.rmtree(path) if path.is_dir() else path.unlink()
