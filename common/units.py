@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def duration(seconds: float) -> str:
     """A time span.
@@ -36,3 +38,13 @@ def counted(count: int, noun: str) -> str:
     ('1 run', '0 runs', '2 scores')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def listed(names: Sequence[object], most: int = 3) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed("abc"), listed("abcde")
+    ('a, b, c', 'a, b, c and 2 more')
+    """
+    shown = ", ".join(map(str, names[:most]))
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

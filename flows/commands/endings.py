@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from common.units import counted
+from common.units import counted, listed
 from flows.commands.advice import advised
 from grading.words import ENDING_WORDS, KIND_WORDS, kind_of
 from storage.store import Store
@@ -36,11 +36,10 @@ def problems(runs: pd.DataFrame, grades: pd.DataFrame, store: Store, run_group: 
             alike.setdefault(text, []).append(which)
     lines = []
     for text, found in sorted(alike.items(), key=lambda each: -len(each[1])):
-        names = ", ".join(run_name(*each) for each in found[:_NAMED])
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        names = listed([run_name(*each) for each in found], _NAMED)
         competition, seed = found[0]
         log = advised(f"mlebench logs {run_group}/{competition}/{seed}", store)
-        lines += [f"{counted(len(found), 'run')}: {text}", f"  {names}{more}", f"  log: {log}"]
+        lines += [f"{counted(len(found), 'run')}: {text}", f"  {names}", f"  log: {log}"]
     return lines
 
 

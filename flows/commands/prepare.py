@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from common.errors import UserError
+from common.units import listed
 from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import advised
@@ -141,7 +142,7 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
     found = made_by_other_code(store, ids)
     if found:
         click.echo(
-            f"{len(found)} prepared by other code, used as they are: {listed(found)}; "
+            f"{len(found)} prepared by other code, used as they are: {listed(found, 5)}; "
             f"`{renewing(found, store)}` compares them with what the current code makes"
         )
 
@@ -152,12 +153,6 @@ def renewing(datasets: Sequence[Dataset], store: Store) -> str:
     names = [f"-c {each.competition_id}" for each in datasets if each.edition == edition][:5]
     option = "" if edition == "v1" else f" --edition {edition}"
     return advised(f"mlebench prepare {' '.join(names)}{option} --renew", store)
-
-
-def listed(datasets: Sequence[Dataset]) -> str:
-    """The names of the first datasets, and how many more there are."""
-    shown = ", ".join(map(str, datasets[:5]))
-    return shown + (f" and {len(datasets) - 5} more" if len(datasets) > 5 else "")
 
 
 def _require_room(store: Store, ids: list[str]) -> None:

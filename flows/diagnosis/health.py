@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from common.settings import Settings
-from common.units import counted
+from common.units import counted, listed
 from competitions import registry
 from storage.store import Store
 
@@ -72,9 +72,7 @@ def check_datasets(store: Store, competition_ids: Iterable[str]) -> Finding:
     if found:
         from flows.commands.prepare import renewing
 
-        return Finding(
-            "datasets", "warn", f"prepared by other code: {_some(list(map(str, found)))}", renewing(found, store)
-        )
+        return Finding("datasets", "warn", f"prepared by other code: {listed(found, 5)}", renewing(found, store))
     return Finding("datasets", "ok", "none was prepared by other code")
 
 
@@ -100,7 +98,9 @@ def check_access(competition_ids: list[str], raw_dir: str | None, timeout: float
     if raw_dir is not None:
         missing = [name for name in wanted if not (Path(raw_dir) / f"{name}.zip").is_file()]
         text = f"{len(wanted) - len(missing)} of {len(wanted)} downloads in {raw_dir}"
-        yield Finding("downloads", "fail" if missing else "ok", text, f"missing: {_some(missing)}" if missing else "")
+        yield Finding(
+            "downloads", "fail" if missing else "ok", text, f"missing: {listed(missing, 5)}" if missing else ""
+        )
         return
     from storage.sources.kaggle import access
 
@@ -234,7 +234,7 @@ def check_versions() -> Finding:
         if not requirement.specifier.contains(found, prereleases=True):
             wrong.append(f"{requirement.name} is {found}, wanted {requirement.specifier}")
     if wrong:
-        return Finding("versions", "fail", _some(wrong), "pip install -c constraints.txt -e .")
+        return Finding("versions", "fail", listed(wrong, 5), "pip install -c constraints.txt -e .")
     return Finding("versions", "ok", f"{count} packages have the required versions")
 
 
@@ -252,7 +252,3 @@ def _existing(path: Path) -> Path:
     while not path.exists():
         path = path.parent
     return path
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from common.errors import UserError
+from common.units import listed
 from common.windows import windowed
 from competitions.competition import Competition
 from competitions.editions import Edition
@@ -159,8 +160,7 @@ def require_complete(files: list[Found], competition: Competition, folder: Path)
     expected = competition.facts.checksums.prepared
     missing += sorted(path for path in expected if path.split("/")[0] in parts and path not in there)
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise NotAdoptable(f"{', '.join(missing[:3])}{more} missing in {folder}")
+        raise NotAdoptable(f"{listed(missing)} missing in {folder}")
 
 
 def require_published(competition: Competition, folder: Path) -> None:
@@ -170,8 +170,7 @@ def require_published(competition: Competition, folder: Path) -> None:
         found = pool.map(lambda path: _md5(folder / path), expected)
         different = [path for path, md5 in zip(expected, found, strict=True) if md5 != expected[path]]
     if different:
-        more = f" and {len(different) - 3} more" if len(different) > 3 else ""
-        raise ChecksumMismatch(f"{', '.join(different[:3])}{more} differ from the published benchmark")
+        raise ChecksumMismatch(f"{listed(different)} differ from the published benchmark")
 
 
 def _written(
@@ -212,7 +211,4 @@ def _write_texts(destination: Destination, folder: Path, competition: Competitio
 
 def _md5(path: Path) -> str:
     with path.open("rb") as file:
-        found = hashlib.md5()
-        while piece := file.read(BLOCK):
-            found.update(piece)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "md5").hexdigest()

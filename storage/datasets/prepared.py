@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.units import listed
 from competitions import registry
 from storage.cache import Cache
 from storage.dataset import Dataset
@@ -143,11 +144,11 @@ def check_dataset(store: Store, dataset: Dataset, competition: Preparable) -> in
                 store.remove(f"{store.prepared(found)}/{MARKER}")
     if result.damaged:
         raise ChecksumMismatch(
-            f"{dataset.competition_id}: {_some(result.damaged)} missing or of the wrong size; run prepare again"
+            f"{dataset.competition_id}: {listed(result.damaged)} missing or of the wrong size; run prepare again"
         )
     if result.different:
         raise ChecksumMismatch(
-            f"{dataset.competition_id}: {_some(result.different)} differ from the published benchmark; check that the "
+            f"{dataset.competition_id}: {listed(result.different)} differ from the published benchmark; check that the "
             "download is the right one, or pass --skip-verification to use the files"
         )
     if not is_verified(store, found, competition):
@@ -228,8 +229,3 @@ def _lay_texts_beside(store: Store, dataset: Dataset, folder: Path) -> None:
         store.top.fs.get_file(path, str(folder / OFFICIAL))
     else:
         (folder / OFFICIAL).unlink(missing_ok=True)
-
-
-def _some(paths: list[str]) -> str:
-    shown = ", ".join(paths[:3])
-    return shown + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")

@@ -63,10 +63,14 @@ class TestDoctor:
         assert "1 GB free" in finding.message
         assert health.check_disk(store, ["digits"]).verdict == "ok"
 
-    def test_prepare_says_so_before_it_begins(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_prepare_says_so_before_it_begins(
+        self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for competition_id in registry.list("lite"):
+            (tmp_path / f"{competition_id}.zip").touch()
         monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**6))
         with pytest.raises(Exception, match="not enough space"):
-            mlebench("prepare", "--lite", "--store", store.root)
+            mlebench("prepare", "--lite", "--raw-dir", str(tmp_path), "--store", store.root)
 
     def test_downloads_that_are_there_already_need_no_account(self, store: Store, tmp_path: Path) -> None:
         (tmp_path / "leaf-classification.zip").touch()
