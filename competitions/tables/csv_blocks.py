@@ -38,9 +38,8 @@ _LONGEST = 100  # maximum number of characters of a float
 _WITNESSES = 50  # number of values inspected to decide that a column is text
 
 
-if "jemalloc" in pa.supported_memory_backends():
-    # Arrow's default asks the system for huge pages, which takes a second for 300 MB where memory is fragmented.
-    pa.set_memory_pool(pa.jemalloc_memory_pool())
+# Arrow's default asks the system for huge pages, which takes a second for 300 MB where memory is fragmented.
+_POOL = pa.jemalloc_memory_pool() if "jemalloc" in pa.supported_memory_backends() else None
 
 
 class Unusual(Exception):
@@ -145,6 +144,7 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
             csv.ConvertOptions(
                 check_utf8=False, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
+            memory_pool=_POOL,
         )
     except pa.ArrowException as error:
         raise Unusual(str(error)) from error

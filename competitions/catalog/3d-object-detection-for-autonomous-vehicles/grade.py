@@ -3,8 +3,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import labelled_columns
 from competitions.scoring.checks import align
+from competitions.scoring.compound_cells import labelled_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.boxes3d import Boxes3D, joint_groups, mean_average_precision_3d, problem
 

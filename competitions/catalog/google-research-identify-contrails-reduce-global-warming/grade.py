@@ -1,8 +1,8 @@
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_columns
 from competitions.scoring.checks import align
+from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import overlaps
 
 from .encoding import EMPTY

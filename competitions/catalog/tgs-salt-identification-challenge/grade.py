@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_columns
 from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import ious
 
 PIXELS = 101 * 101

@@ -6,8 +6,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_columns, texts
+from competitions.scoring.cells import texts
 from competitions.scoring.checks import align, require_columns
+from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.rle_columns import RleMasks, dices
 from competitions.scoring.metrics.volumes import hausdorff_of_voxels

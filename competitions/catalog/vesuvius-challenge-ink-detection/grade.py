@@ -1,8 +1,8 @@
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import rle_masks
 from competitions.scoring.checks import align, require_exact_columns
+from competitions.scoring.compound_cells import rle_masks
 from competitions.scoring.metrics.classification import f_beta
 from competitions.scoring.metrics.rle_masks import overlap
 

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import labelled_columns
 from competitions.scoring.checks import require_columns, require_rows, require_same_ids
+from competitions.scoring.compound_cells import labelled_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.coco import coco_average_precision
 from competitions.scoring.metrics.detection import Detections, voc_mean_average_precision

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from storage.frames import read_frame, write_frame
 from storage.notebooks import plain_code
@@ -17,6 +18,7 @@ from storage.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T", bound=Any)
 INDEX = "index.parquet"
 _PAGE_SIZE = 50
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -72,16 +74,9 @@ def pull_kernels(
     chosen = find_kernels(competition_id, top, timeout)
     if not chosen:
         raise KaggleError(f"{competition_id}: Kaggle shows no public notebooks; see {_code_page(competition_id)}")
-    kernels = []
-    for each in chosen:
-        try:
-            answer = fetch_kernel(each.ref, timeout)
-        except (NoCredentials, Unreachable):
-            raise
-        except KaggleError as error:
-            report(str(error))
-        else:
-            kernels.append(write_kernel(store, competition_id, answer, each))
+    kernels = [
+        write_kernel(store, competition_id, answer, each) for each, answer in fetch_each(chosen, report, timeout)
+    ]
     if not kernels:
         raise KaggleError(f"{competition_id}: none of {len(chosen)} notebooks can be pulled")
     replace_index(store, competition_id, kernels)
@@ -110,6 +105,20 @@ def fetch_kernel(ref: str, timeout: float, version: int | None = None) -> Any:
     from storage.sources.kaggle.retry import retrying
 
     return retrying(ref, _page(ref), partial(_get, ref, timeout, version))
+
+
+def fetch_each(listed: Iterable[T], report: Report, timeout: float) -> Iterator[tuple[T, Any]]:
+    """What has a `ref`, each with Kaggle's answer. Notebooks that are not to be had are reported and left out.
+
+    Raises `KaggleError` where no notebook can be had: without credentials, or without a connection.
+    """
+    for each in listed:
+        try:
+            yield each, fetch_kernel(each.ref, timeout)
+        except (NoCredentials, Unreachable):
+            raise
+        except KaggleError as error:
+            report(str(error))
 
 
 def code_of(answer: Any) -> bytes:

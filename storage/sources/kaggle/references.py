@@ -17,7 +17,15 @@ from typing import Any
 
 from common.errors import UserError
 from storage.sources.kaggle.errors import KaggleError, NoCredentials, Unreachable
-from storage.sources.kaggle.kernels import Kernel, code_of, fetch_kernel, read_index, replace_index, write_kernel
+from storage.sources.kaggle.kernels import (
+    Kernel,
+    code_of,
+    fetch_each,
+    fetch_kernel,
+    read_index,
+    replace_index,
+    write_kernel,
+)
 from storage.sources.source import NETWORK_TIMEOUT, Report
 from storage.store import Store
 
@@ -96,16 +104,8 @@ def pull_references(
     Raises:
         KaggleError: no notebook can be fetched.
     """
-    kernels, others = [], 0
-    for each in references:
-        try:
-            answer = fetch_kernel(each.ref, timeout)
-        except (NoCredentials, Unreachable):
-            raise
-        except KaggleError as error:
-            report(str(error))
-            others += 1
-            continue
+    kernels, recorded = [], 0
+    for each, answer in fetch_each(references, report, timeout):
         if not _same(answer, each) and (older := _recorded(each, timeout)) is not None:
             answer = older
         facts = answer.metadata or SimpleNamespace(title="", author="", last_run_time=None)
@@ -119,14 +119,14 @@ def pull_references(
         kernel = write_kernel(store, competition_id, answer, listed)
         if _same(answer, each):
             kernel = replace(kernel, version=each.version)
+            recorded += 1
         else:
-            others += 1
             report(f"{each.ref}: has other code now (version {kernel.version}) than was recorded ({each.version})")
         kernels.append(kernel)
     if not kernels:
         raise KaggleError(f"{competition_id}: none of {len(references)} recorded notebooks can be fetched")
     replace_index(store, competition_id, kernels)
-    return kernels, others
+    return kernels, len(references) - recorded
 
 
 def _same(answer: Any, reference: Reference) -> bool:

@@ -149,22 +149,6 @@ def zipped(**members: bytes) -> bytes:
     return content.getvalue()
 
 
-def repeated_sentences() -> bytes:
-    """The training table of a text normalization challenge whose sentences occur several times."""
-    rows = [
-        (n, place, "PLAIN", word, word) for n in range(60) for place, word in enumerate(f"it is {n % 15} .".split())
-    ]
-    return table_bytes(pd.DataFrame(rows, columns=["sentence_id", "token_id", "class", "before", "after"]))
-
-
-def known_sentences(world: World, language: str) -> float:
-    """The share of the test sentences of a text normalization challenge that are in train as well."""
-    names = [f"{language}_train.csv", f"{language}_test_2.csv"]
-    train, test = (world.packed(f"{name}.zip", name, dtype=str) for name in names)
-    seen, asked = (set(table.groupby("sentence_id")["before"].agg(" ".join)) for table in (train, test))
-    return len(seen & asked) / len(asked)
-
-
 def copied_images(world: World, prefix: str) -> dict[str, bytes]:
     """For two images of the download below `prefix` each the same picture, in other sizes and qualities."""
     names = [name for name in world.kaggle.container.sizes if name.startswith(prefix)]

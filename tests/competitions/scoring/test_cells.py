@@ -18,8 +18,8 @@ from competitions.scoring.cells import (
     numbers,
     probabilities,
     probability_rows,
+    require_numeric,
     require_row_sums,
-    rle_masks,
     texts,
     whole_numbers,
 )
@@ -192,12 +192,15 @@ class TestChoices:
         rejects(choices, column("1", "2"), "c", ("a", "b"), hint="must hold text")
 
 
-class TestRleMasks:
-    def test_decodes_each_row_with_its_size(self) -> None:
-        masks = rle_masks(column("1 3", "", "2 9"), "c", [9, 9, 4], missing="")
-        assert [mask.area for mask in masks] == [3, 0, 3]
+class TestRequireNumeric:
+    @pytest.mark.parametrize("cells", [("1", "2"), ("1.5", ""), ("inf", "nan")])
+    def test_numeric_types_pass(self, cells: tuple[str, ...]) -> None:
+        require_numeric(column(*cells), "c", booleans=False)
 
-    def test_says_which_row_is_wrong(self) -> None:
-        rejects(rle_masks, column("1 3", "1 3 2 2"), "c", 9, hint="`c` of id '1': runs overlap")
-        rejects(rle_masks, column("1", "2"), "c", 9, hint="must hold text")
-        rejects(rle_masks, column("1 3", ""), "c", 9, hint="empty cell")
+    @pytest.mark.parametrize("cells", [("a", "2"), ("True", ""), ("1", "1" * 30)])
+    def test_other_types_are_rejected(self, cells: tuple[str, ...]) -> None:
+        rejects(require_numeric, column(*cells), "c", hint="`c` must hold numbers")
+
+    def test_booleans_may_count_as_numbers(self) -> None:
+        require_numeric(column("True", "False"), "c")
+        rejects(require_numeric, column("True", "False"), "c", booleans=False, hint="`c` must hold numbers")

@@ -1,4 +1,4 @@
-"""Cells that list objects (detections), and columns that must be numbers by type."""
+"""Cells that list objects (detections) or the runs of masks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from competitions.scoring.cells import labelled_numbers, require_numeric
+from competitions.scoring.compound_cells import labelled_numbers, rle_masks
 from grading import InvalidSubmission
 
 
@@ -55,18 +55,19 @@ def test_half_objects_and_numbers_are_rejected() -> None:
     assert "must hold text" in rejected("1", "2")
 
 
-@pytest.mark.parametrize("cells", [("1", "2"), ("1.5", ""), ("inf", "nan")])
-def test_numeric_types_pass(cells: tuple[str, ...]) -> None:
-    require_numeric(column(*cells), "c", booleans=False)
+def test_masks_are_decoded_with_the_size_of_each_row() -> None:
+    masks = rle_masks(column("1 3", "", "2 9"), "c", [9, 9, 4], missing="")
+    assert [mask.area for mask in masks] == [3, 0, 3]
 
 
-@pytest.mark.parametrize("cells", [("a", "2"), ("True", ""), ("1", "1" * 30)])
-def test_other_types_are_rejected(cells: tuple[str, ...]) -> None:
-    with pytest.raises(InvalidSubmission, match="`c` must hold numbers"):
-        require_numeric(column(*cells), "c")
-
-
-def test_booleans_may_count_as_numbers() -> None:
-    require_numeric(column("True", "False"), "c")
-    with pytest.raises(InvalidSubmission):
-        require_numeric(column("True", "False"), "c", booleans=False)
+@pytest.mark.parametrize(
+    ("cells", "hint"),
+    [
+        (("1 3", "1 3 2 2"), "`c` of id '1': runs overlap"),
+        (("1", "2"), "must hold text"),
+        (("1 3", ""), "empty cell"),
+    ],
+)
+def test_cells_without_a_mask_are_rejected(cells: tuple[str, ...], hint: str) -> None:
+    with pytest.raises(InvalidSubmission, match=hint):
+        rle_masks(column(*cells), "c", 9)

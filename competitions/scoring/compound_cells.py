@@ -1,0 +1,127 @@
+"""Checks of cells that list several things: objects with a label and numbers, and the runs of masks.
+
+All functions raise `InvalidSubmission` with a one-line message for the agent, as in `competitions.scoring.cells`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from competitions.scoring.cells import texts
+from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.metrics.rle_columns import RleMasks, parse_column
+from competitions.scoring.metrics.rle_masks import RleMask
+
+
+def labelled_numbers(
+    frame: pd.DataFrame,
+    column: str,
+    count: int,
+    *,
+    label_last: bool = False,
+    separator: str | None = None,
+    missing: str | None = None,
+) -> list[list[tuple[str, list[float]]]]:
+    """Parse cells that list objects, each a label and `count` numbers. Returns a list of (label, numbers) for each row.
+
+    Tokens are separated by white space, or by each single `separator`, so that consecutive separators give empty
+    tokens. Numbers are parsed by Python's `float`. Empty and blank cells become `missing`; if that is None, empty ones
+    are rejected. Columns of numbers, invalid numbers and incomplete objects are rejected, too.
+    """
+    rows = []
+    for row, cell in enumerate(texts(frame, column, missing=missing)):
+        known = cell if cell.strip() or missing is None else missing
+        tokens = known.split(separator) if known else []
+        if len(tokens) % (count + 1):
+            raise InvalidSubmission(
+                f"`{column}` of {_row(frame, row)} has {len(tokens)} values; {count + 1} are needed for each object."
+            )
+        groups = [tokens[start : start + count + 1] for start in range(0, len(tokens), count + 1)]
+        place = count if label_last else 0
+        try:
+            rows.append([(group.pop(place), [float(token) for token in group]) for group in groups])
+        except ValueError as error:
+            raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {str(error)[:80]}.") from error
+    return rows
+
+
+class LabelledNumbers(NamedTuple):
+    """Objects that cells list: the number of the row of each of m objects, its label, both (m,), and (m, k) numbers."""
+
+    rows: NDArray[np.int64]
+    labels: NDArray[np.object_]
+    numbers: NDArray[np.float64]
+
+
+def labelled_columns(
+    frame: pd.DataFrame,
+    column: str,
+    count: int,
+    *,
+    label_last: bool = False,
+    separator: str | None = None,
+    missing: str | None = None,
+) -> LabelledNumbers:
+    """Like `labelled_numbers`, but as arrays, for metrics that work on all objects at once."""
+    cells = texts(frame, column, missing=missing)
+    if missing is not None:
+        cells = [cell if cell and not cell.isspace() else missing for cell in cells]
+    lists = [cell.split(separator) if cell else [] for cell in cells]
+    sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    tokens = list(chain.from_iterable(lists))
+    step, place = count + 1, count if label_last else 0
+    others = [k for k in range(step) if k != place]
+    try:
+        if (sizes % step).any():
+            raise ValueError("an incomplete object")
+        numbers = [np.fromiter(map(float, tokens[k::step]), np.float64, len(tokens) // step) for k in others]
+    except ValueError:  # says which cell is wrong
+        labelled_numbers(frame, column, count, label_last=label_last, separator=separator, missing=missing)
+        raise
+    labels = np.fromiter(tokens[place::step], dtype=object, count=len(tokens) // step)
+    return LabelledNumbers(np.repeat(np.arange(len(lists)), sizes // step), labels, np.column_stack(numbers))
+
+
+def rle_masks(
+    frame: pd.DataFrame,
+    column: str,
+    pixels: int | Sequence[int],
+    *,
+    missing: str | None = None,
+    strict: bool = False,
+) -> list[RleMask]:
+    """Parse run-length encoded masks of images with `pixels` pixels (one number, or one per row).
+
+    For the format and for `strict` see `metrics.rle_masks.parse_rle`.
+
+    Rejects cells that cannot be decoded, columns without any text, and empty cells unless `missing` is given.
+    """
+    masks = rle_columns(frame, column, pixels, missing=missing, strict=strict)
+    return [masks.mask(row) for row in range(masks.size)]
+
+
+def rle_columns(
+    frame: pd.DataFrame,
+    column: str,
+    pixels: int | Sequence[int],
+    *,
+    missing: str | None = None,
+    strict: bool = False,
+) -> RleMasks:
+    """Like `rle_masks`, but all masks together, for the metrics of `metrics.rle_columns`."""
+    try:
+        return parse_column(texts(frame, column, missing=missing), pixels, strict=strict)
+    except ValueError as error:
+        reason, row = error.args
+        raise InvalidSubmission(f"`{column}` of {_row(frame, row)}: {reason}.") from error
+
+
+def _row(frame: pd.DataFrame, row: int) -> str:
+    """A row as named in messages: by its first column, usually the id."""
+    return f"{frame.columns[0]} {str(frame.iloc[row, 0])[:40]!r}"
