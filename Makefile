@@ -13,12 +13,15 @@ PYTEST ?= -n $(WORKERS) --dist loadfile
 READERS := .venv-readers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-fast check format bench readers up down clean
+.PHONY: help demo test test-fast test-pythons check format bench readers lock update up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
 	@echo "make test    the whole test suite"
 	@echo "make test-fast   the tests that need no service and little time, for every change"
+	@echo "make test-pythons   the wheel in each later Python that is installed: run, import, a part of the tests"
+	@echo "make lock    write the requirements files after a change of pyproject.toml"
+	@echo "make update  the same, with the newest versions of everything"
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make bench   performance measurements, one line per case (SCALE=full for the long form)"
 	@echo "make readers the tools that read our exports, for the tests of exports, in an environment of their own"
@@ -26,16 +29,17 @@ help:
 	@echo "make down    stop what make up started"
 	@echo "make clean   remove the virtual environment and the demo's store"
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=..."; exit 1; }
 	@echo "Installing into $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --constraint constraints.txt --editable .
+	@$(PIP) install --require-hashes --requirement requirements.txt
+	@$(PIP) install --no-deps --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
+$(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@echo "Installing what tests and checks need ..."
-	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@$(PIP) install --require-hashes --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(VENV)/installed
@@ -62,6 +66,19 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	@$(BIN)/python -m benchmarks
 
+# One set of versions for every Python and platform. Of a new version, hashes of all its files are kept.
+lock update: $(VENV)/installed-dev
+	@for extra in "" dev; do \
+		UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile pyproject.toml --universal --generate-hashes \
+			--no-emit-index-url --quiet $(if $(filter update,$@),--upgrade) $${extra:+--extra $$extra} \
+			--output-file requirements$${extra:+-$$extra}.txt || exit 1; \
+	done
+
+# PYTHONS are tried one after the other. Each has an environment of its own, with the wheel instead of the checkout.
+PYTHONS ?= python3.12 python3.13
+test-pythons: $(VENV)/installed-dev
+	@PYTHONS="$(PYTHONS)" $(BIN)/python -m tests.pythons
+
 # Some of these tools need a newer Python than we do.
 readers: $(READERS)/installed
 $(READERS)/installed: tests/readers/requirements.txt
@@ -81,4 +98,4 @@ down: $(VENV)/installed
 	@$(BIN)/python -m deployments.up --state $(STATE) --down
 
 clean:
-	rm -rf $(VENV) $(READERS) $(STORE)
+	rm -rf $(VENV) $(VENV)-* $(STORE)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from sandbox.docker.build import build
 from sandbox.errors import BackendError
 
 ROOT = Path(__file__).parents[1]
-TAG = "mlebench:0.1.0"
+TAG = f"mlebench:{version('mlebench-pipeline')}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tag", default=TAG, help=f"name of the image (default: {TAG})")
     options = parser.parse_args(arguments)
     dockerfile = Path(__file__).with_name("Dockerfile")
-    if not (ROOT / "constraints.txt").is_file() or not dockerfile.is_file():
+    if not (ROOT / "requirements.txt").is_file() or not dockerfile.is_file():
         print(f"image: {ROOT} is not a checkout of the project, which the build needs", file=sys.stderr)  # noqa: T201
         return 1
     try:
@@ -34,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BackendError as error:
         print(f"image: {error}", file=sys.stderr)  # noqa: T201
         return 1
+    print(f"image: {options.tag} is built")  # noqa: T201
     return 0
 
 

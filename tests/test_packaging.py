@@ -1,16 +1,23 @@
-"""The wheel holds every room, and every file that the code reads by its path."""
+"""The wheel holds every room, and every file that the code reads by its path. The locks hold what it requires."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from fnmatch import fnmatch
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.test_architecture import ROOMS, ROOT
 
-SETUPTOOLS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUPTOOLS: dict[str, Any] = PYPROJECT["tool"]["setuptools"]
+_PIN = re.compile(
+    r"^(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; .+)? \\\n(?P<hashes>(?:    --hash=sha256:.+\n)+)", re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -26,3 +33,24 @@ def test_files_that_are_no_modules_are_packaged(room: str) -> None:
         str(path.relative_to(ROOT)) for path in files if not any(fnmatch(path.name, pattern) for pattern in patterns)
     ]
     assert not left_out
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_type_checkers_are_told_that_the_room_has_types(room: str) -> None:
+    assert (ROOT / room / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("requirements.txt", ()), ("requirements-dev.txt", ("dev",))])
+def test_the_lock_has_a_version_of_everything_that_is_required(lock: str, extras: tuple[str, ...]) -> None:
+    text = (ROOT / lock).read_text()
+    pinned = {canonicalize_name(found["name"]): found["version"] for found in _PIN.finditer(text)}
+    assert len(pinned) == len(set(re.findall(r"^[\w.-]+(?===)", text, re.MULTILINE))), "without a hash"
+    project = PYPROJECT["project"]
+    for line in (
+        *project["dependencies"],
+        *(each for name in extras for each in project["optional-dependencies"][name]),
+    ):
+        required = Requirement(line)
+        version = pinned.get(canonicalize_name(required.name))
+        assert version is not None, f"{required.name}: make lock"
+        assert required.specifier.contains(version), f"{required.name} is {version}: make lock"

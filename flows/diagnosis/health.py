@@ -234,7 +234,7 @@ def check_versions() -> Finding:
         if not requirement.specifier.contains(found, prereleases=True):
             wrong.append(f"{requirement.name} is {found}, wanted {requirement.specifier}")
     if wrong:
-        return Finding("versions", "fail", listed(wrong, 5), "pip install -c constraints.txt -e .")
+        return Finding("versions", "fail", listed(wrong, 5), "pip install -r requirements.txt")
     return Finding("versions", "ok", f"{count} packages have the required versions")
 
 
