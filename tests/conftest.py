@@ -59,7 +59,13 @@ from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
 from tests.stores import Store  # noqa: E402
 
-pytest_plugins = ["tests.kaggle_server.fixtures", "tests.s3.fixtures", "tests.disks", "tests.storage.runs.older"]
+pytest_plugins = [
+    "tests.kaggle_server.fixtures",
+    "tests.s3.fixtures",
+    "tests.disks",
+    "tests.prefect_home",
+    "tests.storage.runs.older",
+]
 
 REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
 WITHOUT = os.environ.get("MLEBENCH_WITHOUT", "").split()  # services that may be missing nevertheless

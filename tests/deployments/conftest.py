@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,11 @@ from tests.deployments.installation import Running, installation
 from tests.deployments.postgresql import new_database, postgresql
 from tests.s3.fixtures import Bucket, clients_of
 from tests.s3.radosgw import missing
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home(own_home: Path) -> None:
+    """Servers find their database."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""One Prefect server for the session: the ephemeral one, as a user without a server gets it."""
+"""One Prefect server for each worker of the session: the temporary one, as a user without a server gets it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home(own_home: Path) -> None:
+    """The server finds its database."""
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in processes of their own use the server of this worker. To start one takes each five seconds of CPU."""
+    from prefect.server.api.server import SubprocessASGIServer
+
+    server = SubprocessASGIServer()
+    server.start()
+    monkeypatch.setenv("PREFECT_API_URL", server.api_url)
 
 
 @pytest.fixture(autouse=True)

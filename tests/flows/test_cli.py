@@ -93,6 +93,7 @@ class TestBadInput:
         assert code != 0
         assert "--allow-untrusted" in output
 
+    @pytest.mark.usefixtures("served")
     def test_trust_that_does_not_count_is_told_with_the_remedy(self, here: Path) -> None:
         agent = write_agent(here / "claims", 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\n')
         broken = here / "broken"
@@ -196,6 +197,7 @@ def end_of(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
     return process.returncode, output
 
 
+@pytest.mark.usefixtures("served")
 class TestKilledAndStartedAgain:
     RUN = ("run", "-c", "digits", "-c", "diabetes", "--run-group", "killed", "--agent")
 

@@ -15,6 +15,7 @@ from common.settings import get_settings
 from flows.cli import main
 from storage.runs.folders import RunFolder
 from tests.agents import write_agent
+from tests.prefect_home import make_home
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store
 from tests.waiting import until
@@ -27,14 +28,18 @@ SCRIPT = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\necho handed 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.service("docker"))])
 def running(
-    request: pytest.FixtureRequest, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    store: Store,
+    tmp_path: Path,
+    prefect_database: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[subprocess.Popen[str]]:
     """Six runs of a group with two slots: two agents run, the others wait."""
     if request.param == "docker":
         request.getfixturevalue("base_image")
     # Its slots are those of nobody else on this machine, such as of another run of these tests.
     monkeypatch.setenv("MLEBENCH_HOST_NAME", f"host-{uuid.uuid4().hex}")
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_HOME", str(make_home(tmp_path / "prefect", prefect_database)))
     get_settings.cache_clear()
     agent = write_agent(tmp_path / "sleeps", SCRIPT)
     arguments = ["run", "-c", "diabetes", "--agent", str(agent), "--run-group", "live", "--seeds", "6", "--agents", "2"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from storage.tables import read_table
+from tests.prefect_home import make_home
 from tests.stores import Store
 
 ROOT = Path(__file__).parents[2]
@@ -33,13 +34,13 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_names_links_and_temporary_files_do_not_matter(tmp_path: Path, elsewhere: Path) -> None:
+def test_names_links_and_temporary_files_do_not_matter(tmp_path: Path, elsewhere: Path, prefect_database: Path) -> None:
     """A store called ü behind a link, in a locale without an ü; scratch behind a link; TMPDIR on another disk."""
     for name in ("store", "scratch"):
         (tmp_path / "real" / f"{name} ü").mkdir(parents=True)
         (tmp_path / f"{name}-ü").symlink_to(tmp_path / "real" / f"{name} ü")
     env = {**os.environ, **ASCII, "TMPDIR": str(elsewhere), "MLEBENCH_SCRATCH": str(tmp_path / "scratch-ü")}
-    env["PREFECT_HOME"] = str(tmp_path / "prefect")
+    env["PREFECT_HOME"] = str(make_home(tmp_path / "prefect", prefect_database))
     arguments = ["run", "-c", "digits", "--agent", "dummy", "--run-group", "odd"]
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", *arguments, "--store", str(tmp_path / "store-ü")],

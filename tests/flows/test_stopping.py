@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.agents import write_agent
+from tests.prefect_home import make_home
 from tests.waiting import until
 
 STOPS = "mlebench: stopped. Finished work is kept; to continue, run the same command with --run-group stopped."
@@ -64,11 +65,14 @@ def processes_of(here: Path) -> list[psutil.Process]:
     return found
 
 
-def run_until_agents_wait(here: Path, monkeypatch: pytest.MonkeyPatch, script: str, *options: str) -> Terminal:
+def run_until_agents_wait(
+    here: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch, script: str, *options: str
+) -> Terminal:
     """Start six runs with two slots; returns when two agents run and the others wait."""
     for name, value in {"SCRATCH": "scratch", "AGENT_DIRS": "agents", "STORE": "store"}.items():
         monkeypatch.setenv(f"MLEBENCH_{name}", str(here / value))
-    monkeypatch.setenv("PREFECT_HOME", str(here / "scratch" / "prefect"))
+    home = make_home(here / "scratch" / "prefect", prefect_database)
+    monkeypatch.setenv("PREFECT_HOME", str(home))
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
     write_agent(here / "agents" / "waits", script)
     terminal = Terminal(
@@ -87,9 +91,9 @@ def begun(here: Path) -> int:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_ctrl_c_ends_what_runs_and_starts_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+    tmp_path: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
-    terminal = run_until_agents_wait(tmp_path, monkeypatch, "sleep 1000", "--backend", backend)
+    terminal = run_until_agents_wait(tmp_path, prefect_database, monkeypatch, "sleep 1000", "--backend", backend)
     terminal.press_ctrl_c()
     until(terminal.ended, seconds=60, what="the end of the command")
 
@@ -102,10 +106,10 @@ def test_ctrl_c_ends_what_runs_and_starts_nothing(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_second_ctrl_c_is_immediate_and_the_agents_end_nevertheless(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+    tmp_path: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     script = "trap '' TERM\nwhile true; do sleep 0.1; done"
-    terminal = run_until_agents_wait(tmp_path, monkeypatch, script, "--backend", backend)
+    terminal = run_until_agents_wait(tmp_path, prefect_database, monkeypatch, script, "--backend", backend)
     if backend == "docker":
         until(lambda: len(containers_of(tmp_path)) == SLOTS, seconds=100, what="the containers")
     terminal.press_ctrl_c()

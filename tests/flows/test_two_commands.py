@@ -18,6 +18,7 @@ from storage.runs.folders import stored_runs
 from storage.tables import read_table
 from tests.agents import noting, write_agent
 from tests.flows.gates import Gate
+from tests.prefect_home import make_home
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store
 from tests.waiting import until
@@ -31,7 +32,6 @@ pytestmark = pytest.mark.timeout(600)
 @contextlib.contextmanager
 def command(host: Path, agent: Path, store: Store, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """`mlebench run` on a "host": a scratch directory and a Prefect server of its own. It writes to `host`/out."""
-    host.mkdir()
     arguments = ["run", "-c", "digits", "--agent", str(agent), "--run-group", "group", "--store", store.root, *more]
     env = {
         **os.environ,
@@ -50,11 +50,23 @@ def command(host: Path, agent: Path, store: Store, *more: str) -> Iterator[subpr
             process.wait()
 
 
+@pytest.fixture
+def hosts(tmp_path: Path, prefect_database: Path) -> tuple[Path, Path]:
+    """The directories of two "hosts"."""
+    for name in ("one", "two"):
+        make_home(tmp_path / name / "prefect", prefect_database)
+    return tmp_path / "one", tmp_path / "two"
+
+
 def run_two(
-    tmp_path: Path, agent: Path, store: Store, started: Callable[[], int], let_go: Callable[[], Any], *more: str
+    hosts: tuple[Path, Path],
+    agent: Path,
+    store: Store,
+    started: Callable[[], int],
+    let_go: Callable[[], Any],
+    *more: str,
 ) -> None:
     """Start both; once both are at the run and its agent was started, let the agent end. Checks what is left."""
-    hosts = tmp_path / "one", tmp_path / "two"
     with command(hosts[0], agent, store, *more) as first, command(hosts[1], agent, store, *more) as second:
 
         def alive() -> bool:
@@ -83,17 +95,17 @@ def run_two(
     assert list(read_table(store, "grades")["outcome"]) == ["valid"]
 
 
-def test_on_processes(tmp_path: Path, store: Store) -> None:
+def test_on_processes(tmp_path: Path, hosts: tuple[Path, Path], store: Store) -> None:
     gate, starts = Gate(tmp_path / "gate"), tmp_path / "starts-digits"
     starts.touch()
     agent = write_agent(tmp_path / "agents" / "waits", noting(tmp_path, f"read line <{tmp_path / 'gate'}\n"))
-    run_two(tmp_path, agent, store, lambda: len(starts.read_text().splitlines()), gate.open)
+    run_two(hosts, agent, store, lambda: len(starts.read_text().splitlines()), gate.open)
     assert starts.read_text() == "start\n"
 
 
 @pytest.mark.service("docker")
 @pytest.mark.usefixtures("base_image")
-def test_in_containers(tmp_path: Path, store: Store) -> None:
+def test_in_containers(tmp_path: Path, hosts: tuple[Path, Path], store: Store) -> None:
     script = 'cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"\nwhile [ ! -e /tmp/go ]; do sleep 0.1; done\n'
     agent = write_agent(tmp_path / "agents" / "waits", script, trusted=False)
     from sandbox.docker.engine import AGENT, connect, labelled
@@ -110,5 +122,5 @@ def test_in_containers(tmp_path: Path, store: Store) -> None:
         (one,) = containers()
         assert one.exec_run(["touch", "/tmp/go"]).exit_code == 0
 
-    run_two(tmp_path, agent, store, lambda: len(containers()), let_go, "--backend", "docker")
+    run_two(hosts, agent, store, lambda: len(containers()), let_go, "--backend", "docker")
     assert len(seen) == 1, "one container"
