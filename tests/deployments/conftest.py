@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,6 @@ from tests.deployments.fleet import Fleet
 from tests.deployments.installation import Running, installation
 from tests.deployments.postgresql import new_database, postgresql
 from tests.s3.fixtures import Bucket, clients_of
-from tests.s3.radosgw import missing
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,9 +37,9 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def fleet(postgres: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def fleet(postgres: str, _server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """A Prefect server on PostgreSQL and an S3 store, without workers: tests start those that they need."""
-    bucket = Bucket(request.getfixturevalue("_radosgw" if missing() is None else "_moto"))
+    bucket = Bucket(_server)
     folder = tmp_path_factory.mktemp("fleet")
     database = new_database(postgres, uuid.uuid4().hex)
     with pytest.MonkeyPatch.context() as patch, clients_of(bucket, patch), Fleet(folder, bucket, database) as started:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from deployments.setup import make_bucket
 from storage.store import Store
 from tests.s3.fixtures import Bucket
 
 
-@pytest.mark.parametrize("s3", ["moto"], indirect=True)  # the real server is started in tests/storage
 def test_a_missing_bucket_is_made_and_one_that_exists_is_left(s3: Bucket) -> None:
     assert not make_bucket(Store(s3.url))
     missing = Store(f"s3://{s3.name}-new/prefix")

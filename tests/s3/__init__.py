@@ -1,1 +1,1 @@
-"""S3 servers for tests: moto everywhere, Ceph's radosgw where it is installed."""
+"""S3 servers for tests: Ceph's radosgw, or moto where that is not installed."""

@@ -121,20 +121,28 @@ def _radosgw() -> Iterator[S3Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["moto", pytest.param("radosgw", marks=pytest.mark.service("s3"))])
-def s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    """A bucket on moto and on radosgw, with the environment that leads there."""
-    bucket = Bucket(request.getfixturevalue(f"_{request.param}"))
+@pytest.fixture(scope="session")
+def _server(request: pytest.FixtureRequest) -> S3Server | Moto:
+    """Ceph's radosgw; moto where it is not installed and no services are required."""
+    if (reason := missing()) is not None and os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1":
+        pytest.fail(f"{reason}, and MLEBENCH_REQUIRE_SERVICES=1", pytrace=False)
+    server: S3Server | Moto = request.getfixturevalue("_moto" if reason else "_radosgw")
+    return server
+
+
+@pytest.fixture
+def s3(_server: S3Server | Moto, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A bucket, with the environment that leads there."""
+    bucket = Bucket(_server)
     with clients_of(bucket, monkeypatch):
         yield bucket
 
 
 @pytest.fixture
-def faulty_s3(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyBucket]:
+def faulty_s3(_server: S3Server | Moto, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyBucket]:
     """A bucket behind a proxy with rules for faults, with the environment that leads there."""
-    server = request.getfixturevalue("_radosgw" if missing() is None else "_moto")
-    with FaultProxy(server.port) as proxy:
-        bucket = FaultyBucket(server, proxy)
+    with FaultProxy(_server.port) as proxy:
+        bucket = FaultyBucket(_server, proxy)
         with clients_of(bucket, monkeypatch):
             yield bucket
 

@@ -1,4 +1,4 @@
-"""The root in a bucket: on moto, and on a real S3 server where one is installed."""
+"""The root in a bucket."""
 
 from __future__ import annotations
 

@@ -12,6 +12,11 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from common.settings import get_settings
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _home(own_home: Path) -> None:
+    """Prefect's temporary server finds its database."""
+
+
 @pytest.fixture
 def no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A scratch directory and agents below the test's own folder, and a Prefect server that never answers."""
