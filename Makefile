@@ -56,7 +56,7 @@ test-fast: $(VENV)/installed-dev
 check: $(VENV)/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments benchmarks tests
+	@$(BIN)/mypy common competitions grading storage sandbox tasks flows deployments benchmarks tests mlebench_pipeline.py
 	@$(BIN)/python -m tests.catalog_types
 
 format: $(VENV)/installed-dev

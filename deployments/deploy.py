@@ -57,7 +57,7 @@ def deployments() -> list[RunnerDeployment]:
 def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDeployment:
     from prefect.deployments.runner import EntrypointType
 
-    from flows.fleet.setup import JOB_VARIABLES
+    from flows.fleet.setup import JOB_VARIABLES, entrypoint
 
     found: RunnerDeployment = flow.to_deployment(
         name,
@@ -68,6 +68,7 @@ def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDep
         job_variables=JOB_VARIABLES,
         **more,
     )
+    found.entrypoint = entrypoint(flow)
     return found
 
 

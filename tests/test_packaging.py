@@ -54,3 +54,8 @@ def test_the_lock_has_a_version_of_everything_that_is_required(lock: str, extras
         version = pinned.get(canonicalize_name(required.name))
         assert version is not None, f"{required.name}: make lock"
         assert required.specifier.contains(version), f"{required.name} is {version}: make lock"
+
+
+def test_the_module_of_the_deployments_is_packaged() -> None:
+    assert SETUPTOOLS["py-modules"] == ["mlebench_pipeline"]
+    assert (ROOT / "mlebench_pipeline.py").is_file()

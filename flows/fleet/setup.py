@@ -27,7 +27,7 @@ BIG_BYTES = 64 << 30
 """An agent that may use more memory than this goes to the hosts with the label `big`."""
 JOB_VARIABLES: dict[str, Any] = {"env": {"PYTHONSAFEPATH": "1"}}
 """Of every deployment. Prefect runs hooks as a script in its folder `prefect/runner`, whose `storage.py` would hide our
-package, and so would a folder `flows` or a file `tasks.py` in the directory where a worker was started."""
+package in the processes that we start. Prefect's own imports heed it only in part, see `entrypoint`."""
 
 
 def require_server(what: str = "a work pool needs") -> None:
@@ -67,6 +67,15 @@ def rank_of(queue: str | None) -> int:
 def deployment_name(pool: str, flow: str = "attempt") -> str:
     """The full name of the deployment of a flow in a pool."""
     return f"{flow}/{pool}"
+
+
+def entrypoint(flow: Any) -> str:
+    """Where workers import a flow: from `mlebench_pipeline`, not from our package `flows`.
+
+    Prefect puts the working directory of a flow run first on `sys.path` whatever `PYTHONSAFEPATH` says: the directory
+    where a worker was started, or `working_dir` of the work pool. A user's own `flows/` there would be imported.
+    """
+    return f"mlebench_pipeline.{flow.fn.__name__}"
 
 
 @cache  # once a process: each registration is several requests
@@ -160,4 +169,5 @@ def _register(flow: Any, pool: str, queue: str, tag: str) -> UUID:
         work_queue_name=queue,
         job_variables=JOB_VARIABLES,
     )
+    found.entrypoint = entrypoint(flow)
     return found.apply()

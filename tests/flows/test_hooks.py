@@ -1,4 +1,4 @@
-"""Prefect runs hooks as a script in its own folder, beside a `storage.py`: ours load there."""
+"""What Prefect puts first on the path of modules: its own folder with a `storage.py`, and the working directory."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import prefect.runner
+import pytest
 from prefect.client.schemas.objects import FlowRun
 from prefect.runner._workspace_runtime import PreparedWorkspaceManifest, write_private_model
 from prefect.states import Cancelling
 
 from flows.attempt import attempt
-from flows.fleet.setup import JOB_VARIABLES
+from flows.fleet.setup import JOB_VARIABLES, entrypoint
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.docs.blocks import ROOT
 
 RUNNER = Path(prefect.runner.__file__).parent
 
 
-def hook_of(folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the hooks on the cancellation of an attempt as Prefect's worker does, in the empty directory of a flow run.
+def hook_of(folder: Path, env: dict[str, str], path: str = entrypoint(attempt)) -> subprocess.CompletedProcess[str]:
+    """Run the hooks on the cancellation of an attempt as Prefect's worker does, in the directory of a flow run.
 
     The store of the attempt has an unknown protocol: the hook ends with our message about it.
     """
@@ -31,7 +32,7 @@ def hook_of(folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[st
     parameters = {"attempt": work.model_dump(mode="json")}
     manifest = PreparedWorkspaceManifest(
         working_directory=folder,
-        runtime_entrypoint=f"{attempt.fn.__module__}.{attempt.fn.__name__}",
+        runtime_entrypoint=path,
         hook_command=None,
         environment={},
     )
@@ -53,9 +54,21 @@ def hook_of(folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[st
     )
 
 
-def test_our_hooks_load_beside_prefects_storage(tmp_path: Path) -> None:
+USERS = ("common", "competitions", "flows", "grading", "sandbox", "storage", "tasks")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working directory, in which a user has files with the names of our packages."""
+    for name in USERS:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the file of a user')\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("env", [JOB_VARIABLES["env"], {"PYTHONSAFEPATH": ""}], ids=["safe", "unsafe"])
+def test_our_hooks_load_beside_prefects_storage_and_a_users_files(folder: Path, env: dict[str, str]) -> None:
     assert (RUNNER / "storage.py").exists(), "what this test is about"
-    done = hook_of(tmp_path, JOB_VARIABLES["env"])
+    done = hook_of(folder, env)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "running hook 'end'" in said
@@ -63,8 +76,36 @@ def test_our_hooks_load_beside_prefects_storage(tmp_path: Path) -> None:
     assert "storage/store.py" in said, "our storage was asked"
 
 
-def test_without_the_variable_they_would_not(tmp_path: Path) -> None:
-    """When this fails, Prefect has changed, and the variable may have become needless."""
-    done = hook_of(tmp_path, {"PYTHONSAFEPATH": ""})
+def test_by_the_path_of_their_own_module_they_would_not(folder: Path) -> None:
+    """When this fails, Prefect has changed, and `mlebench_pipeline` may have become needless."""
+    done = hook_of(folder, JOB_VARIABLES["env"], f"{attempt.fn.__module__}.{attempt.fn.__name__}")
     assert done.returncode == 1
-    assert "prefect/runner/storage.py" in done.stdout + done.stderr or "'storage' is not a package" in done.stderr
+    assert "the file of a user" in done.stdout + done.stderr
+
+
+def test_processes_that_a_flow_starts_do_not_look_there_either(folder: Path) -> None:
+    """Prefect starts the engine with the working directory first in PYTHONPATH, and inserts it while it imports."""
+    script = (
+        "import multiprocessing, os, subprocess, sys\n"
+        "from prefect.utilities.importtools import import_object\n"
+        "if __name__ == '__main__':\n"
+        f"    import_object({entrypoint(attempt)!r})\n"
+        "    import storage.store\n"
+        "    print(storage.store.__file__, os.getcwd() in sys.path)\n"
+        "    subprocess.run([sys.executable, '-P', '-c', 'import grading.grade'], check=True)\n"
+        "    import common.names\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        pool.apply(eval, ['__import__(\"tasks.grade\")and None'])\n"
+    )
+    (folder / "engine").mkdir()
+    (folder / "engine" / "main.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "-P", str(folder / "engine" / "main.py")],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split() == [str(ROOT / "storage/store.py"), "False"]

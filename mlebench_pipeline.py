@@ -1,0 +1,53 @@
+"""The flows of all deployments, under a name that no folder of a user has: Prefect imports them from here.
+
+Prefect puts the working directory of a flow run first on the path of modules, and in `PYTHONPATH` for the processes
+that it starts. There, a user's own `flows/` or `tasks.py` would be taken for our package. This module takes the
+directory off both, and imports our packages from where it lies itself, before it imports a flow.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+_PACKAGES = ("common", "competitions", "grading", "storage", "sandbox", "tasks", "flows")
+_ROOT = str(Path(__file__).resolve().parent)
+
+
+def _forget_working_directory() -> None:
+    """Take the working directory off the paths of modules, of this process and of those that it starts.
+
+    The place that Prefect gives it while it imports this module stays: Prefect removes that itself, and fails if it is
+    not there. A working directory that contains our packages stays as well.
+    """
+    here = os.path.realpath(Path.cwd())
+    if here == _ROOT:
+        return
+    sys.path[1:] = [each for each in sys.path[1:] if os.path.realpath(each) != here]
+    inherited = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    if inherited:
+        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in inherited if os.path.realpath(each) != here)
+
+
+def _import_packages() -> None:
+    """Import our packages from the folder of this module, whatever comes first on the path of modules."""
+    sys.path.insert(0, _ROOT)
+    try:
+        for name in _PACKAGES:
+            importlib.import_module(name)
+    finally:
+        sys.path.remove(_ROOT)
+
+
+_forget_working_directory()
+_import_packages()
+
+from flows.attempt import attempt  # noqa: E402
+from flows.full_benchmark import full_benchmark  # noqa: E402
+from flows.nightly import nightly  # noqa: E402
+from flows.recovery import recovery  # noqa: E402
+from flows.unattended import benchmark, grading, preparation  # noqa: E402
+
+__all__ = ["attempt", "benchmark", "full_benchmark", "grading", "nightly", "preparation", "recovery"]
