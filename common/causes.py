@@ -171,6 +171,8 @@ def explain(error: BaseException) -> str:
 
     >>> explain(OSError(errno.ENOSPC, "No space left on device", "/data/x"))
     'No space left on device: /data/x; make room (mlebench gc), and run the same command again to resume'
+    >>> explain(OSError(errno.EROFS, "Read-only file system", "/data/tables/.5f3a.partial"))
+    'Read-only file system: /data/tables; check credentials and permissions'
     >>> explain(ValueError("wrong"))
     'ValueError: wrong'
     """
@@ -270,10 +272,16 @@ def _class(error: BaseException) -> Kind | None:
     return None
 
 
+def _lasting(path: Any) -> Any:
+    """The path; the folder of a file with a hidden name, such as those that are written before they are renamed."""
+    folder, _, name = str(path).rpartition("/")
+    return folder if folder and name.startswith(".") else path
+
+
 def _text(error: BaseException) -> str:
     """The first line of an error's text; that of the system without its number."""
     if isinstance(error, OSError) and error.strerror:
-        name = f": {error.filename}" if error.filename else ""
+        name = f": {_lasting(error.filename)}" if error.filename else ""
         return f"{error.strerror}{name}"
     text = (str(error).splitlines() or [""])[0].strip()
     return type(error).__name__ if text in ("", "None") else text

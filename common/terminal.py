@@ -41,8 +41,9 @@ class CleanStream:
         """Write to `stream`, whose other methods and attributes remain available."""
         self.raw = stream
 
-    def write(self, text: str) -> int:
-        """Write a text; returns its length."""
+    def write(self, text: str | bytes) -> int:
+        """Write a text, or bytes of UTF-8, as `click.echo` does for shells that complete; returns its length."""
+        text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
         self.raw.write(_SAFE_OUTPUT.sub(lambda match: match[1] or match[2] or _shown(match), text))
         return len(text)
 

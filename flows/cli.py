@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from common.causes import cause_of, explain
 from common.errors import UserError, close_matches
@@ -44,6 +45,7 @@ COMMANDS = {
     "make-submission": ("make_submission", "Write the JSONL file of submissions of a run group."),
     "regrade": ("regrade", "Grade a run group again, without running agents."),
     "config": ("config", "Show the settings, and where each comes from."),
+    "completion": ("completion", "Print the script that completes commands and names in a shell."),
     "doctor": ("doctor", "Check that the installation is ready for a long run."),
     "du": ("du", "Show the disk usage of the store and the cache."),
     "gc": ("gc", "Remove data that is no longer needed."),
@@ -78,6 +80,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first words name, which may be two, as in `agent new`."""
+        if ctx.resilient_parsing and args[0] not in COMMANDS and " ".join(args[:2]) not in COMMANDS:
+            return None, None, args  # a shell completes an unfinished command
         words = " ".join(args[:2])
         if words in COMMANDS:
             return words, self.get_command(ctx, words), args[2:]
@@ -86,6 +90,19 @@ class _Commands(click.Group):
             hint = f" It is one of: {', '.join(two)}." if two else close_matches(args[0], COMMANDS)
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands word by word: `agent`, then `new` and `try`."""
+        first = " ".join([*ctx._protected_args, *ctx.args])
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        rest = [name.removeprefix(f"{first} ") for name in COMMANDS if not first or name.startswith(f"{first} ")]
+        words = dict.fromkeys(name.split(" ")[0] for name in rest)
+        return [
+            CompletionItem(word, help=COMMANDS.get(f"{first} {word}".strip(), ("", ""))[1])
+            for word in words
+            if word.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -26,6 +26,7 @@ from storage.datasets.current import require
 from storage.datasets.prepared import committed_key, local_copy
 from storage.keys import content_key
 from storage.lease import lease, run_lease
+from storage.runs.live import uploaded
 from storage.runs.records import RunRecord
 from storage.store import Store
 from storage.uses import Continuing
@@ -296,7 +297,8 @@ def _run(making: Making) -> RunResult:
     progress.measured_by(row, meter(making.spec, making.services))
     try:
         # A host that was silent for too long comes back to a run that another one has begun anew.
-        with making.held.ending(lambda: making.runner.stop(handle)):
+        log = uploaded(run_folder(making.attempt), handle.log, number)
+        with making.held.ending(lambda: making.runner.stop(handle)), log:
             result = making.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost as error:
         making.held.require_held()

@@ -21,6 +21,8 @@ from storage.store import Store
 from storage.tables import Table, read_table, write_frame
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from grading.statistics.counting import Counting, Incomplete, Uncertainty
@@ -85,8 +87,11 @@ def write_report(
     interval: Uncertainty = "t",
     split: str | None = None,
     cutoffs: Mapping[str, str] | None = None,
+    out: Path | None = None,
 ) -> str:
     """Write summary.json, report.html and report.md of run groups from their tables; returns the URL of report.html.
+
+    With `out`, they are written into that directory instead of the store, and the path of report.html is returned.
 
     With `split`, all its competitions count, also those without a run; by default, those that each group ran.
     `incomplete` and `interval` have the same meaning as in `grading.statistics.aggregate.aggregate`. `cutoffs` has the
@@ -113,7 +118,7 @@ def write_report(
         thresholds={name: _thresholds(each, grades) for name, each in facts.items()},
         percentiles=_percentiles(facts),
         conditions={group: report_conditions(runs, grades, group) for group in run_groups},
-        trajectories=_trajectories(store, runs),
+        trajectories=_trajectories(store, runs, "../.." if out is None else store.root),
         leaks={(edition, name): _leaks(each, edition) for name, each in facts.items() for edition in EDITIONS},
         ended={name: each.ended for name, each in facts.items()},
         stated_cutoffs=cutoffs or {},
@@ -125,9 +130,15 @@ def write_report(
         split_sizes={split: len(registry.list(split)) for split in _SPLITS},
         **vars(counting),
     )
-    store.write(f"{folder}/report.html", render_page(results, title).encode())
-    store.write(f"{folder}/report.md", render_markdown(results, title).encode())
-    _write_summaries(store, folder, grades)
+    files = {"report.html": render_page(results, title), "report.md": render_markdown(results, title)}
+    files |= _summaries(grades)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (out / name).write_text(content, "utf-8")
+        return str(out / "report.html")
+    for name, content in files.items():
+        store.write(f"{folder}/{name}", content.encode())
     return f"{folder}/report.html"
 
 
@@ -140,19 +151,21 @@ def report_name(run_groups: list[str]) -> str:
     return f"{run_groups[0][: _LONGEST_NAME // 2]}+{len(run_groups) - 1}-others-{digest}"
 
 
-def _write_summaries(store: Store, folder: str, grades: pd.DataFrame) -> None:
-    """Write summary.json of one edition, v1 if there is one, and summary-<edition>.json of each other edition.
+def _summaries(grades: pd.DataFrame) -> dict[str, str]:
+    """The content of summary.json for one edition, v1 if there is one, and summary-<edition>.json for each other one.
 
     Scores of different editions are not comparable, so they are never added up.
     """
     from grading.statistics.series import latest_grades
 
     newest = latest_grades(grades)
-    first, *others = sorted(set(newest["edition"]))
-    for edition in (first, *others):
-        name = "summary.json" if edition == first else f"summary-{edition}.json"
-        content = summarise(reports_of(newest[newest["edition"] == edition])).to_json()
-        store.write(f"{folder}/{name}", content.encode())
+    editions = sorted(set(newest["edition"]))
+    return {
+        "summary.json" if edition == editions[0] else f"summary-{edition}.json": summarise(
+            reports_of(newest[newest["edition"] == edition])
+        ).to_json()
+        for edition in editions
+    }
 
 
 def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: str | None = None) -> Counting:
@@ -195,8 +208,11 @@ def _read(store: Store, run_groups: list[str]) -> tuple[pd.DataFrame, ...]:
     return tuple(read_table(store, name, run_groups) for name in names)
 
 
-def _trajectories(store: Store, runs: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """(run group, run id) -> path from the report to the page with the run's trajectory, for the runs that have one."""
+def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str, str], str]:
+    """(run group, run id) -> link to the page with the run's trajectory, for the runs that have one.
+
+    `root` is the root of the store as seen from the report.
+    """
     from storage.runs.folders import RunFolder, StoredRun
 
     if runs.empty:
@@ -211,7 +227,7 @@ def _trajectories(store: Store, runs: pd.DataFrame) -> dict[tuple[str, str], str
     ]
     there = store.concurrently([partial(store.exists, url) for _, url in found])
     return {
-        (record.run_group, record.run_id): f"../../{store.relative(url)}"
+        (record.run_group, record.run_id): f"{root}/{store.relative(url)}"
         for (record, url), exists in zip(found, there, strict=True)
         if exists
     }

@@ -9,6 +9,7 @@ import click
 
 from common.errors import UserError
 from competitions import registry
+from flows.commands.answers import takes_json
 from flows.commands.options import Selection, StoreOptions, takes
 
 
@@ -21,6 +22,7 @@ from flows.commands.options import Selection, StoreOptions, takes
     is_flag=True,
     help="Adopt files that differ from the published checksums. `prepare` and `run` then need this option, too.",
 )
+@takes_json
 def command(directory: Path, selection: Selection, storage: StoreOptions, copy: bool, skip_verification: bool) -> int:
     """Adopt data that the published benchmark has prepared in DIRECTORY.
 

@@ -8,15 +8,24 @@ import click
 
 from common.errors import UserError
 from common.units import counted
+from flows.commands.completion import AGENTS, COMPETITIONS
 from flows.commands.options import StoreOptions, takes
 
 _LINES = 20
 
 
 @click.command("try", context_settings={"ignore_unknown_options": True})
-@click.argument("agent")
+@click.argument("agent", shell_complete=AGENTS)
 @click.argument("run_options", nargs=-1, type=click.UNPROCESSED)
-@click.option("-c", "--competition", metavar="ID", default="diabetes", show_default=True, help="A small competition.")
+@click.option(
+    "-c",
+    "--competition",
+    metavar="ID",
+    default="diabetes",
+    show_default=True,
+    help="A small competition.",
+    shell_complete=COMPETITIONS,
+)
 @click.option(
     "--time-limit",
     type=click.FloatRange(1),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+
+from flows.commands.answers import answer, takes_json
+from flows.commands.completion import AGENTS
 
 
 @click.command("agents")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=AGENTS)
+@takes_json
 def command(name: str | None) -> None:
     """List the agents and their variants; with NAME (or NAME@VARIANT), show the definition of one."""
     from common.settings import get_settings
@@ -19,26 +25,39 @@ def command(name: str | None) -> None:
             try:
                 agent = load_agent(each, folders)
             except AgentError as error:  # no reason to hide the others
-                click.echo(f"{each}  [broken]  {error}")
+                if not answer({"agent": each, "broken": str(error)}):
+                    click.echo(f"{each}  [broken]  {error}")
+                continue
+            found = [f"{each}@{variant}" for variant in variants_of(agent)]
+            shown = {"trusted": agent.trusted, "privileged": agent.privileged, "description": agent.description}
+            if answer({"agent": each, **shown, "variants": found}):
                 continue
             trust = "trusted" if agent.trusted else "container only"
             click.echo(f"{each}  [{trust}{', privileged' if agent.privileged else ''}]  {agent.description}")
-            if found := variants_of(agent):
-                click.echo(f"  variants: {', '.join(f'{each}@{variant}' for variant in found)}")
+            if found:
+                click.echo(f"  variants: {', '.join(found)}")
         return
     agent = load_agent(name, folders)
-    facts = {
+    facts: dict[str, Any] = {
         "agent": agent.full_name,
         "description": agent.description,
         "folder": agent.folder,
         "trusted": agent.trusted,
         "privileged": agent.privileged,
         "image": agent.image_name,
-        "network": ", ".join([agent.network, *agent.hosts]),
-        "arguments": " ".join(agent.arguments()) or "-",
-        "environment": " ".join(f"{key}={value}" for key, value in agent.env.items()) or "-",
-        "variants": ", ".join(variants_of(agent)) or "-",
+        "network": [agent.network, *agent.hosts],
+        "arguments": agent.arguments(),
+        "environment": agent.env,
+        "variants": variants_of(agent),
         **agent.limits.as_dict(),
+    }
+    if answer(facts):
+        return
+    facts |= {
+        "network": ", ".join(facts["network"]),
+        "arguments": " ".join(facts["arguments"]) or "-",
+        "environment": " ".join(f"{key}={value}" for key, value in agent.env.items()) or "-",
+        "variants": ", ".join(facts["variants"]) or "-",
     }
     for label, value in facts.items():
         click.echo(f"{label:20} {'-' if value is None else value}")

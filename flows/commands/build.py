@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from flows.commands.completion import AGENTS
+
 
 @click.command("build")
-@click.argument("agent")
+@click.argument("agent", shell_complete=AGENTS)
 @click.option("--base", metavar="IMAGE", help="Image to build the base image on. Default: python:3.12-slim.")
 @click.option(
     "--packages",

@@ -7,6 +7,8 @@ import time
 import click
 
 from common.errors import UserError, close_matches
+from flows.commands.answers import answer, takes_json
+from flows.commands.completion import RUNS
 from flows.commands.options import StoreOptions, takes
 from storage.runs.folders import is_seed
 from storage.store import Store
@@ -15,7 +17,7 @@ _LOOK_SECONDS = 0.25
 
 
 @click.command("cancel")
-@click.argument("runs", metavar="GROUP[/ID[/SEED]]")
+@click.argument("runs", metavar="GROUP[/ID[/SEED]]", shell_complete=RUNS)
 @click.option(
     "--wait",
     type=click.FloatRange(0),
@@ -25,6 +27,7 @@ _LOOK_SECONDS = 0.25
     help="How long to wait for the end of the agents.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(runs: str, wait: float, storage: StoreOptions) -> int:
     """End the runs of a group that are in progress: all, those of one competition, or one run.
 
@@ -51,6 +54,8 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
             f"nothing of {runs} in {place.root} is in progress on this machine or known to a Prefect server"
             f"{'.' if close else ''}{close}"
         )
+    if answer({"cancelled": done, "not_confirmed": left}):
+        return 1 if left else 0
     for name in done:
         click.echo(f"  cancelled {name}")
     for name in left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from common.errors import UserError
 from common.units import counted
 from competitions import registry
 from competitions.editions import Edition
+from flows.commands.answers import answer, say, takes_json
+from flows.commands.completion import COMPETITIONS, SPLITS
 from flows.commands.options import EDITION, Selection
 
 if TYPE_CHECKING:
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--split", "--split-name", metavar="NAME", help="All competitions of a split.")
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=COMPETITIONS)
+@click.option("--split", "--split-name", metavar="NAME", help="All competitions of a split.", shell_complete=SPLITS)
 @click.option("--raw", type=click.Path(exists=True, path_type=Path), help="The download: an archive or a directory.")
 @click.option(
     "--raw-dir",
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     "--params", metavar="JSON", help="Parameters of prepare.py, for a download that is smaller than the original."
 )
 @EDITION.named("edition", default="v1")
+@takes_json
 def command(
     ids: tuple[str, ...],
     split: str | None,
@@ -65,20 +69,22 @@ def command(
     failed = 0
     for name in chosen:
         competition = registry.get(name)
-        click.echo(f"{name} ({edition})")
+        say(f"{name} ({edition})")
         with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
             if prepared:
                 results = check_prepared(competition, prepared, edition)
             else:
                 results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
-            verdicts = [_show(result) for result in results]
+            verdicts = [_show(name, result) for result in results]
         failed += any(verdicts)
-    click.echo(f"{len(chosen) - failed} of {counted(len(chosen), 'competition')} pass")
+    say(f"{len(chosen) - failed} of {counted(len(chosen), 'competition')} pass")
     return 1 if failed else 0
 
 
-def _show(result: Result) -> bool:
+def _show(competition_id: str, result: Result) -> bool:
     """Print the result of a check; returns whether it failed."""
+    if answer({"competition_id": competition_id, **asdict(result)}):
+        return result.verdict == "failed"
     style = {"ok": "green", "failed": "red", "skipped": "yellow"}[result.verdict]
     click.echo(f"  {click.style(f'{result.verdict:7}', fg=style)} {result.check:10} {result.about}")
     for problem in result.problems:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.causes import cause_of
 from common.errors import UserError
+from flows.commands.answers import answer, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from grading.words import number
 
@@ -27,29 +29,41 @@ _SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", 
 @click.argument("b", type=RUN_GROUP)
 @click.option("--everything", is_flag=True, help="Also list competitions without changes.")
 @takes(storage=StoreOptions)
+@takes_json
 def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     """Compare run group B with A: changes by competition, and mean paired differences.
 
     Seeds of a competition are averaged, then competitions are paired. The 95 % confidence intervals are Student's t on
     the paired differences, and a bootstrap over competitions; p is corrected for the number of tests (Holm). Conditions
     in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
-    written to tables/comparisons.
+    written to tables/comparisons, if the store can be written.
     """
     from grading.conditions import unlike
     from grading.statistics.compare import compare
+    from storage.remote import describe_error
     from storage.tables import read_table, write_frame
 
     place = storage.open()
     found = compare(_grades(place, a), _grades(place, b))
     if found.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
-    write_frame(place, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
-    _show(found, a, b, everything)
+    try:
+        write_frame(place, "comparisons", f"{a}..{b}", found.competitions.assign(a=a, b=b))
+    except Exception as error:  # such as a store that this user may only read; the comparison is known all the same
+        if cause_of(error).fault == "program":
+            raise
+        click.echo(f"mlebench: not written to tables/comparisons: {describe_error(error)}", err=True)
+    if not answer({"a": a, "b": b, **_tables(found)}):
+        _show(found, a, b, everything)
     runs = [read_table(place, "runs", [name.partition("@")[0]]) for name in (a, b)]
     if not all(len(each) for each in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
     elif different := unlike(runs):
         click.echo(f"mlebench: the conditions differ in {', '.join(different)}", err=True)
+
+
+def _tables(found: Comparison) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in ("competitions", "differences", "only_a", "only_b")}
 
 
 def _grades(store: Store, name: str) -> pd.DataFrame:

@@ -11,10 +11,13 @@ from typing import Any
 import click
 
 from common.errors import UserError, close_matches
+from flows.commands.answers import answer, takes_json
+from flows.commands.completion import SETTINGS
 
 
 @click.command("config")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=SETTINGS)
+@takes_json
 def command(name: str | None) -> None:
     """Show the settings, and where each comes from; with NAME, one setting and what it means.
 
@@ -38,8 +41,13 @@ def command(name: str | None) -> None:
         field = name.lower().removeprefix(PREFIX.lower())
         if field not in values:
             raise UserError(f"no setting {name!r}.{close_matches(field, values)}")
+        about = Settings.model_fields[field].description or ""
+        if answer({"setting": field, "value": values[field], "source": source(field), "about": about}):
+            return
         click.echo(f"{PREFIX}{field}".upper() + f" = {_shown(values[field])}  ({source(field)})")
-        click.echo(Settings.model_fields[field].description or "")
+        click.echo(about)
+        return
+    if answer([{"setting": field, "value": value, "source": source(field)} for field, value in values.items()]):
         return
     click.echo(f"{file}{'' if file.is_file() else ' does not exist'}")
     shown = [(field, _shown(value), source(field)) for field, value in values.items()]

@@ -7,6 +7,7 @@ import math
 import click
 
 from common.units import counted
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
@@ -32,6 +33,7 @@ from flows.commands.refresh import refresh_report
     help="Number of random places in the texts for the figure as published; 0: none.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(run_group: str, model: str | None, kernels: int, places: int, storage: StoreOptions) -> None:
     """Measure how familiar a model is with the competitions of RUN_GROUP, and whether scores correlate with that.
 
@@ -46,19 +48,20 @@ def command(run_group: str, model: str | None, kernels: int, places: int, storag
     model = model or get_settings().familiarity_model
     if model is None:
         raise click.UsageError("no model to measure: give --model, or set MLEBENCH_FAMILIARITY_MODEL")
-    place = storage.open()
+    place = storage.open_usable()
     show = lambda name: click.echo(f"measuring {name} ...", err=True)  # noqa: E731
     rows, found = find_familiarity(place, run_group, model, kernels, places, on_next=show)
     for row in rows:
         if row["kind"] == "all":
             beats = row["human_percentile"]
             score = f"beats {beats:.0f} % of the teams" if beats == beats else "no percentile known"
-            click.echo(f"{row['mean_probability']:.3f}  {row['competition_id']} ({row['tokens']} tokens; {score})")
+            say(f"{row['mean_probability']:.3f}  {row['competition_id']} ({row['tokens']} tokens; {score})")
     for each in found:
         interval = "[{spearman_low:+.2f}, {spearman_high:+.2f}]".format(**each)
         chance = "" if math.isnan(each["pearson_p"]) else f" (p = {each['pearson_p']:.3f})"
-        click.echo(
+        say(
             f"{each['kind']}: Spearman {each['spearman']:+.2f} {interval}, Pearson {each['pearson']:+.2f}{chance}, "
             f"{counted(each['n'], 'competition')}, against the {each['against']}"
         )
     refresh_report(place, run_group)
+    answer({"run_group": run_group, "model": model, "familiarity": rows, "correlations": found})

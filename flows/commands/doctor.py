@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flows.commands.answers import answer, takes_json
 from flows.commands.options import Selection, StoreOptions, raw_directory, takes
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
     help="Consider a flow run dead after this time without a heartbeat. Default: three times its heartbeat interval.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     selection: Selection, raw_dir: Path | None, fix: bool, silent_for: float | None, storage: StoreOptions
 ) -> int:
@@ -74,8 +76,10 @@ def command(
         findings += health.guarded("slots", lambda: leftovers.check_slots(fix))
         findings += health.guarded("containers", lambda: leftovers.check_containers(fix))
     findings += health.guarded("folders", lambda: leftovers.check_scratch(place, fix))
-    show_findings(findings)
     failed = sum(each.verdict == "fail" for each in findings)
+    if answer(findings):
+        return 1 if failed else 0
+    show_findings(findings)
     click.echo(f"{failed} of {len(findings)} fail" if failed else "all checks passed")
     return 1 if failed else 0
 

@@ -6,11 +6,15 @@ from itertools import groupby
 
 import click
 
+from flows.commands.answers import answer, takes_json
 from flows.commands.options import StoreOptions, takes
+
+_ANSWERED = ("kind", "name", "where", "bytes", "files", "state")
 
 
 @click.command("du")
 @takes(storage=StoreOptions)
+@takes_json
 def command(storage: StoreOptions) -> int:
     """Show the disk usage of the store, of the cache of local copies, and of the scratch disk."""
     from rich.console import Console
@@ -23,6 +27,8 @@ def command(storage: StoreOptions) -> int:
     place, settings = storage.open(), get_settings()
     cache = Cache(settings.scratch / "cache", settings.cache_limit)
     found = [*usage_of_store(place), *usage_of_machine(settings.scratch, cache)]
+    if answer([{name: getattr(each, name) for name in _ANSWERED} for each in found]):
+        return 0
     table = Table(title=f"{place.root} and {settings.scratch}", title_justify="left")
     for column in ("what", "name", "size", "files", "state"):
         table.add_column(column, justify="right" if column in ("size", "files") else "left", overflow="fold")

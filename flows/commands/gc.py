@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from competitions.editions import EDITIONS
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.du import size
 from flows.commands.options import StoreOptions, takes
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     raw: bool,
     edition: Any,
@@ -71,14 +73,15 @@ def command(
     gone = 0
     for step in steps:
         for each in step:
-            if each.state == "in use":
-                click.echo(f"kept {each.kind} {each.name}: in use")
+            kept = each.state == "in use"
+            done = "kept" if kept else "would remove" if dry else "removed"
+            answer({"done": done, "kind": each.kind, "name": each.name, "state": each.state, "bytes": each.bytes})
+            if kept:
+                say(f"kept {each.kind} {each.name}: in use")
                 continue
             gone += each.bytes
-            click.echo(
-                f"{'would remove' if dry else 'removed'} {each.kind} {each.name} {each.state}, {size(each.bytes)}"
-            )
-    click.echo(f"{size(gone)} {'would be freed' if dry else 'freed'}")
+            say(f"{done} {each.kind} {each.name} {each.state}, {size(each.bytes)}")
+    say(f"{size(gone)} {'would be freed' if dry else 'freed'}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from common.causes import cause_of, explain
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import GradingOptions, StoreOptions, option, takes
 from flows.commands.submissions import Fetch, Line, followed, local_copies, parse_line
 from storage.dataset import Dataset
@@ -74,6 +76,7 @@ class ProcessOptions:
     "--output-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for the report."
 )
 @takes(processes=ProcessOptions, grading=GradingOptions, storage=StoreOptions)
+@takes_json
 def command(
     submission: Path,
     output_dir: Path,
@@ -113,7 +116,8 @@ def command(
     target.write_text(report.to_json(), "utf-8")
     for name, total in report.totals.items() if grades else ():
         click.echo(f"{name}: {total}", err=True)
-    click.echo(str(target))
+    say(str(target))
+    answer(json.loads(report.to_json()))
     return 1 if failed else 0
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from competitions import registry
+from flows.commands.completion import COMPETITIONS
 from flows.commands.options import GradingOptions, StoreOptions, takes
 from flows.commands.submissions import followed
 
 
 @click.command("grade-sample")
 @click.argument("submission", type=click.Path(path_type=Path))
-@click.argument("competition_id")
+@click.argument("competition_id", shell_complete=COMPETITIONS)
 @takes(grading=GradingOptions, storage=StoreOptions)
 def command(submission: Path, competition_id: str, grading: GradingOptions, storage: StoreOptions) -> int:
     """Grade the CSV SUBMISSION against the answers of COMPETITION_ID and print its report as JSON.

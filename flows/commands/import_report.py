@@ -62,7 +62,7 @@ def command(
     from tasks.report import write_report
 
     reports = [(path, _read(path)) for path in files]
-    place = storage.open()
+    place = storage.open_usable()
     if group_exists(place, check_run_group(run_group)):
         raise UserError(f"group {run_group!r} exists already; choose another name")
     next_seed: Counter[str] = Counter()

@@ -11,10 +11,11 @@ import click
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts, KnownIssue, Severity
+from flows.commands.completion import COMPETITIONS
 
 
 @click.command("issues")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=COMPETITIONS)
 @click.option("--edition", type=click.Choice(EDITIONS), help="Only issues that this edition leaves open.")
 @click.option("--severity", type=click.Choice(get_args(Severity)), help="Only issues of this severity.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")

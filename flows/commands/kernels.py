@@ -10,11 +10,12 @@ from common.causes import explain
 from common.errors import UserError
 from common.units import counted
 from competitions import registry
+from flows.commands.completion import COMPETITIONS
 from flows.commands.options import Selection, StoreOptions, takes
 
 
 @click.command("kernels")
-@click.argument("competition_id", required=False)
+@click.argument("competition_id", required=False, shell_complete=COMPETITIONS)
 @click.option(
     "--top", "--max-kernels", type=click.IntRange(1, 500), default=20, show_default=True, help="Number of notebooks."
 )

@@ -11,6 +11,7 @@ from common.errors import UserError
 from common.units import counted
 from competitions import registry
 from competitions.competition import Competition
+from flows.commands.completion import COMPETITIONS
 from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("leaderboard")
-@click.argument("competition_id")
+@click.argument("competition_id", shell_complete=COMPETITIONS)
 @click.option(
     "--refresh",
     is_flag=True,

@@ -10,27 +10,32 @@ import click
 
 from common.errors import UserError
 from common.processes import start_time
+from flows.commands.completion import RUNS
 from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from flows.commands.show import run_folder, unknown_run
 from sandbox.supervision import control
 from sandbox.supervision.follow import Follower
-from storage.runs.folders import StoredRun
-from storage.store import Store
+from storage.runs.folders import RunFolder, StoredRun
+from storage.runs.live import LiveReader
+from storage.runs.records import RunRecord
+from tasks.wiring.going import in_progress
 
 _LOOK_SECONDS = 0.25
+_REMOTE_SECONDS = 2.0
+_STATE_EVERY = 10  # looks: whether anybody waits for the run takes several requests
 _CHUNK = 1 << 20
 
 
 @click.command("logs")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=RUNS)
 @click.option("-f", "--follow", is_flag=True, help="Follow a run in progress until it ends.")
 @takes(storage=StoreOptions)
 def command(run: str, follow: bool, storage: StoreOptions) -> None:
     """Print the log of a run's agent; RUN is GROUP/COMPETITION/SEED.
 
-    The log of a finished run is read from the store. The log of a run in progress is on the machine where the agent
-    runs, below MLEBENCH_SCRATCH: use this command there.
+    The log of a finished run is read from the store. So is that of a run in progress on another machine, which uploads
+    what is added to it every few seconds, up to 64 MiB. Exit code 1 if nobody waits for the followed run any more.
     """
     from common.settings import get_settings
 
@@ -39,10 +44,36 @@ def command(run: str, follow: bool, storage: StoreOptions) -> None:
     live = live_run(get_settings().scratch, run.strip("/").replace("/", "-"))
     if live is not None:
         _print_live(live, follow)
-    elif (record := folder.read_run()) is not None:
-        _print_stored(place, f"{StoredRun(folder, record).source}/logs/agent.log", run)
     else:
-        raise unknown_run(place, folder)
+        _print_remote(folder, follow)
+
+
+def _print_remote(folder: RunFolder, follow: bool) -> None:
+    """Print the log of a finished run, or of one that is in progress on another machine."""
+    reader, decoder = LiveReader(folder), codecs.getincrementaldecoder("utf-8")("replace")
+    before = folder.read_run()
+    begun = reader.more()
+    if before is not None and not begun:
+        return _print_stored(folder, before, 0)
+    if not begun and _state(folder) is None:
+        raise unknown_run(folder.store, folder)
+    click.echo(decoder.decode(begun), nl=False)
+    looks = 0
+    while follow:
+        record = folder.read_run()
+        if record is not None and record != before:
+            return _print_stored(folder, record, reader.of_last_try)
+        click.echo(decoder.decode(reader.more()), nl=False)
+        looks += 1
+        if looks % _STATE_EVERY == 0 and _state(folder) in (None, "interrupted") and folder.read_run() == before:
+            raise UserError(f"run {folder.name} is interrupted: the command that started it continues it")
+        time.sleep(_REMOTE_SECONDS)
+    return None
+
+
+def _state(folder: RunFolder) -> str | None:
+    found = (each for each in in_progress(folder.store, folder.run_group) if each.folder == folder)
+    return next((each.state for each in found), None)
 
 
 def live_run(scratch: Path, run_id: str) -> control.Layout | None:
@@ -78,11 +109,14 @@ def _print_live(layout: control.Layout, follow: bool) -> None:
         follower.close()
 
 
-def _print_stored(store: Store, url: str, run: str) -> None:
+def _print_stored(folder: RunFolder, record: RunRecord, offset: int) -> None:
+    """Print the log of a finished run from `offset` bytes on."""
+    store, url = folder.store, f"{StoredRun(folder, record).source}/logs/agent.log"
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     try:
         with store.top.fs.open(store.top.path(store.relative(url)), "rb") as file:
+            file.seek(offset)
             while chunk := file.read(_CHUNK):
                 click.echo(decoder.decode(chunk), nl=False)
     except FileNotFoundError as error:
-        raise UserError(f"run {run} left no log at {url}") from error
+        raise UserError(f"run {folder.name} left no log at {url}") from error

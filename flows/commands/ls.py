@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import click
 
 from common.errors import UserError
 from flows.commands.advice import advised
+from flows.commands.answers import answer, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.prepare import show_other_code
-from grading.words import score_and_medal
+from grading.words import kind_of, score_and_medal
 from storage.runs.folders import RUN, folders_with_each, grades_of, no_runs, read_runs
 from storage.runs.records import RunRecord
 from storage.store import Store
@@ -20,6 +22,7 @@ from tasks.wiring.tries import FILE
 
 @click.command("ls")
 @click.argument("run_group", type=RUN_GROUP, required=False)
+@takes_json
 @takes(storage=StoreOptions)
 def command(run_group: str | None, storage: StoreOptions) -> None:
     """List the run groups in the store, or the runs of RUN_GROUP.
@@ -28,10 +31,14 @@ def command(run_group: str | None, storage: StoreOptions) -> None:
 
     Runs in progress are listed with their host and the time since their agent was started: those of this machine, and
     those of other hosts that use the same store. A run is `interrupted` if its agent was started and nobody waits for
-    it any more; the command that started it continues it.
+    it any more; the command that started it continues it. Of each run, the host, the number of GPUs, how often its
+    agent was started, and what language models have cost are listed; columns without any value are left out.
     """
     place = readable(storage.open())
-    lines = _runs(place, run_group) if run_group else _groups(place)
+    rows = _runs(place, run_group) if run_group else _groups(place)
+    if answer([{name: value for name, value in row.items() if name != "cells"} for row in rows]):
+        return
+    lines = _lines_of_runs(rows) if run_group else _lines_of_groups(rows)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -54,8 +61,8 @@ def readable(store: Store) -> Store:
     return store
 
 
-def _groups(store: Store) -> list[tuple[str, ...]]:
-    """One line per run group, sorted by name."""
+def _groups(store: Store) -> list[dict[str, Any]]:
+    """One row per run group, sorted by name."""
     finished, begun = folders_with_each(store, [RUN, FILE])
     going = in_progress(store, begun=begun)
     found: dict[str, list[RunRecord]] = {each.run_group: [] for each in (*finished, *(each.folder for each in going))}
@@ -63,33 +70,97 @@ def _groups(store: Store) -> list[tuple[str, ...]]:
         found[run.folder.run_group].append(run.record)
     if not found:
         raise UserError(f"no runs in {store.root}; create some with: {advised('mlebench run', store)}")
-    lines: list[tuple[str, ...]] = [
-        ("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED", *(["IN PROGRESS"] if going else []))
+    return [
+        {
+            "run_group": group,
+            "runs": len(records),
+            "agents": sorted({record.agent for record in records}),
+            "last_finished": max((record.finished_at for record in records if record.finished_at), default=None),
+            "cost_usd": sum(record.gateway_cost_usd or 0.0 for record in records),
+            "in_progress": Counter(each.state for each in going if each.folder.run_group == group),
+        }
+        for group, records in sorted(found.items())
     ]
-    for group, records in sorted(found.items()):
-        agents = ", ".join(sorted({record.agent for record in records})) or "-"
-        last = max((record.finished_at for record in records if record.finished_at), default=None)
-        states = Counter(each.state for each in going if each.folder.run_group == group)
-        progress = [", ".join(f"{count} {state}" for state, count in sorted(states.items()))] if going else []
-        lines.append((group, str(len(records)), agents, f"{last:%Y-%m-%d %H:%M}" if last else "-", *progress))
-    return lines
 
 
-def _runs(store: Store, run_group: str) -> list[tuple[str, ...]]:
-    """One line per run of the group: finished ones, then those in progress."""
+def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
+    """One row per run of the group: finished ones, then those in progress."""
     finished, begun = folders_with_each(store, [RUN, FILE], run_group)
     going = in_progress(store, run_group, begun)
     runs = read_runs(store, finished, skip_invalid=False)
     if not runs and not going:
         raise no_runs(store, run_group, "finished runs")
-    hosts = ["HOST"] if going else []
-    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL", *hosts)]
+    rows: list[dict[str, Any]] = []
     for run, grade in zip(runs, grades_of(store, runs), strict=True):
-        seconds = run.record.duration_seconds
-        cells = score_and_medal(grade.to_row() if grade else None)
-        took = "-" if seconds is None else f"{seconds:.0f}"
-        lines.append((run.folder.name, run.record.status or "-", took, *cells, *["-" for _ in hosts]))
-    for each in going:
-        took = "-" if each.seconds is None else f"{each.seconds:.0f}"
-        lines.append((each.folder.name, each.state, took, "-", "-", each.host))
-    return lines
+        record, graded = run.record, grade.to_row() if grade else None
+        rows.append(
+            {
+                "run": run.folder.name,
+                "status": record.status,
+                "seconds": record.duration_seconds,
+                "outcome": grade.outcome if grade else None,
+                "score": grade.score if grade else None,
+                "medal": kind_of(graded) if graded else None,
+                "host": record.host,
+                "gpus": record.gpus,
+                "tries": record.tries,
+                "cost_usd": record.gateway_cost_usd,
+                "cells": score_and_medal(graded),
+            }
+        )
+    rows += [
+        {
+            "run": each.folder.name,
+            "status": each.state,
+            "seconds": each.seconds,
+            "outcome": None,
+            "score": None,
+            "medal": None,
+            "host": each.host,
+            "gpus": each.gpus,
+            "tries": each.tries,
+            "cost_usd": None,
+            "cells": ("-", "-"),
+        }
+        for each in going
+    ]
+    return rows
+
+
+def _lines_of_groups(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = [("RUN GROUP", "RUNS", "AGENT", "LAST FINISHED", "COST", "IN PROGRESS")]
+    for row in rows:
+        last = row["last_finished"]
+        lines.append(
+            (
+                row["run_group"],
+                str(row["runs"]),
+                ", ".join(row["agents"]) or "-",
+                f"{last:%Y-%m-%d %H:%M}" if last else "-",
+                _dollars(row["cost_usd"]),
+                ", ".join(f"{count} {state}" for state, count in sorted(row["in_progress"].items())) or "-",
+            )
+        )
+    return _with_values(lines, 4)
+
+
+def _lines_of_runs(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL", "HOST", "GPUS", "TRY", "COST")]
+    for row in rows:
+        seconds = "-" if row["seconds"] is None else f"{row['seconds']:.0f}"
+        tries = "-" if row["tries"] is None else str(row["tries"])
+        where = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
+        lines.append((row["run"], row["status"] or "-", seconds, *row["cells"], *where))
+    return _with_values(lines, 5)
+
+
+def _dollars(amount: float | None) -> str:
+    return f"${amount:,.2f}" if amount else "-"
+
+
+def _with_values(lines: list[tuple[str, ...]], always: int) -> list[tuple[str, ...]]:
+    """The lines without columns in which no line has a value, apart from the first ones."""
+    kept = [
+        column for column in range(len(lines[0])) if column < always or any(line[column] != "-" for line in lines[1:])
+    ]
+    return [tuple(line[column] for column in kept) for line in lines]

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 from common.errors import UserError
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
+from flows.commands.completion import COMPETITIONS, GROUPS, SPLITS
 from grading.medals import Leaderboard
 from storage.store import Store, check_run_group
 
@@ -47,6 +49,9 @@ class _RunGroup(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return check_run_group(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return GROUPS(ctx, param, incomplete)
 
 
 RUN_GROUP = _RunGroup()
@@ -153,12 +158,24 @@ class Selection:
     competitions: Annotated[
         tuple[str, ...],
         option(
-            "-c", "--competition", "--competition-id", multiple=True, metavar="ID", help="A competition; repeatable."
+            "-c",
+            "--competition",
+            "--competition-id",
+            multiple=True,
+            metavar="ID",
+            help="A competition; repeatable.",
+            shell_complete=COMPETITIONS,
         ),
     ] = ()
     split: Annotated[
         str | None,
-        option("--split", "--split-name", metavar="NAME", help=f"A split: {', '.join(registry.SPLITS)}."),
+        option(
+            "--split",
+            "--split-name",
+            metavar="NAME",
+            help=f"A split: {', '.join(registry.SPLITS)}.",
+            shell_complete=SPLITS,
+        ),
     ] = None
     lite: Annotated[bool, option("--lite", is_flag=True, help="The 22 competitions of the low split.")] = False
     everything: Annotated[

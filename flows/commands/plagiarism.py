@@ -8,6 +8,7 @@ import click
 
 from common.errors import UserError
 from common.units import counted
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.external import read_external, write_csv
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
@@ -31,6 +32,7 @@ from flows.commands.refresh import refresh_report
     help="Compare with the runs of this group, besides notebooks; repeatable. Default: all others.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     run_group: str | None,
     submission: Path | None,
@@ -52,7 +54,7 @@ def command(
 
     if (run_group is None) == (submission is None):
         raise UserError("name a run group, or a file with --submission")
-    place = storage.open()
+    place = storage.open() if submission is not None else storage.open_usable()
     if submission is not None:
         from tasks.external import GROUP, external_runs
 
@@ -65,14 +67,15 @@ def command(
             where = f"{row['competition_id']}/{row['seed']} {row['file']}"
             shares = (row["similarity"], row["of_file"], row["of_other"])
             figures = "{:4.0%} similar, {:4.0%} of it, {:4.0%} of the other".format(*shares)
-            click.echo(clean(f"{figures}: {where} ~ {row['other_kind']} {row['other']}"))
+            say(clean(f"{figures}: {where} ~ {row['other_kind']} {row['other']}"))
     for name in sorted({run.record.competition_id for run in runs}):
         if registry.get(name).facts.source == "kaggle" and read_index(place, name) is None:
             click.echo(f"{name}: no notebooks to compare with; pull them with: mlebench kernels {name}", err=True)
     flagged = sum(row["flagged"] for row in rows)
     pairs = f"{counted(len(rows), 'pair')} with something in common"
-    click.echo(f"{counted(len(runs), 'run')} compared, {pairs}, {flagged} to look at")
+    say(f"{counted(len(runs), 'run')} compared, {pairs}, {flagged} to look at")
     if output_dir is not None:
-        click.echo(write_csv(output_dir, "plagiarism", rows, TABLES["plagiarism"].names))
+        say(str(write_csv(output_dir, "plagiarism", rows, TABLES["plagiarism"].names)))
     if run_group is not None:
         refresh_report(place, run_group)
+    answer([row for row in rows if row["flagged"]])

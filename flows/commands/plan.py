@@ -1,41 +1,146 @@
-"""`mlebench run --dry-run`: what a command would prepare and run."""
+"""`mlebench run --dry-run`: what a command would prepare and run, how long that may take and what it may cost."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.errors import UserError
 from common.units import counted, duration
+from competitions import registry
+from flows.commands.answers import answer
+from flows.commands.du import size
 from storage.dataset import Dataset
+from storage.store import Store
 from tasks.wiring.requests import Attempt, RunRequest
 
+if TYPE_CHECKING:
+    from common.settings import Settings
+    from storage.runs.records import RunRecord
 
-def show_plan(request: RunRequest, competition_ids: list[str], raw_dir: str | None) -> None:
-    """Print what is to be done for each competition and each run. Changes nothing."""
+_TO_RUN = "to be run"
+_REFUSED = "refused"
+
+
+def show_plan(request: RunRequest, competition_ids: list[str], raw_dir: str | None) -> int:
+    """Print what is to be done for each competition and each run, and the limits of time and cost. Changes nothing.
+
+    Returns the exit code: 1 if a run would be refused.
+    """
     from common.settings import get_settings
     from sandbox.definitions import load_agent
     from tasks.agent_run import attempts_of
-    from tasks.wiring.caps import stated_limits
-    from tasks.wiring.stores import already_prepared, open_store
+    from tasks.wiring.caps import limits_of
+    from tasks.wiring.stores import open_store
 
     settings, store = get_settings(), open_store(request.store)
+    data = [_data(store, request, name, raw_dir) for name in competition_ids]
+    runs: list[dict[str, Any]] = [
+        {"competition_id": name, "seed": attempt.seed, "state": _state(attempt)}
+        for name in competition_ids
+        for attempt in attempts_of(request, name)
+    ]
+    limit = limits_of(load_agent(request.agent, settings.agent_dirs), request, settings).time_limit_seconds
+    todo = sum(each["state"].startswith(_TO_RUN) for each in runs)
+    found = {
+        "run_group": request.run_group,
+        "competitions": data,
+        "runs": runs,
+        "runs_to_do": todo,
+        "download_bytes": sum(each["download_bytes"] or 0 for each in data),
+        "seconds_at_most": math.ceil(todo / settings.agents) * limit,
+        "dollars_at_most": _dollars(settings, todo),
+        "so_far": _so_far(store, request),
+    }
+    if not answer(found):
+        _show(found, settings, limit)
+    return 1 if any(each["state"].startswith(_REFUSED) for each in runs) else 0
+
+
+def _data(store: Store, request: RunRequest, name: str, raw_dir: str | None) -> dict[str, Any]:
+    """What is to be done for the data of a competition. `download_bytes` is None if the size is not known."""
+    from tasks.wiring.stores import already_prepared, archive_needed, download_source
+
+    dataset, facts = Dataset(request.edition, name), registry.get(name).facts
+    prepared = already_prepared(store, dataset, raw_dir)
+    source = download_source(name, raw_dir).name
+    remote = not prepared and source == "kaggle" and archive_needed(store, dataset, raw_dir)
+    return {
+        "competition_id": name,
+        "prepared": prepared,
+        "source": source,
+        "download": remote,
+        "download_bytes": facts.size_bytes if remote else 0,
+    }
+
+
+def _show(found: dict[str, Any], settings: Settings, limit: float) -> None:
     counts: Counter[str] = Counter()
-    for name in competition_ids:
-        prepared = already_prepared(store, Dataset(request.edition, name), raw_dir)
-        click.echo(f"{name}: {'prepared' if prepared else 'to be downloaded and prepared'}")
-        for attempt in attempts_of(request, name):
-            what = _state(attempt)
-            counts[what.partition(":")[0]] += 1
-            click.echo(f"  seed {attempt.seed}: {what}")
-    limits = stated_limits(load_agent(request.agent, settings.agent_dirs), request, settings)
-    runs = counts["to be run"] + counts["to be run again"]
-    longest = f"at most {duration(limits.time_limit_seconds)} each, {settings.agents} at the same time"
-    click.echo(f"Run group {request.run_group}: {counted(runs, 'run')} to do" + (f", {longest}" if runs else ""))
-    done = sum(counts.values()) - runs
-    if done:
-        click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if not what.startswith("to be run")))
+    for each in found["competitions"]:
+        click.echo(f"{each['competition_id']}: {_in_words(each)}")
+        for run in found["runs"]:
+            if run["competition_id"] == each["competition_id"]:
+                click.echo(f"  seed {run['seed']}: {run['state']}")
+                counts[run["state"].partition(":")[0]] += 1
+    done = [f"{count} {what}" for what, count in counts.items() if not what.startswith(_TO_RUN)]
+    click.echo(", ".join([f"Run group {found['run_group']}: {counted(found['runs_to_do'], 'run')} to do", *done]))
+    downloads = [each for each in found["competitions"] if each["download"]]
+    if downloads:
+        unknown = sum(each["download_bytes"] is None for each in downloads)
+        rest = f", and {unknown} of unknown size" if unknown else ""
+        click.echo(f"Download: {size(found['download_bytes'])} from Kaggle{rest}")
+    if found["runs_to_do"]:
+        click.echo(
+            f"Time: at most {duration(limit)} each, {settings.agents} at the same time, so at most "
+            f"{duration(found['seconds_at_most'])} for the agents"
+        )
+        click.echo(f"Cost: {_cost(settings, found['dollars_at_most'])}")
+    if so_far := found["so_far"]:
+        cost = f" and ${so_far['mean_cost_usd']:,.2f}" if so_far["mean_cost_usd"] else ""
+        runs, seconds = counted(so_far["runs"], "finished run"), duration(round(so_far["mean_seconds"]))
+        click.echo(f"On average, the {runs} of this group took {seconds}{cost}")
+
+
+def _in_words(data: dict[str, Any]) -> str:
+    if data["prepared"]:
+        return "prepared already, to be reused"
+    if not data["download"]:
+        return "to be prepared" + (
+            ", from bundled data" if data["source"] == "bundled" else ", the download is at hand"
+        )
+    known = data["download_bytes"]
+    return f"to be downloaded ({size(known) if known else 'size not known'}) and prepared"
+
+
+def _dollars(settings: Settings, runs: int) -> float | None:
+    """The most that runs can spend on language models; None if nothing limits it."""
+    if not settings.providers or not runs:
+        return 0.0
+    return None if settings.llm_dollars is None else runs * settings.llm_dollars
+
+
+def _cost(settings: Settings, most: float | None) -> str:
+    if not settings.providers:
+        return "nothing for language models: MLEBENCH_PROVIDERS names none"
+    if most is None:
+        return "no limit in dollars for language models: MLEBENCH_LLM_DOLLARS sets one for each run"
+    return f"at most ${settings.llm_dollars:,.2f} each for language models, so at most ${most:,.2f}"
+
+
+def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
+    """Means of the finished runs of the group, as a hint at what the others will need; None without any."""
+    from storage.runs.folders import stored_runs
+
+    records: Sequence[RunRecord] = [each.record for each in stored_runs(store, request.run_group)]
+    seconds = [each.duration_seconds for each in records if each.duration_seconds is not None]
+    if not seconds:
+        return None
+    cost = sum(each.gateway_cost_usd or 0.0 for each in records)
+    return {"runs": len(seconds), "mean_seconds": sum(seconds) / len(seconds), "mean_cost_usd": cost / len(seconds)}
 
 
 def _state(attempt: Attempt) -> str:
@@ -48,9 +153,9 @@ def _state(attempt: Attempt) -> str:
         try:
             require_replaceable(attempt)
         except UserError as error:
-            return f"refused: {error}"
+            return f"{_REFUSED}: {error}"
     record = finished_run(attempt)
     if record is None:
         before = run_folder(attempt).read_run()
-        return f"to be run again: it is {before.status}" if before is not None else "to be run"
+        return f"{_TO_RUN} again: it is {before.status}" if before is not None else _TO_RUN
     return "finished" if finished_grade(grade_request(attempt)) else "finished, to be graded"

@@ -15,6 +15,7 @@ from common.units import listed
 from competitions import registry
 from competitions.editions import EDITIONS, Choice, Edition, chosen
 from flows.commands.advice import advised
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import PreparationOptions, Selection, StoreOptions, option, raw_directory, takes
 from storage.store import Store
 
@@ -46,6 +47,7 @@ class OverwritingOptions:
 
 
 @click.command("prepare")
+@takes_json
 @takes(selection=Selection, preparation=PreparationOptions, storage=StoreOptions, overwriting=OverwritingOptions)
 @click.option(
     "--edition",
@@ -118,7 +120,8 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edit
 
     todo = [name for name in ids if not done(name)]
     if not todo:
-        click.echo(f"{len(ids)} reused: all are already prepared in {place.root}")
+        answer([{"kind": "outcome", "what": name, "result": "reused", "message": "prepared already"} for name in ids])
+        say(f"{len(ids)} reused: all are already prepared in {place.root}")
         show_other_code(place, ids)
         return 0
     require_downloads(place, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)
@@ -141,7 +144,7 @@ def show_other_code(store: Store, ids: Iterable[str] | None = None) -> None:
 
     found = made_by_other_code(store, ids)
     if found:
-        click.echo(
+        say(
             f"{len(found)} prepared by other code, used as they are: {listed(found, 5)}; "
             f"`{renewing(found, store)}` compares them with what the current code makes"
         )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
+from flows.commands.answers import say
 from storage.store import Store
 
 
@@ -14,4 +13,4 @@ def refresh_report(store: Store, run_group: str) -> None:
 
     if len(read_table(store, "grades", [run_group])):
         report = write_report(store, [run_group])
-        click.echo(store.shown(report))
+        say(store.shown(report))

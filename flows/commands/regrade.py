@@ -11,6 +11,7 @@ from common.causes import cause_of, explain
 from common.errors import UserError
 from common.units import counted
 from competitions.editions import EDITIONS, Edition
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import LEADERBOARD, RUN_GROUP, StoreOptions, takes
 from grading.words import in_words
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 )
 @LEADERBOARD.named("leaderboard", default="stored")
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     run_group: str,
     edition: Any,
@@ -52,6 +54,7 @@ def command(
     target = check_run_group(new_group or run_group)
     if new_group and group_exists(place, new_group):
         raise UserError(f"group {new_group!r} exists already; choose another name")
+    place.require_usable()
     changed = failed = ungraded = 0
     for run in runs:
         try:
@@ -65,15 +68,16 @@ def command(
             continue
         failed += after.outcome == "failed"
         old, new = (in_words(grade.to_row() if grade else None) for grade in (before, after))
+        answer({"run": run.folder.name, "before": before and before.to_json(), "after": after.to_json()})
         if old != new:
             changed += 1
-            click.echo(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
+            say(f"{after.competition_id} seed {after.seed}: {old} -> {new}")
     if ungraded == len(runs):
         raise UserError("no run could be graded; see the causes above")
     write_tables(place, target)
-    click.echo(f"{counted(len(runs), 'run')} graded, {changed} changed" + (f", {failed} failed" if failed else ""))
+    say(f"{counted(len(runs), 'run')} graded, {changed} changed" + (f", {failed} failed" if failed else ""))
     report = write_report(place, [target])
-    click.echo(place.shown(report))
+    say(place.shown(report))
     return 1 if failed else 0
 
 

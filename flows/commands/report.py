@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,13 +59,19 @@ if TYPE_CHECKING:
     help="Month of the newest training data of the model of an agent, for agents whose agent.yaml did not state "
     "`knowledge_cutoff`; repeatable.",
 )
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the report into this directory, and nothing into the store, which may be one that you can only read.",
+)
 @takes(storage=StoreOptions)
 def command(
     run_groups: tuple[str, ...],
     incomplete: Any,
     interval: Any,
-    split: str | None,
     cutoffs: tuple[str, ...],
+    out: Path | None,
     storage: StoreOptions,
     **published: Any,
 ) -> None:
@@ -78,9 +85,10 @@ def command(
     """
     from storage.runs.folders import no_runs
     from storage.tables import read_table, upgrade_tables
+    from storage.writers import StoreError
     from tasks.report import write_aggregates, write_report
 
-    known = dict(map(_cutoff, cutoffs))
+    known, split = dict(map(_cutoff, cutoffs)), published["split"]
     place = storage.open()
     groups = list(dict.fromkeys(run_groups))
     for group in groups:
@@ -91,11 +99,18 @@ def command(
         return
     if published["num_seeds"] or published["experiment_id"]:
         raise UserError("--num-seeds and --experiment-id need --json")
+    counted = {"incomplete": incomplete, "interval": interval, "split": split}
+    if out is not None:
+        click.echo(write_report(place, groups, **counted, cutoffs=known, out=out))
+        return
+    try:
+        place.require_usable()
+    except StoreError as error:
+        raise UserError(f"{error}; or write the report elsewhere with --out DIR") from error
     for group in groups:
         upgrade_tables(place, group)
-        write_aggregates(place, group, incomplete, interval, split)
-    url = write_report(place, groups, incomplete=incomplete, interval=interval, split=split, cutoffs=known)
-    click.echo(place.shown(url))
+        write_aggregates(place, group, **counted)
+    click.echo(place.shown(write_report(place, groups, **counted, cutoffs=known)))
 
 
 def _cutoff(text: str) -> tuple[str, str]:

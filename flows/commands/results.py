@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from common.units import counted
+from flows.commands.answers import answer
 from storage.store import Store
 
 _STYLES = {
@@ -35,8 +36,18 @@ def show_results(store: Store, run_group: str) -> int:
     console = Console(highlight=False)
     grades = read_table(store, "grades", [run_group])
     if not len(grades):
-        console.print("no run was graded")
+        if not answer({"kind": "result", "run_group": run_group, "grades": []}):
+            console.print("no run was graded")
         return 0
+    runs = read_table(store, "runs", [run_group])
+    found = rates_of(grades, runs, counting_of(store, grades, runs))
+    rates = found.rates
+    crashed = crashed_agents(runs)
+    path = store.local("reports", run_group, "report.html")
+    report = str(path or store.url("reports", run_group, "report.html"))
+    fields = {"grades": grades, "rates": rates, "crashed": crashed, "report": report}
+    if answer({"kind": "result", "run_group": run_group, **fields}):
+        return 1 if crashed else 0
     content = medal_table(grades)
     table = Table(title=f"Scores and medals of {run_group}", title_justify="left")
     for column in content.columns:
@@ -44,9 +55,6 @@ def show_results(store: Store, run_group: str) -> int:
     for name, complexity, cells in content.rows:
         table.add_row(name, complexity, *(Text(cell.text, _STYLES.get(cell.kind or "", "")) for cell in cells))
     console.print(table)
-    runs = read_table(store, "runs", [run_group])
-    found = rates_of(grades, runs, counting_of(store, grades, runs))
-    rates = found.rates
     for row in rates[rates["rate"] == "any_medal"].to_dict("records"):
         if row["competitions"]:
             error = "" if math.isnan(row["sem"]) else f" ± {_percent(row['sem'])}"
@@ -56,13 +64,11 @@ def show_results(store: Store, run_group: str) -> int:
         console.print(found.statement(), style="yellow")
     for line in problems(runs, grades, store, run_group):
         console.print(Text(line, "" if line.startswith(" ") else "red"), soft_wrap=True)
-    crashed = crashed_agents(runs)
     for agent in crashed:
         console.print(Text(f"Every run of {agent} crashed.", "bold red"))
     if content.model_leaderboards:
         console.print("The thresholds of the demo come from trained models, not from people.", style="dim")
-    path = store.local("reports", run_group, "report.html")
-    console.print(f"Report: {path or store.url('reports', run_group, 'report.html')}", soft_wrap=True)
+    console.print(f"Report: {report}", soft_wrap=True)
     return 1 if crashed else 0
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
 from tasks.wiring.requests import RunRequest
 
 
@@ -46,7 +44,7 @@ def show_reused(request: RunRequest, competition_ids: Sequence[str]) -> int:
 
     The tables and the report of the group are written, because an earlier command may have been ended before that.
     """
-    from flows.commands.session import show_outcomes
+    from flows.commands.session import tell
     from flows.watching.outcome import Outcome
     from tasks.aggregate import aggregate_group
     from tasks.wiring import scratch
@@ -63,6 +61,4 @@ def show_reused(request: RunRequest, competition_ids: Sequence[str]) -> int:
     prepared = [Outcome(name, "reused", "prepared already") for name in competition_ids]
     runs = sorted(run_name(name, seed) for name in competition_ids for seed in request.seed_numbers)
     outcomes = [*prepared, *(Outcome(name, "reused", "already graded") for name in runs)]
-    show_outcomes(outcomes)
-    click.echo(f"{len(outcomes)} reused")
-    return 0
+    return tell(outcomes)

@@ -35,6 +35,7 @@ def command(run_groups: tuple[str, ...], yes: bool, storage: StoreOptions) -> No
         if going:
             stop = advised(f"mlebench cancel {group}", place)
             raise UserError(f"{counted(len(going), 'run')} of group {group} are in progress; `{stop}` ends them")
+    place.require_usable()
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("give --yes to remove without being asked")

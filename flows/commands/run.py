@@ -14,6 +14,7 @@ import click
 from common.units import counted
 from competitions import registry
 from competitions.editions import Edition
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import (
     EDITION,
     GroupedCommand,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run", cls=GroupedCommand)
+@takes_json
 @takes(
     selection=Selection,
     run=RunOptions,
@@ -114,8 +116,7 @@ def command(
     if run.dry_run:
         from flows.commands.plan import show_plan
 
-        show_plan(request, ids, raw)
-        return 0
+        return show_plan(request, ids, raw)
     place.require_usable(on_wait=lambda text: click.echo(f"waiting {text}", err=True))
     _require_replaceable(request, ids)
     if not placing.detach:
@@ -138,7 +139,7 @@ def command(
         )
 
     group = request.run_group
-    click.echo(
+    say(
         f"Run group {group}: {counted(len(ids), 'competition')}, {counted(len(request.seed_numbers), 'seed')}, "
         f"agent {chosen.full_name}, store {place.root}"
     )
@@ -156,7 +157,8 @@ def command(
                 "priority": placing.priority,
             },
         )
-        click.echo(f"Handed over to work pool {pool}. {_commands(group)}")
+        say(f"Handed over to work pool {pool}. {_commands(group)}")
+        answer({"kind": "handed over", "run_group": group, "pool": pool})
         return 0
     go_on = f"stopped. Finished work is kept; to continue, run the same command with --run-group {group}."
     try:
@@ -177,7 +179,7 @@ def command(
     from flows.commands.results import show_results
 
     code = max(code, show_results(place, group))
-    click.echo(f"{time.monotonic() - started:.0f} s in total")
+    say(f"{time.monotonic() - started:.0f} s in total")
     return code
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 import click
 
+from flows.commands.completion import AGENTS, GROUPS
 from flows.commands.options import SIZE, option
 from flows.fleet.setup import Priority
 from sandbox.isolation import BackendName, Network
@@ -35,7 +36,14 @@ class RunOptions:
 
     TITLE: ClassVar[str] = "Agent and runs"
     agent: Annotated[
-        str, option("--agent", "--agent-id", show_default=True, help="Name of an agent, or the path of its folder.")
+        str,
+        option(
+            "--agent",
+            "--agent-id",
+            show_default=True,
+            help="Name of an agent, or the path of its folder.",
+            shell_complete=AGENTS,
+        ),
     ] = "baseline"
     seeds: Annotated[
         int, option("--seeds", "--n-seeds", type=click.IntRange(1), show_default=True, help="Runs of each competition.")
@@ -60,12 +68,20 @@ class RunOptions:
         ),
     ] = None
     dry_run: Annotated[
-        bool, option("--dry-run", is_flag=True, help="Show what would be prepared and run, and exit.")
+        bool,
+        option(
+            "--dry-run",
+            is_flag=True,
+            help="Show what would be downloaded, prepared, run and reused, how long it may take and what it may cost, "
+            "and exit.",
+        ),
     ] = False
     run_group: Annotated[
         str | None,
         option(
-            "--run-group", help="Name of this set of runs; an existing group is continued. Default: agent and time."
+            "--run-group",
+            help="Name of this set of runs; an existing group is continued. Default: agent and time.",
+            shell_complete=GROUPS,
         ),
     ] = None
     time_limit: Annotated[

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from common.processes import start_time
+from flows.commands.answers import answer, say
 from flows.commands.stopping import STOPPED, interruptible, keep_server_from_interrupts
 
 if TYPE_CHECKING:
@@ -36,9 +38,14 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
                 outcomes = flow()
         except PartlyFailed as error:
             outcomes = error.outcomes
+    return tell(outcomes)
+
+
+def tell(outcomes: Sequence[Outcome]) -> int:
+    """Print the outcomes and how many there are of each result; returns the exit code, 1 if one failed."""
     counts = {result: sum(each.result == result for each in outcomes) for result in ("done", "reused", "failed")}
     show_outcomes(outcomes)
-    click.echo(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "nothing to do")
+    say(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "nothing to do")
     return 1 if counts["failed"] else 0
 
 
@@ -50,6 +57,8 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
 
     styles = {"done": "green", "reused": "cyan", "failed": "bold red"}
     ordered = sorted(outcomes, key=lambda each: list(styles).index(each.result))
+    if answer([{"kind": "outcome", **asdict(each)} for each in ordered]):
+        return
     console = Console(highlight=False)
     if not console.is_terminal:
         for each in ordered:

@@ -7,6 +7,8 @@ import click
 from common.errors import UserError, close_matches
 from common.units import duration
 from flows.commands.advice import advised
+from flows.commands.answers import answer, takes_json
+from flows.commands.completion import RUNS
 from flows.commands.ls import readable
 from flows.commands.options import StoreOptions, takes
 from grading.words import number, score_and_medal
@@ -49,8 +51,9 @@ def unknown_run(store: Store, folder: RunFolder) -> UserError:
 
 
 @click.command("show")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=RUNS)
 @takes(storage=StoreOptions)
+@takes_json
 def command(run: str, storage: StoreOptions) -> None:
     """Show a run, GROUP/COMPETITION/SEED: how it ended, its grade, and its files with their sizes.
 
@@ -62,18 +65,31 @@ def command(run: str, storage: StoreOptions) -> None:
     folder = run_folder(place, run)
     record = folder.read_run()
     going = next((each for each in in_progress(place, folder.run_group) if each.folder == folder), None)
+    if record is None and going is None:
+        raise unknown_run(place, folder)
+    grade = folder.read_grade() if record is not None else None
+    top = place.top.path(place.relative(folder.url)) + "/"
+    files = {str(path).removeprefix(top): facts["size"] for path, facts in place.top.fs.find(top, detail=True).items()}
+    if answer(
+        {
+            "run": folder.name,
+            "in_progress": going and {"state": going.state, "host": going.host, "since": going.since},
+            "record": record and record.to_json(),
+            "grade": grade and grade.to_json(),
+            "url": folder.url,
+            "files": files,
+        }
+    ):
+        return
     if going is not None:
         _show_going(going, place)
-    if record is None and going is not None:
-        return
     if record is None:
-        raise unknown_run(place, folder)
+        return
     fields = record.to_json()
     for name in _SHOWN:
         if fields.get(name) is not None:
             value = f"{fields[name]:.1f}" if isinstance(fields[name], float) else clean(fields[name])
             click.echo(f"{name:<20}{value}")
-    grade = folder.read_grade()
     score, medal = score_and_medal(grade.to_row() if grade else None)
     click.echo(f"{'score':<20}{score}")
     click.echo(f"{'medal':<20}{medal}")
@@ -86,9 +102,8 @@ def command(run: str, storage: StoreOptions) -> None:
         )
         click.echo(f"{'thresholds':<20}{', '.join(thresholds)}")
     click.echo(f"\n{folder.url}")
-    top = place.top.path(place.relative(folder.url)) + "/"
-    for path, facts in sorted(place.top.fs.find(top, detail=True).items()):
-        click.echo(f"{facts['size']:>12,}  {str(path).removeprefix(top)}")
+    for path, size in sorted(files.items()):
+        click.echo(f"{size:>12,}  {path}")
 
 
 def _show_going(going: Going, store: Store) -> None:

@@ -7,6 +7,7 @@ import math
 import click
 
 from common.units import counted
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
 
@@ -22,6 +23,7 @@ from flows.commands.refresh import refresh_report
     help="Time for each run, after which fewer halves have to do.",
 )
 @takes(storage=StoreOptions)
+@takes_json
 def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) -> None:
     """Measure how much scores and medals of RUN_GROUP depend on which rows are in the test set.
 
@@ -32,7 +34,7 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
     from grading.words import number
     from tasks.split_noise import measure_split_noise
 
-    place = storage.open()
+    place = storage.open_usable()
     known = total = 0
     for row in measure_split_noise(place, run_group, halves, seconds):
         total += 1
@@ -43,6 +45,7 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
             what = (
                 f"{number(row['score'])} ± {number(row['standard_error'])}, {chance}, {counted(row['units'], 'unit')}"
             )
-        click.echo(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
-    click.echo(f"{known} of {total} scores have a standard error")
+        answer(row)
+        say(clean(f"{row['competition_id']}/{row['seed']} {row['edition']}: {what}"))
+    say(f"{known} of {total} scores have a standard error")
     refresh_report(place, run_group)

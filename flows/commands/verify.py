@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from common.errors import UserError
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--regrade", is_flag=True, help="Also grade the submissions again, and compare. Nothing is written.")
 @takes(storage=StoreOptions)
+@takes_json
 def command(run_group: str, public_key: Path | None, regrade: bool, storage: StoreOptions) -> int:
     """Verify the evidence of every run of RUN_GROUP against the files in the store.
 
@@ -48,25 +50,44 @@ def command(run_group: str, public_key: Path | None, regrade: bool, storage: Sto
         for name, problems in _grades_that_differ(place, run_group):
             results.setdefault(name, []).extend(problems)
     for name, problems in sorted([*results.items(), *((path, [problem]) for path, problem in strangers.items())]):
-        click.echo(f"{'FAILED' if problems else 'ok':7} {run_group}/{name}")
+        say(f"{'FAILED' if problems else 'ok':7} {run_group}/{name}")
         for problem in problems:
-            click.echo(f"        {problem}")
+            say(f"        {problem}")
     _, manifest = verify_manifest(place, run_group, key)
+    notes = compare_manifest(manifest, heads_of(place, run_group))[1] if manifest.entries else []
     if manifest.entries:
         if 0 < manifest.unsigned < len(manifest.entries):
-            click.echo(
+            say(
                 f"note    the manifest's first entries ({manifest.unsigned}), and the runs that they name, were made "
                 "without a key; the first signed entry contains their hash"
             )
-        for note in compare_manifest(manifest, heads_of(place, run_group))[1]:
-            click.echo(f"note    {run_group}/{note}")
-        click.echo(f"manifest: {len(manifest.entries)} entries, the last one has the hash {manifest.head}")
+        for note in notes:
+            say(f"note    {run_group}/{note}")
+        say(f"manifest: {len(manifest.entries)} entries, the last one has the hash {manifest.head}")
     failed = sum(bool(problems) for problems in results.values())
     runs = results.keys() - {"manifest"}
     checked = "signatures checked" if key else "no key, signatures not checked"
     others = f", {len(strangers)} not part of the group" if strangers else ""
     good = sum(not results[name] for name in runs)
-    click.echo(f"{good} of {len(runs)} runs verified{others} ({checked})")
+    say(f"{good} of {len(runs)} runs verified{others} ({checked})")
+    answer(
+        {
+            "run_group": run_group,
+            "verified": not failed and not strangers,
+            "runs": [
+                {"run": f"{run_group}/{name}", "problems": [str(each) for each in results[name]]}
+                for name in sorted(runs)
+            ],
+            "manifest": {
+                "entries": len(manifest.entries),
+                "head": manifest.head,
+                "problems": [str(each) for each in results.get("manifest", [])],
+                "notes": notes,
+            },
+            "not_of_the_group": {path: str(problem) for path, problem in sorted(strangers.items())},
+            "signatures_checked": bool(key),
+        }
+    )
     return 1 if failed or strangers else 0
 
 

@@ -9,6 +9,7 @@ import click
 
 from common.errors import UserError
 from common.units import counted
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.external import read_external, shares, write_csv
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 from flows.commands.refresh import refresh_report
@@ -34,6 +35,7 @@ from flows.commands.refresh import refresh_report
 )
 @click.option("--extra-prompt", default="", metavar="TEXT", help="Text that precedes the questions.")
 @takes(storage=StoreOptions)
+@takes_json
 def command(
     run_group: str | None,
     submission: Path | None,
@@ -61,7 +63,7 @@ def command(
     def on_next(name: str) -> None:
         click.echo(f"reading {name} ...", err=True)
 
-    place = storage.open()
+    place = storage.open() if submission is not None else storage.open_usable()
     if submission is not None:
         from tasks.external import GROUP, external_runs
 
@@ -73,26 +75,30 @@ def command(
         if row["severity"] == "violation":
             line = f":{row['line']}" if row["line"] else ""
             where = f"{row['competition_id']}/{row['seed']} {row['file']}{line}".rstrip()
-            click.echo(clean(f"{where}: {RULES.get(row['rule'], row['rule'])}: {row['why']} [{row['by']}]"))
+            say(clean(f"{where}: {RULES.get(row['rule'], row['rule'])}: {row['why']} [{row['by']}]"))
             if row["quote"]:
-                click.echo(f"    | {clean(row['quote'])}")
+                say(f"    | {clean(row['quote'])}")
     notices = sum(row["severity"] == "notice" for row in found.rows)
     if found.model is None:
-        click.echo("no language model asked: set MLEBENCH_INTEGRITY_MODEL and a provider (docs/integrity.md)")
+        say("no language model asked: set MLEBENCH_INTEGRITY_MODEL and a provider (docs/integrity.md)")
     else:
-        click.echo(
+        say(
             f"{found.model} read {found.pieces} pieces, ${found.cost_usd:.2f}: {found.invented} claims dropped for "
             f"quotes that do not occur, {found.unreadable} answers not understood"
         )
     shown = shares([row for row in found.rows if row["severity"] == "violation"], "rule", found.runs)
     for row in shown:
-        click.echo(clean(f"{row['share']:6.1%} of the runs: {RULES.get(row['rule'], row['rule'])}"))
-    click.echo(f"{counted(found.runs, 'run')} examined, {found.flagged} to look at, {counted(notices, 'notice')}")
+        say(clean(f"{row['share']:6.1%} of the runs: {RULES.get(row['rule'], row['rule'])}"))
+    say(f"{counted(found.runs, 'run')} examined, {found.flagged} to look at, {counted(notices, 'notice')}")
     if output_dir is not None:
-        click.echo(write_csv(output_dir, "violations", found.rows, TABLES["violations"].names))
+        say(str(write_csv(output_dir, "violations", found.rows, TABLES["violations"].names)))
         write_csv(output_dir, "shares", shown, ("rule", "runs", "share"))
     if run_group is not None:
         refresh_report(place, run_group)
+    fields = {
+        name: getattr(found, name) for name in ("rows", "runs", "flagged", "model", "pieces", "failed", "cost_usd")
+    }
+    answer({"run_group": run_group, **fields})
     if found.failed:
         why = next(row["why"] for row in found.rows if row["rule"] == "not-examined").split(": ", 1)[-1]
         click.echo(f"mlebench: {found.failed} of {found.pieces} pieces could not be examined: {why}", err=True)

@@ -7,6 +7,7 @@ import time
 import click
 
 from common.errors import UserError
+from flows.commands.answers import answer, say, takes_json
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
 
 _LOOK_SECONDS = 2.0
@@ -16,6 +17,7 @@ _LOOK_SECONDS = 2.0
 @click.argument("group", type=RUN_GROUP)
 @click.option("--once", is_flag=True, help="Show the board once and exit.")
 @takes(storage=StoreOptions)
+@takes_json
 def command(group: str, once: bool, storage: StoreOptions) -> int:
     """Watch the attempts of a run group in a work pool, from any machine, until all have ended.
 
@@ -72,6 +74,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 break
             time.sleep(_LOOK_SECONDS)
     if once and runs.unfinished:
+        answer([each._asdict() for each in found])
         return 0
     ended = groups.outcomes(found)
     show_outcomes(ended)
@@ -79,5 +82,5 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     code = 1 if any(each.result == "failed" for each in ended) else 0
     if place.exists(place.url("reports", group)):
         return max(code, show_results(place, group))
-    click.echo(f"no report yet; `{advised(f'mlebench report {group}', place)}` writes it")
+    say(f"no report yet; `{advised(f'mlebench report {group}', place)}` writes it")
     return code

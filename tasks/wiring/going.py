@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -28,6 +28,10 @@ class Going:
     host: str
     since: datetime | None = None
     """When its agent was started, or found again; None if it waits."""
+    gpus: int | None = None
+    """Known of this host only."""
+    tries: int | None = None
+    """How often its agent was started."""
 
     @property
     def seconds(self) -> float | None:
@@ -50,13 +54,18 @@ def in_progress(store: Store, run_group: str | None = None, begun: Iterable[RunF
     for holder in host_slots().holders():
         if (folder := _folder(holder.claim.labels, store, run_group)) is not None:
             state: State = "running" if holder.waited_for else "interrupted"
-            found[folder.name] = Going(folder, state, host, datetime.fromisoformat(holder.since))
+            since = datetime.fromisoformat(holder.since)
+            found[folder.name] = Going(folder, state, host, since, holder.claim.gpus)
     for folder in folders_with(store, FILE, run_group) if begun is None else begun:
         tries = Tries(store, folder.url).read()
-        if folder.name not in found and tries:
+        if folder.name in found:
+            found[folder.name] = replace(found[folder.name], tries=len(tries) or None)
+        elif tries:
             alive = held(store, run_lease(folder.run_group, folder.competition_id, folder.seed))
             began = datetime.fromisoformat(tries[-1].began_at)
-            found[folder.name] = Going(folder, "running" if alive else "interrupted", tries[-1].host, began)
+            found[folder.name] = Going(
+                folder, "running" if alive else "interrupted", tries[-1].host, began, None, len(tries)
+            )
     for labels in queued():
         folder = _folder(labels, store, run_group)
         if folder is not None and (folder.name not in found or found[folder.name].state == "interrupted"):

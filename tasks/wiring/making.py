@@ -19,6 +19,7 @@ from sandbox.services.run_services import RunServices
 from sandbox.trajectory.files import write_trajectory
 from storage.lease import Lease
 from storage.runs.folders import RunFolder
+from storage.runs.live import remove_pieces
 from storage.runs.publish import publish
 from storage.runs.records import RunRecord
 from tasks.wiring import scratch
@@ -108,6 +109,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     )
     scratch.note(spec.workdir, attempt)
     publish(run_folder(attempt), record, files, making.held, get_settings().ledger_key.get_secret_value())
+    remove_pieces(run_folder(attempt))
     making.runner.discard(handle)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -91,6 +92,8 @@ def test_cancelling_ends_agents_and_keeps_what_they_handed_in(fleet: Fleet) -> N
     board = fleet.mlebench("watch", "gone", "--once")
     assert f"running on {fleet.host('dora')}" in board, board
     assert "queued" in board, board
+    lines = [each for each in fleet.mlebench("watch", "gone", "--once", "--json").splitlines() if each.startswith("{")]
+    assert {json.loads(each)["state"].split()[0] for each in lines} == {"running", "queued"}
 
     output = fleet.mlebench("cancel", "gone")
     assert "2 cancelled, 0 not confirmed" in output, output

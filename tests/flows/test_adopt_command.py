@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -33,8 +34,16 @@ def test_adopt_and_run(
     assert main(arguments) == 0
     assert "prepared already" in capfd.readouterr().out
     shutil.rmtree(published / "digits" / "prepared" / "public")
-    assert main(["adopt", str(published), "-c", "digits", "--store", store.root]) == 0
-    assert "1 reused" in capfd.readouterr().out
+    assert main(["adopt", str(published), "-c", "digits", "--store", store.root, "--json"]) == 0
+    (outcome,) = map(json.loads, capfd.readouterr().out.splitlines())
+    assert (outcome["kind"], outcome["what"], outcome["result"]) == ("outcome", "digits", "reused")
+    assert main([*arguments, "--json"]) == 0
+    *outcomes, result = map(json.loads, capfd.readouterr().out.splitlines())
+    assert {each["result"] for each in outcomes} == {"reused"}
+    assert (result["kind"], result["run_group"], len(result["grades"])) == ("result", "adopted", 1)
+    assert main(["prepare", "-c", "digits", "--store", store.root, "--json"]) == 0
+    (outcome,) = map(json.loads, capfd.readouterr().out.splitlines())
+    assert (outcome["kind"], outcome["result"]) == ("outcome", "reused")
 
 
 def test_nothing_to_adopt_is_one_line(store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import get_settings
+from competitions import registry
 from flows.cli import main
 from storage.runs.evidence.manifest import read_manifest
 from storage.runs.folders import RunFolder, stored_runs
@@ -34,8 +36,9 @@ def test_seeds_are_chosen_and_crashed_runs_are_made_again(
 
     assert run(store, agent, *common, "--dry-run") == 0
     planned = capfd.readouterr().out
-    assert "diabetes: to be downloaded and prepared\n  seed 3: to be run\n  seed 5: to be run\n" in planned
-    assert f"Run group {GROUP}: 2 runs to do, at most " in planned
+    assert "diabetes: to be prepared, from bundled data\n  seed 3: to be run\n  seed 5: to be run\n" in planned
+    assert f"Run group {GROUP}: 2 runs to do\nTime: at most " in planned
+    assert "Cost: nothing for language models" in planned
     assert not store.local().exists() or not list(store.local().rglob("*.json")), "it changes nothing"
 
     assert run(store, agent, *common) == 0, "one run crashed, and one did not"
@@ -48,7 +51,13 @@ def test_seeds_are_chosen_and_crashed_runs_are_made_again(
     assert statuses(store)[3] == "crashed", "finished runs are not made again without a word"
     capfd.readouterr()
     assert run(store, agent, *common, "--retry", "crashed,timeout", "--dry-run") == 0
-    assert "seed 3: to be run again: it is crashed\n  seed 5: finished\n" in capfd.readouterr().out
+    planned = capfd.readouterr().out
+    assert (
+        "diabetes: prepared already, to be reused\n  seed 3: to be run again: it is crashed\n  seed 5: finished\n"
+        in planned
+    )
+    assert f"Run group {GROUP}: 1 run to do, 1 finished\n" in planned
+    assert "On average, the 2 finished runs of this group took" in planned
 
     assert run(store, agent, *common, "--retry", "crashed,timeout") == 0
     assert statuses(store) == {3: "completed", 5: "completed"}
@@ -59,6 +68,32 @@ def test_seeds_are_chosen_and_crashed_runs_are_made_again(
     capfd.readouterr()
     assert main(["verify", GROUP, "--store", store.root]) == 0
     assert "diabetes/3: started 2 times, recorded 2 times" in capfd.readouterr().out
+
+
+def test_a_plan_tells_the_download_the_longest_time_and_the_most_that_it_costs(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("MLEBENCH_AGENTS", "2")
+    get_settings.cache_clear()
+    agent = write_agent(tmp_path / "mine", "exit 0\n")
+    command = ["run", "-c", "spaceship-titanic", "-c", "digits", "--agent", str(agent), "--seeds", "2", "--time-limit"]
+    command += ["3600", "--dry-run", "--store", store.root]
+    assert main(command) == 0
+    planned = capfd.readouterr().out
+    assert "spaceship-titanic: to be downloaded (" in planned
+    assert "Time: at most 1 hour each, 2 at the same time, so at most 2 hours for the agents" in planned
+    assert "Cost: no limit in dollars for language models: MLEBENCH_LLM_DOLLARS" in planned
+
+    monkeypatch.setenv("MLEBENCH_LLM_DOLLARS", "2.5")
+    get_settings.cache_clear()
+    assert main(command) == 0
+    assert "Cost: at most $2.50 each for language models, so at most $10.00\n" in capfd.readouterr().out
+    assert main([*command, "--json"]) == 0
+    plan = json.loads(capfd.readouterr().out)
+    assert (plan["runs_to_do"], plan["seconds_at_most"], plan["dollars_at_most"]) == (4, 7200, 10.0)
+    assert plan["download_bytes"] == registry.get("spaceship-titanic").facts.size_bytes
+    assert {each["state"] for each in plan["runs"]} == {"to be run"}
 
 
 @pytest.mark.parametrize(

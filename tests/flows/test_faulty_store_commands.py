@@ -91,6 +91,52 @@ def test_every_command_says_it_in_a_line(
     assert not wrong, json.dumps(wrong, indent=1)
 
 
+READING = {
+    "ls": (["ls", "old-process"], "old-process/digits/0"),
+    "show": (["show", "old-process/digits/0"], "run.json"),
+    "logs": (["logs", "old-process/digits/0"], ""),
+    "verify": (["verify", "old-process"], "1 of 1 runs verified"),
+    "compare": (["compare", "old-process", "old-process"], "1 same"),
+    "report": (["report", "old-process", "--out", "{folder}/out"], "/out/report.html"),
+    "export": (["export", "old-process", "--output-dir", "{folder}/out"], "grading_report.json"),
+    "du": (["du"], "in total"),
+}
+WRITING = {
+    "report": (["report", "old-process"], "--out DIR"),
+    "plagiarism": (["plagiarism", "old-process"], "--store"),
+    "violations": (["violations", "old-process"], "--store"),
+    "split-noise": (["split-noise", "old-process"], "--store"),
+    "regrade": (["regrade", "old-process"], "--store"),
+    "rm": (["rm", "old-process", "--yes"], "--store"),
+    "run": (["run", "-c", "digits", "--agent", "dummy"], "--store"),
+    "prepare": (["prepare", "-c", "diabetes"], "--store"),
+}
+
+
+def test_a_store_that_may_only_be_read(
+    store: Store, faulty_s3: FaultyBucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What only reads it works; what writes to it says so at once, names no temporary file, and says what to do."""
+    source = RECORD.parents[1] / "tables"
+    for path in source.rglob("*"):
+        if path.is_file():
+            store.write(store.url("tables", path.relative_to(source).as_posix()), path.read_bytes())
+    for method in ("PUT", "POST", "DELETE"):
+        faulty_s3.faults.status(403, method, times=ALWAYS)
+    wrong = {}
+    for kind, cases in ((0, READING), (1, WRITING)):
+        for name, (arguments, says) in cases.items():
+            S3FileSystem.clear_instance_cache()
+            code = main([*(each.format(folder=tmp_path) for each in arguments), "--store", store.root])
+            said = capsys.readouterr()
+            told = said.out if kind == 0 else said.err
+            bad = kind == 1 and (said.err.count("\n") != 1 or "cannot be written" not in said.err)
+            if code != kind or says not in told or "probe" in said.err or bad:
+                wrong[name] = (code, said.err[-2000:], said.out[-300:])
+    assert not wrong, json.dumps(wrong, indent=1)
+    assert (tmp_path / "out" / "report.md").is_file()
+
+
 @pytest.mark.parametrize("fault", ["503", "away", "refused"])
 def test_doctor_names_the_store_among_its_findings(
     store: Store, faulty_s3: FaultyBucket, fault: str, capsys: pytest.CaptureFixture[str],

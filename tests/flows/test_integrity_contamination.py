@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -86,6 +87,10 @@ def test_familiarity_is_measured_and_correlated(
     asked = len(llm.requests)
     contamination(graded, capfd)
     assert len(llm.requests) == asked, "a text that was measured is not measured again"
+    assert main(["contamination", "g", "--model", "llama-3-70b", "--store", graded.root, "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["run_group"], len(found["familiarity"]) >= len(KNOWN)) == ("g", True)
+    assert {"description"} <= {each["kind"] for each in found["correlations"]}
     assert all(seen.body["echo"] for seen in llm.requests)
 
 

@@ -1,0 +1,79 @@
+"""`--json`: what a command has found out, as JSON for programs instead of lines for people.
+
+A command with `@takes_json` prints its lines with `say`, and hands what they tell to `answer`. With `--json`, the
+answer is all that it writes to standard output: a list as one JSON object on each line, anything else as one object.
+Exit codes and messages on standard error are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+_CHOSEN = "mlebench.json"
+
+
+def _choose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[_CHOSEN] = value
+
+
+takes_json = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_choose, help="Print the result as JSON: an object per line."
+)
+"""Gives a command the option `--json`."""
+
+
+def wanted() -> bool:
+    """Whether the command that is running was given `--json`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_CHOSEN))
+
+
+def say(text: str) -> None:
+    """Print a line for people on standard output, but not with `--json`."""
+    if not wanted():
+        click.echo(text)
+
+
+def answer(found: Any) -> bool:
+    """Print the result if `--json` is given; returns whether it is."""
+    if not wanted():
+        return False
+    found = plain(found)
+    for each in found if isinstance(found, list) else [found]:
+        click.echo(json.dumps(each, allow_nan=False))
+    return True
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it: records as objects, times and paths as text, null for what is no number.
+
+    >>> plain({"score": float("nan"), "path": Path("a/b"), "seeds": (0, 1)})
+    {'score': None, 'path': 'a/b', 'seeds': [0, 1]}
+    """
+    if isinstance(value, str | bool | int | None):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "to_dict"):  # a data frame
+        return plain(value.to_dict("records"))
+    if hasattr(value, "item"):  # a number of numpy
+        return plain(value.item())
+    if isinstance(value, Iterable):
+        return [plain(each) for each in value]
+    return str(value)
