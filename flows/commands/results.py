@@ -23,6 +23,7 @@ def show_results(store: Store, run_group: str) -> int:
 
     Returns the exit code: 1 if every run of an agent crashed, otherwise 0.
     """
+    from rich.box import ROUNDED
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -49,7 +50,7 @@ def show_results(store: Store, run_group: str) -> int:
     if answer({"kind": "result", "run_group": run_group, **fields}):
         return 1 if crashed else 0
     content = medal_table(grades)
-    table = Table(title=f"Scores and medals of {run_group}", title_justify="left")
+    table = Table(title=f"Scores and medals of {run_group}", title_justify="left", title_style="bold", box=ROUNDED)
     for column in content.columns:
         table.add_column(column)
     for name, complexity, cells in content.rows:

@@ -50,7 +50,7 @@ def tell(outcomes: Sequence[Outcome]) -> int:
 
 
 def show_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """Print a table of outcomes in a terminal, failures last, and one unwrapped line for each elsewhere."""
+    """Print the outcomes, failures last: in a terminal those that say more than that it is done, elsewhere all."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -65,9 +65,10 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
             click.echo(f"  {each.result:7} {each.what}{': ' if each.message else ''}{each.message}")
         return
     table = Table(box=None, show_header=False, padding=(0, 1))
-    for each in ordered:
+    for each in (each for each in ordered if each.message or each.result == "failed"):
         table.add_row(Text(each.result, styles[each.result]), each.what, Text(each.message, overflow="fold"))
-    console.print(table)
+    if table.row_count:
+        console.print(table)
 
 
 def end_orphaned_servers() -> None:

@@ -53,8 +53,9 @@ class Board:
         with self._lock:
             events = list(self.rows.values())
         final = sum(event.state in _FINAL for event in events)
-        title = f"{self.title}  {final}/{len(events)}" if events else self.title
-        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title) + 2)
+        title = f"{self.title}: {final} of {len(events)} done" if events else self.title
+        table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
+        table.padding, table.min_width = (0, 2, 0, 0), len(title) + 2
         for column in ("", "", "", ""):
             table.add_column(column, no_wrap=True, overflow="ellipsis")
         # Active rows come first: a terminal shows some forty rows, the benchmark has hundreds.

@@ -85,6 +85,8 @@ def test_codes_of_help_wrong_usage_and_failure(
     (tmp_path / "broken.json").write_text("{")
     assert ended(capfd, command, "--help")[0] == 0
     assert ended(capfd, command, "--no-such-option")[0] == 2
+    if command == "completion":  # all that can be wrong with it is its usage
+        return
     code, said = ended(capfd, command, *FAILING[command])
     assert code == 1, said
     assert re.search(r"^mlebench: ", said, re.MULTILINE), "the last lines say what is wrong"
