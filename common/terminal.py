@@ -8,9 +8,11 @@ writes to the terminal itself, and cleans the texts of its rows.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 _COLOUR = r"\x1b\[[0-9;]*m"
@@ -62,9 +64,10 @@ class CleanStream:
 def clean_output() -> Iterator[None]:
     """Pass on only clean text to standard output and error in the block."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw(each))) for each in before)
     try:
-        yield
+        with Path(os.devnull).open("w") as nowhere:  # for a stream that whoever started this process has closed
+            sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw(each) or nowhere)) for each in before)
+            yield
     finally:
         sys.stdout, sys.stderr = before
 

@@ -162,11 +162,27 @@ def _main(arguments: Sequence[str] | None) -> int:
         click.echo(f"mlebench: {error}", err=True)
         return 1
     except Exception as error:
+        if server := _silent_server(error):
+            click.echo(
+                f"mlebench: the Prefect server {server} does not answer; start it (make up), or unset PREFECT_API_URL",
+                err=True,
+            )
+            return 1
         # A traceback helps with a bug, and with nothing else. A missing file may be one.
         if cause_of(error).fault == "program" or isinstance(error, FileNotFoundError):
             raise
         click.echo(f"mlebench: {explain(error)}", err=True)
         return 1
+
+
+def _silent_server(error: Exception) -> str | None:
+    """The address of the Prefect server if the error says that it does not answer."""
+    if isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API at"):
+        return str(error).rpartition(" ")[2]
+    # Our own connections by httpx, to language models, have errors of their own.
+    if type(error).__module__ == "httpx" and type(error).__name__ in ("ConnectError", "ConnectTimeout"):
+        return os.environ.get("PREFECT_API_URL")
+    return None
 
 
 def _require_utf8() -> None:

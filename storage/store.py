@@ -40,6 +40,8 @@ OPENING_SECONDS = 20.0
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MAGIC = frozenset("*?[]")
+_BUCKETS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
+"""Schemes of URLs that begin with the name of a bucket or container."""
 
 
 class InvalidJson(StoreError, ValueError):
@@ -55,6 +57,9 @@ def root_url(text: str) -> str:
     # fsspec would take a URL with "::" for a chain of file systems, and would remove everything that matches a pattern.
     if local_path(root) is None and ("::" in root or _MAGIC & set(root)):
         raise UserError(f"store {text}: choose a URL without '::' and without any of * ? [ ]")
+    scheme, _, rest = root.partition("://")
+    if scheme in _BUCKETS and not rest.partition("/")[0]:
+        raise UserError(f"store {text} names no bucket; write {scheme}://BUCKET/PREFIX")
     return root
 
 
@@ -116,6 +121,8 @@ class Store:
             fs, root = fsspec_at(self.root)
         probe = f"{root}/.probe-{uuid.uuid4().hex}"
         if self.top.local:
+            if Path(root).is_file():
+                raise StoreError(f"store {self.root} is a file; choose a directory with --store")
             Path(root).mkdir(parents=True, exist_ok=True)
         once = creates_once(fs, probe, self.top.local)
         fs.pipe_file(probe, b"probe")

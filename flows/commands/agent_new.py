@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import click
 
 import sandbox
 from common.errors import UserError
+from flows.commands.options import create_folder
 from sandbox.definitions import IGNORED, list_agents
 
 TEMPLATE = Path(sandbox.__file__).parent / "template"
@@ -39,7 +39,7 @@ def command(name: str, into: Path) -> None:
         raise UserError(f"agent {name!r} already exists; `mlebench agents {name}` shows it")
     if folder.exists():
         raise UserError(f"{folder} exists already; choose another name, or another directory with --into")
-    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns(*IGNORED))
+    create_folder(TEMPLATE, folder, IGNORED)
     definition = folder / "agent.yaml"
     definition.write_text(definition.read_text("utf-8").replace("my-agent", name), "utf-8")
     click.echo(f"Created {folder}. It works as it is; next:")

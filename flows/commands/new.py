@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.facts import ID_PATTERN
+from flows.commands.options import create_folder
 
 TEMPLATE = Path(competitions.__file__).parent / "template"
 
@@ -36,7 +36,7 @@ def command(competition_id: str, into: Path) -> None:
         raise UserError(f"competition {competition_id!r} already exists: {known}")
     if folder.exists():
         raise UserError(f"{folder} exists already; choose another id, or another directory with --into")
-    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    create_folder(TEMPLATE, folder, ["__pycache__"])
     title = competition_id.replace("-", " ").capitalize()
     for name in ("competition.yaml", "description.md"):
         text = (folder / name).read_text("utf-8")

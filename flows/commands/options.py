@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -150,6 +150,20 @@ RAW_DIR = option(
 )
 
 
+def _ids_in(path: Path) -> list[str]:
+    """The competition ids in a text file. Raises `UserError` if it is none, or empty."""
+    try:
+        found = path.read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UserError(
+            f"--list {path} cannot be read ({why}); it must be a text file with one competition id per line"
+        ) from error
+    if not found:
+        raise UserError(f"--list {path} is empty; it must be a text file with one competition id per line")
+    return found
+
+
 @dataclass(frozen=True)
 class Selection:
     """Options that select competitions."""
@@ -209,11 +223,7 @@ class Selection:
         """The selected ids. Raises `UserError` if one is unknown, or if there is none."""
         ids = list(self.competitions)
         if self.listed is not None:
-            if not self.listed.is_file():
-                raise UserError(
-                    f"--list {self.listed} does not exist; it must be a text file with one competition id per line"
-                )
-            ids += self.listed.read_text("utf-8").split()
+            ids += _ids_in(self.listed)
         for name in filter(None, (self.split, "lite" if self.lite else None, "all" if self.everything else None)):
             ids += registry.list(name)
         if self.exclude and not (ids := [name for name in ids if not registry.get(name).facts.leaky]):
@@ -277,6 +287,17 @@ class GradingOptions:
 
     edition: Annotated[Edition, EDITION] = "v1"
     leaderboard: Annotated[Leaderboard, LEADERBOARD] = "stored"
+
+
+def create_folder(template: Path, folder: Path, ignored: Iterable[str]) -> None:
+    """Create a folder from a template. Raises `UserError` if it cannot be created."""
+    import shutil
+
+    try:
+        shutil.copytree(template, folder, ignore=shutil.ignore_patterns(*ignored))
+    except OSError as error:  # of copytree, some have no text but a list
+        why = error.strerror or "not all files can be written"
+        raise UserError(f"{folder} cannot be created: {why}; choose another directory with --into") from error
 
 
 def raw_directory(raw_dir: Path | None) -> str | None:

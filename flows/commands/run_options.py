@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 
 import click
 
-from flows.commands.completion import AGENTS, GROUPS
-from flows.commands.options import SIZE, option
+from flows.commands.completion import AGENTS
+from flows.commands.options import RUN_GROUP, SIZE, option
 from flows.fleet.setup import Priority
 from sandbox.isolation import BackendName, Network
 
@@ -80,8 +80,9 @@ class RunOptions:
         str | None,
         option(
             "--run-group",
+            type=RUN_GROUP,
+            metavar="NAME",
             help="Name of this set of runs; an existing group is continued. Default: agent and time.",
-            shell_complete=GROUPS,
         ),
     ] = None
     time_limit: Annotated[
