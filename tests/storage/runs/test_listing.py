@@ -76,7 +76,7 @@ class Requests:
 class TestNumbersOfRequests:
     def test_of_commands_about_a_group(self, faulty_s3: FaultyBucket, store: Store) -> None:
         write_runs(store)
-        ls = Requests(faulty_s3, lambda: [line[0] for line in _runs(store, "g")[1:]])
+        ls = Requests(faulty_s3, lambda: [row["run"] for row in _runs(store, "g")])
         assert ls.result == NAMES
         assert ls["LIST"] == 1, "finished runs and those in progress together"
         assert ls["GET"] == 2 * len(NAMES), "run and grade of each"
@@ -96,8 +96,8 @@ class TestNumbersOfRequests:
     def test_of_all_groups(self, faulty_s3: FaultyBucket, store: Store) -> None:
         for group in ("a", "b", "c"):
             write_runs(store, group, files=0)
-        ls = Requests(faulty_s3, lambda: [line[:2] for line in _groups(store)[1:]])
-        assert ls.result == [("a", "30"), ("b", "30"), ("c", "30")]
+        ls = Requests(faulty_s3, lambda: [(row["run_group"], row["runs"]) for row in _groups(store)])
+        assert ls.result == [("a", 30), ("b", 30), ("c", 30)]
         assert ls["LIST"] == 4, "the groups, and the runs of each"
         assert ls["GET"] == 3 * len(NAMES)
 
