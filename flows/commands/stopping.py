@@ -1,4 +1,8 @@
-"""Ctrl-C: agents are ended, nothing else starts, and the process ends within seconds, whatever it waits for."""
+"""Ctrl-C: agents are ended, nothing else starts, and the process ends within seconds, whatever it waits for.
+
+SIGTERM (`kill`) has the same effect. SIGHUP has not: where a connection is lost, nobody has asked for the end of agents
+that may have run for a day. They go on, `mlebench ls` calls them interrupted, and the same command continues them.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,13 @@ END_SECONDS = 15.0
 """Time that agents have to end: their grace period, at most 3 seconds then, and what a busy machine adds."""
 LEAVE_SECONDS = 5.0
 """Time that the flow has for storing what its agents left, once they have ended. It is stored by the next run, too."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
 
 
 @contextlib.contextmanager
 def interruptible(go_on: str) -> Iterator[None]:
-    """End the agents at the first Ctrl-C in the block, then the process; a second one ends the process at once.
+    """End the agents at the first Ctrl-C or SIGTERM in the block, then the process; a second one is immediate.
 
     A flow may wait for anything: a slot, a store that is away, a server. After the agents have ended, it is given a few
     seconds, and then this process exits. That is safe, as every step can be killed at any moment.
@@ -42,17 +47,24 @@ def interruptible(go_on: str) -> Iterator[None]:
             _end_containers()
             _exit("Stopped at once. Agents that have not ended yet are being ended.")
         stopping = True
-        os.write(2, b"\nstopping: agents are being ended, no others start; Ctrl-C again stops at once\n")
+        _tell("stopping: agents are being ended, no others start; Ctrl-C again stops at once")
         threading.Thread(target=_end, args=(left, go_on), name="stopping", daemon=True).start()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {each: signal.signal(each, stop) for each in _SIGNALS}
     try:
         yield
     finally:
         left.set()
         if not stopping:
-            signal.signal(signal.SIGINT, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def _tell(text: str) -> None:
+    """Write a line to standard error, which may be a terminal that is gone."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"\n{text}\n".encode())
 
 
 def _end_containers() -> None:
@@ -78,8 +90,8 @@ def _end(left: threading.Event, go_on: str) -> None:
 def _exit(last_words: str) -> None:
     """End this process and those that it has started, but not the supervisors of agents, which are ending these."""
     if sys.stderr.isatty():
-        os.write(2, _SHOW_CURSOR.encode())
-    os.write(2, f"\nmlebench: {last_words}\n".encode())
+        _tell(_SHOW_CURSOR)
+    _tell(f"mlebench: {last_words}")
     _end_server()
     _kill_children()
     os._exit(INTERRUPTED)

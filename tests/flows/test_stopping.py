@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -102,6 +103,17 @@ def test_ctrl_c_ends_what_runs_and_starts_nothing(
     assert "Traceback" not in terminal.text()
     until(lambda: not processes_of(tmp_path), seconds=30, what="the end of all that it had started")
     assert begun(tmp_path) == SLOTS, "an agent that waited for a slot was started"
+
+
+def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = run_until_agents_wait(tmp_path, monkeypatch, "sleep 1000")
+    os.kill(terminal.pid, signal.SIGTERM)
+    until(terminal.ended, seconds=60, what="the end of the command")
+    assert terminal.code == 130, terminal.text()
+    until(lambda: STOPS in terminal.text(), what="the line that says how to go on")
+    assert "Traceback" not in terminal.text()
+    until(lambda: not processes_of(tmp_path), seconds=30, what="the end of all that it had started")
+    assert begun(tmp_path) == SLOTS
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
