@@ -77,7 +77,7 @@ def command(
                 results = check_download(competition, downloads[name], Path(folder), edition, prepare, overrides)
             verdicts = [_show(name, result) for result in results]
         failed += any(verdicts)
-    say(f"{len(chosen) - failed} of {counted(len(chosen), 'competition')} pass")
+    say(f"{len(chosen) - failed} of {counted(len(chosen), 'competition')} passed")
     return 1 if failed else 0
 
 

@@ -23,7 +23,7 @@ def test_a_new_competition_passes_at_once(own: Path, capfd: pytest.CaptureFixtur
     assert main(["check", "tree-heights"]) == 0
     out = capfd.readouterr().out
     assert "failed" not in out
-    assert "1 of 1 competition pass" in out
+    assert "1 of 1 competition passed" in out
 
 
 def test_the_variable_to_set_keeps_what_it_has(
