@@ -22,7 +22,6 @@ from tests.waiting import until
 RUN = "afar/diabetes/0"
 
 
-@pytest.mark.parametrize("s3", ["moto"], indirect=True)
 def test_a_run_is_followed_from_another_machine(
     s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

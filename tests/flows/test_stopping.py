@@ -105,8 +105,10 @@ def test_ctrl_c_ends_what_runs_and_starts_nothing(
     assert begun(tmp_path) == SLOTS, "an agent that waited for a slot was started"
 
 
-def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = run_until_agents_wait(tmp_path, monkeypatch, "sleep 1000")
+def test_sigterm_ends_it_as_ctrl_c_does(
+    tmp_path: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = run_until_agents_wait(tmp_path, prefect_database, monkeypatch, "sleep 1000")
     os.kill(terminal.pid, signal.SIGTERM)
     until(terminal.ended, seconds=60, what="the end of the command")
     assert terminal.code == 130, terminal.text()
