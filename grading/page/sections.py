@@ -275,7 +275,7 @@ def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
 
 def _unique(runs: pd.DataFrame, column: str) -> str:
     found = runs[column].dropna() if column in runs else pd.Series(dtype=object)
-    if found.map(type).eq(bool).all():
+    if all(isinstance(value, bool) for value in found.tolist()):
         values = ["yes" if value else "no" for value in sorted(found.unique())]
     elif pd.api.types.is_numeric_dtype(found):
         values = [fmt.size(value) if column in _SIZES else fmt.number(value) for value in sorted(found.unique())]

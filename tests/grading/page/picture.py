@@ -25,6 +25,7 @@ def main() -> None:
     """Write the picture."""
     results = replace(board(4, requests=2), incomplete="fail")
     names = {"agent": {"agent-with-a-rather-long-name": "reviewer"}}
+    assert results.runs is not None
     results = replace(results, grades=results.grades.replace(names), runs=results.runs.replace(names))
     html = render_page(results, title="MLE-bench: four agents (made-up results)", generated_at=_MOMENT)
     PICTURE.write_bytes(picture(html, _HEIGHT))

@@ -127,6 +127,11 @@ def test_run_conditions_are_stated() -> None:
         assert stated in text
 
 
+def test_a_condition_that_holds_or_not_is_said_in_words() -> None:
+    assert "Obfuscated descriptions yes" in words(page(runs=RUNS.assign(obfuscated=True)))
+    assert "Obfuscated descriptions no" in words(page(runs=RUNS.assign(obfuscated=False)))
+
+
 def test_durations_are_stated() -> None:
     assert "12 min 34 s" in words(page())
     assert 'id="durations"' not in page(runs=None)
