@@ -76,9 +76,9 @@ def _pearson(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def _deviations(values: Sequence[float]) -> list[float]:
-    """Deviations from the mean in units of the largest value, which a correlation does not depend on: no overflow."""
-    largest = max(map(abs, values)) or 1.0
-    scaled = [value / largest for value in values]
+    """Deviations from the mean, divided by a power of two: a correlation does not depend on it, and nothing overflows."""
+    exponent = math.frexp(max(map(abs, values)))[1]
+    scaled = [math.ldexp(value, -exponent) for value in values]
     centre = math.fsum(scaled) / len(scaled)
     return [value - centre for value in scaled]
 
