@@ -76,7 +76,7 @@ def _pearson(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def _deviations(values: Sequence[float]) -> list[float]:
-    """Deviations from the mean, divided by a power of two: a correlation does not depend on it, and nothing overflows."""
+    """Deviations from the mean over a power of two, which no correlation depends on, so that nothing overflows."""
     exponent = math.frexp(max(map(abs, values)))[1]
     scaled = [math.ldexp(value, -exponent) for value in values]
     centre = math.fsum(scaled) / len(scaled)
