@@ -34,10 +34,10 @@ def size(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """A number of things.
 
-    >>> counted(1, "run"), counted(0, "run"), counted(2, "score")
-    ('1 run', '0 runs', '2 scores')
+    >>> counted(1, "run"), counted(0, "run"), counted(2700, "score")
+    ('1 run', '0 runs', '2,700 scores')
     """
-    return f"{count} {noun}{'s' * (count != 1)}"
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def listed(names: Sequence[object], most: int = 3) -> str:

@@ -191,7 +191,7 @@ class CompetitionFacts(_Facts):
     ended: str | None = Field(
         default=None,
         pattern=months.PATTERN,
-        description="Month in which submissions ended, YYYY-MM; null where they never did, or where it is unknown.",
+        description="Month of Kaggle's deadline, or of the end of a second stage, YYYY-MM; null if it never ends.",
     )
     splits: list[Literal["systemcard"]] = Field(default_factory=list, description="Further lists that contain it.")
     source: Literal["kaggle", "bundled"] = Field(default="kaggle", description="Where its download comes from.")

@@ -75,7 +75,8 @@ def _sides(row: Mapping[Any, Any]) -> list[str]:
 
 
 def _pair(row: Mapping[Any, Any]) -> list[str]:
-    who = [clean(row["agent"]), clean(row["plain"]), clean(row["obfuscated"]), clean(row["split"])]
+    groups = f"{clean(row['plain'])} against {clean(row['obfuscated'])}"
+    who = [clean(row["agent"]), groups, clean(row["split"])]
     means = [percent(row["mean_plain"]), percent(row["mean_obfuscated"])]
     figures = [signed(100 * row["difference"], 1), _interval(row), chance(row["p_corrected"])]
     return [*who, WORDS[row["measure"]], str(row["competitions"]), *means, *figures, percent(row["smallest"])]

@@ -31,12 +31,12 @@ def number(value: float | None) -> str:
 
 
 def percent(fraction: float, decimals: int = 1) -> str:
-    """Format a fraction in percent, without the percent sign; a dash for NaN.
+    r"""Format a fraction in percent, without the percent sign; a dash for NaN.
 
-    >>> percent(1 / 3), percent(float("nan"))
-    ('33.3', '–')
+    >>> percent(1 / 3), percent(-0.5), percent(float("nan"))
+    ('33.3', '−50.0', '–')
     """
-    return DASH if math.isnan(fraction) else f"{100 * fraction:.{decimals}f}"
+    return DASH if math.isnan(fraction) else f"{100 * fraction:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signed(value: float, decimals: int = 2) -> str:

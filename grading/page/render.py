@@ -131,11 +131,13 @@ def _environment() -> Environment:
         number=fmt.number,
         percent=fmt.percent,
         duration=fmt.duration,
+        signed=fmt.signed,
+        chance=fmt.chance,
         result_title=fmt.result_title,
         money=attempts.money,
         count_of=attempts.count,
         counted=counted,
         extract=lambda name, texts: texts[name],
     )
-    environment.globals.update(mean_sem=fmt.mean_sem, span=fmt.span)
+    environment.globals.update(mean_sem=fmt.mean_sem, span=fmt.span, signed_span=fmt.signed_span)
     return environment

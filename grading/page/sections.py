@@ -206,7 +206,7 @@ def totals(view: View) -> dict[tuple[int, Any], int]:
 
 
 def durations(view: View) -> dict[str, Any] | None:
-    """The chart of durations: its rows, its axis, and the total of each series; None if no duration is known."""
+    """The chart of durations: its rows, its axis, number and total of each series; None if no duration is known."""
     timed = [r for r in view.results if r.duration is not None and not math.isnan(r.duration)]
     if not timed:
         return None
@@ -220,7 +220,7 @@ def durations(view: View) -> dict[str, Any] | None:
         if view.crowded
         else [(c, duration_strip(c, view.series, longest, not view.lean)) for c in view.competitions],
         "ticks": [(at, fmt.duration(longest * at / 100)) for at in (0, 25, 50, 75, 100)],
-        "totals": [(s, totals[s.index], totals[s.index] / counts[s.index]) for s in view.series if counts[s.index]],
+        "totals": [(s, counts[s.index], totals[s.index]) for s in view.series if counts[s.index]],
         "limits": [fmt.duration(limit) for limit in limits],
         "limit_fits": any(limit <= longest for limit in limits),
     }
@@ -275,7 +275,9 @@ def _runs_of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame | None:
 
 def _unique(runs: pd.DataFrame, column: str) -> str:
     found = runs[column].dropna() if column in runs else pd.Series(dtype=object)
-    if pd.api.types.is_numeric_dtype(found):
+    if all(isinstance(value, bool) for value in found.tolist()):
+        values = ["yes" if value else "no" for value in sorted(found.unique())]
+    elif pd.api.types.is_numeric_dtype(found):
         values = [fmt.size(value) if column in _SIZES else fmt.number(value) for value in sorted(found.unique())]
     else:
         values = [clean(value) for value in sorted(found.astype(str).unique())]

@@ -38,7 +38,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> Correlation:
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if not (math.isnan(a) or math.isnan(b))]
     n = len(pairs)
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    if n < 2 or are_equal(first) or are_equal(second):
+    if n < 2 or _equal(first) or _equal(second):
         pearson = spearman = math.nan
     else:
         pearson, spearman = _pearson(first, second), _pearson(_ranks(first), _ranks(second))
@@ -48,6 +48,10 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> Correlation:
     by_pearson = _interval(pearson, 1 / math.sqrt(n - 3))
     by_spearman = _interval(spearman, math.sqrt((1 + spearman**2 / 2) / (n - 3)))
     return Correlation(n, pearson, *by_pearson, _p_value(pearson, n), spearman, *by_spearman, _p_value(spearman, n))
+
+
+def _equal(values: Sequence[float]) -> bool:
+    return are_equal(values) if all(map(math.isfinite, values)) else min(values) == max(values)
 
 
 def _p_value(r: float, n: int) -> float:
@@ -61,12 +65,22 @@ def _p_value(r: float, n: int) -> float:
 
 
 def _pearson(x: Sequence[float], y: Sequence[float]) -> float:
-    mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
-    dx, dy = [a - mean_x for a in x], [b - mean_y for b in y]
+    """Pearson's coefficient; NaN if a value is infinite, or all values of a side are equal."""
+    if not all(map(math.isfinite, (*x, *y))):
+        return math.nan
+    dx, dy = _deviations(x), _deviations(y)
     spread = math.sqrt(math.fsum(a * a for a in dx) * math.fsum(b * b for b in dy))
     if spread == 0:
         return math.nan
     return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(dx, dy, strict=True)) / spread))
+
+
+def _deviations(values: Sequence[float]) -> list[float]:
+    """Deviations from the mean over a power of two, which no correlation depends on, so that nothing overflows."""
+    exponent = math.frexp(max(map(abs, values)))[1]
+    scaled = [math.ldexp(value, -exponent) for value in values]
+    centre = math.fsum(scaled) / len(scaled)
+    return [value - centre for value in scaled]
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

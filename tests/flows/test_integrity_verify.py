@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -12,54 +11,11 @@ import pytest
 
 from common.settings import get_settings
 from flows.cli import main
-from storage.runs.evidence.chain import GENESIS, canonical
-from storage.runs.evidence.seal import verify_group
 from storage.tables import read_table
-from tasks.wiring.manifest import note_plan
-from tasks.wiring.requests import RunRequest
+from tests.flows.ledgers import edit, finished_store, run, signed, verify
 from tests.stores import Store
 
-SCRIPT = """#!/bin/bash
-sh "$VALIDATE_SCRIPT" "$SAMPLE_SUBMISSION"
-cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
-echo 'x = 1' > "$CODE_DIR/main.py"
-"""
-
-
-@pytest.fixture(scope="module")
-def _finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with one run whose ledger is signed."""
-    from flows.full_benchmark import full_benchmark
-
-    agents = tmp_path_factory.mktemp("agents")
-    (agents / "asks").mkdir()
-    (agents / "asks" / "agent.yaml").write_text("name: asks\ndescription: validates once\ntrusted: true\n")
-    (agents / "asks" / "start.sh").write_text(SCRIPT)
-    root = tmp_path_factory.mktemp("ledgers") / "store"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(agents)]))
-        patch.setenv("MLEBENCH_SCRATCH", str(agents / "scratch"))
-        patch.setenv("MLEBENCH_LEDGER_KEY", "the operator's")
-        get_settings.cache_clear()
-        full_benchmark(["diabetes"], RunRequest(agent=str(agents / "asks"), run_group="g", store=str(root)))
-    return root
-
-
-@pytest.fixture
-def run(_finished: Path, tmp_path: Path) -> Path:
-    """A copy of the run's folder to do harm to, in a store of its own."""
-    shutil.copytree(_finished, tmp_path / "store")
-    return tmp_path / "store" / "runs" / "g" / "diabetes" / "0"
-
-
-@pytest.fixture
-def verify(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    def verify(group: str = "g") -> tuple[int, str]:
-        capfd.readouterr()
-        code = main(["verify", group, "--store", str(tmp_path / "store")])
-        return code, "".join(capfd.readouterr())
-
-    return verify
+__all__ = ["finished_store", "run", "verify"]
 
 
 def test_an_untouched_run_verifies(
@@ -116,11 +72,6 @@ def test_one_changed_byte_in_any_file_is_told(run: Path, verify: Callable[..., t
     assert any(line.startswith(f"        {where}") for line in text.splitlines()), text
 
 
-def _edit(run: Path, **fields: object) -> None:
-    path = run / "run.json"
-    path.write_bytes(Store.json_bytes({**json.loads(path.read_text()), **fields}))
-
-
 @pytest.mark.parametrize(
     ("harm", "says"),
     [
@@ -128,9 +79,9 @@ def _edit(run: Path, **fields: object) -> None:
         (lambda run: (run / "code" / "more.py").write_text("y"), "code/more.py: was added"),
         (lambda run: (run / "ledger.jsonl").unlink(), "ledger: is missing"),
         (lambda run: (run / "run.json").write_text("no"), "run.json: was changed: it is not a JSON object"),
-        (lambda run: _edit(run, seed=7), "run.json: seed is 7, the ledger says 0"),
-        (lambda run: _edit(run, duration_seconds=1.5), "run.json: was changed: its content differs from the ledger"),
-        (lambda run: _edit(run, ledger_head="0" * 64), "tables/runs: has the head"),
+        (lambda run: edit(run, seed=7), "run.json: seed is 7, the ledger says 0"),
+        (lambda run: edit(run, duration_seconds=1.5), "run.json: was changed: its content differs from the ledger"),
+        (lambda run: edit(run, ledger_head="0" * 64), "tables/runs: has the head"),
         (lambda run: shutil.rmtree(run), "no runs"),
     ],
 )
@@ -199,11 +150,6 @@ def test_a_run_in_an_object_store_verifies(run: Path, tmp_path: Path, capfd: pyt
     assert "code/main.py: was changed" in capfd.readouterr().out
 
 
-def _signed(monkeypatch: pytest.MonkeyPatch, key: str = "the operator's") -> None:
-    monkeypatch.setenv("MLEBENCH_LEDGER_KEY", key)
-    get_settings.cache_clear()
-
-
 class TestRecordsThatWereMoved:
     """What is done to whole runs, each of which is intact."""
 
@@ -243,7 +189,7 @@ class TestRecordsThatWereMoved:
     def test_a_forged_grade(
         self, run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        _signed(monkeypatch)
+        signed(monkeypatch)
         assert verify()[0] == 0
         grade = json.loads((run / "grade.json").read_text())
         (run / "grade.json").write_bytes(Store.json_bytes({**grade, "gold_medal": True, "any_medal": True}))
@@ -272,7 +218,7 @@ class TestRecordsThatWereMoved:
     def test_a_planted_copy(
         self, run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        _signed(monkeypatch)
+        signed(monkeypatch)
         store = Store(str(run.parents[3]))
         assert main(["regrade", "g", "--as", "again", "--store", store.root]) == 0
         assert verify("again")[0] == 0
@@ -294,89 +240,3 @@ class TestRecordsThatWereMoved:
         capfd.readouterr()
         assert main(["verify", "g", "--regrade", "--store", store]) == 1
         assert f"grade: score is 1.0, graded again it is {grade['score']}" in capfd.readouterr().out
-
-
-def _without_key(run: Path) -> None:
-    """Turn the finished group into one that was made without a key."""
-    before = GENESIS
-    for path in sorted((run.parents[3] / "manifests" / "g").iterdir()):
-        entry = {name: value for name, value in json.loads(path.read_bytes()).items() if name != "signature"}
-        path.write_bytes(canonical({**entry, "prev": before}))
-        before = hashlib.sha256(path.read_bytes()).hexdigest()
-    for name, signature in (("run.json", "ledger_signature"), ("grade.json", "signature")):
-        content = {key: value for key, value in json.loads((run / name).read_bytes()).items() if key != signature}
-        (run / name).write_bytes(Store.json_bytes(content))
-
-
-def test_a_key_that_is_set_later(
-    run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    _without_key(run)
-    assert verify()[0] == 0
-    _signed(monkeypatch)
-    code, text = verify()
-    assert code == 1
-    assert "manifest: has no signed entry, although there is a key" in text
-    assert "signature: is missing, although MLEBENCH_LEDGER_KEY is set" in text
-    assert "manifest entry" not in text, "said once"
-
-    note_plan(RunRequest(agent="asks", run_group="g", store=str(tmp_path / "store")), ["diabetes"])
-    code, text = verify()
-    assert code == 1
-    assert [line.strip() for line in text.splitlines() if line.startswith(" ")] == [
-        "grade.json: is not signed, although there is a key: grade again with mlebench regrade"
-    ], "the first signed entry vouches for the run, and a grade can be made again"
-    assert main(["regrade", "g", "--store", str(tmp_path / "store")]) == 0
-    code, text = verify()
-    assert code == 0
-    assert "the manifest's first entries (4), and the runs that they name, were made without a key" in text
-
-    _edit(run, duration_seconds=1.5)
-    assert verify()[0] == 1, "vouched for as it was"
-
-
-ODD = [float("nan"), -1, 10**400, "é", [], {"a": {}}, None, True, json.loads("[" * 600 + "]" * 600)]
-
-
-@pytest.mark.parametrize("name", ["run.json", "grade.json", "ledger.jsonl", "snapshots.json"])
-def test_no_forged_value_ends_verifying(
-    run: Path, verify: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Each field takes each odd value; a finding or a message is right, a traceback is not."""
-    _signed(monkeypatch)
-    path = run / name
-    original = path.read_bytes()
-    first, _, rest = original.partition(b"\n") if name == "ledger.jsonl" else (original, b"", b"")
-    content = json.loads(first)
-    record = content[0] if isinstance(content, list) else content
-    for field in record:
-        for value in ODD:
-            changed = {**record, field: value}
-            path.write_bytes(json.dumps([changed] if isinstance(content, list) else changed).encode() + b"\n" + rest)
-            results = verify_group(Store(str(run.parents[3])), "g", "the operator's")
-            assert value == record[field] or any(results.values()), (field, value)
-
-
-def test_anybody_can_check_what_only_the_operator_can_sign(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
-    keys = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    private = keys[0].private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    for key, name in zip(keys, ("own.pub", "other.pub"), strict=True):
-        pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        (tmp_path / name).write_bytes(pem)
-    store = str(tmp_path / "store")
-    _signed(monkeypatch, private)
-    assert main(["regrade", "g", "--store", store]) == 0
-    grade = json.loads((run / "grade.json").read_text())
-    assert grade["signature"].startswith("ed25519:")
-    for name, says in (("own.pub", False), ("other.pub", True)):
-        capfd.readouterr()
-        main(["verify", "g", "--public-key", str(tmp_path / name), "--store", store])
-        assert ("grade.json: was changed, or was not signed with this key" in capfd.readouterr().out) == says
-    _signed(monkeypatch, (tmp_path / "own.pub").read_text())
-    assert main(["regrade", "g", "--store", store]) == 1
-    assert "a public key cannot sign the evidence" in capfd.readouterr().err

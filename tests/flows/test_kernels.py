@@ -68,6 +68,20 @@ class TestKernels:
         assert main(["kernels", "--store", store.root]) == 1
         assert "name a competition" in capsys.readouterr().err
 
+    def test_all_competitions_at_once_with_their_references(
+        self, public: KaggleServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        names = registry.list("all")
+        for name in names:
+            public.kernels[name] = public.kernels[ID]
+        written = tmp_path / "references.csv"
+        arguments = ["--max-kernels", "1", "--write-references", str(written), "--store", store.root]
+        assert main(["kernels", "--all", *arguments]) == 0
+        references = pd.read_csv(written)
+        assert sorted(references["competition_id"]) == sorted(names)
+        assert set(references["ref"]) == {"ann/best"}
+        assert capsys.readouterr().out.count("1 notebook in") == len(names) == 75
+
     def test_a_recorded_set_can_be_fetched_again(
         self, public: KaggleServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -87,6 +87,28 @@ def test_a_competition_that_a_report_lacks_is_padded_with_a_failure(
     assert low(store, "compact", "--incomplete", "fail")["sem"] == pytest.approx(stats.sem(shares))
 
 
+def test_a_stated_cutoff_divides_the_competitions(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Competitions that ended up to the month of the cutoff are before it."""
+    paths, medals = files
+    assert main(["import-report", *map(str, paths), "--group", "g", "--agent", "mine", "--store", store.root]) == 0
+    pages = store.local("reports", "g")
+    assert "Before and after the cutoff" not in (pages / "report.html").read_text()
+    month = "2019-07"
+    assert main(["report", "g", "--cutoff", f"mine={month}", "--store", store.root]) == 0
+    page = (pages / "report.html").read_text()
+    before = np.array([str(registry.get(name).facts.ended) <= month for name in LOW])
+    shares = [f"{100 * medals[side].mean():.1f} ({side.sum()})" for side in (before, ~before)]
+    row = next(line for line in page.split("<h3>Before and after the cutoff")[1].splitlines() if month in line)
+    cells = [cell.rpartition(">")[2] for cell in row.split("</td>")]
+    assert cells[:4] == [month, "Any medal", *shares]
+    capsys.readouterr()
+    for wrong in ("mine", "mine=2019", "=2019-07", "mine=2019-13"):
+        assert main(["report", "g", "--cutoff", wrong, "--store", store.root]) == 1
+        assert "is not of the form AGENT=YYYY-MM" in capsys.readouterr().err
+
+
 def test_ten_groups_are_reported_together(store: Store, files: tuple[list[Path], Any]) -> None:
     paths, _ = files
     groups = [f"a-run-group-with-a-rather-long-name-of-the-kind-that-people-choose-{n}" for n in range(10)]

@@ -1,5 +1,6 @@
 """Tables made up for tests of the page, and the page read as a document."""
 
+import itertools
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
@@ -190,3 +191,14 @@ SNAPSHOTS = snapshots(
     ("diabetes", 2, 1, 1.0),
 )
 USAGE = calls(("cactus", 1, 1.25), ("cactus", 1, 0.75), ("diabetes", 1, 4.0))
+
+
+def many(agents: int, competitions: int = 4, seeds: int = 3, **more: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Grades and runs of several agents; every third submission has a medal."""
+    grades, runs = [], []
+    for a, c, s in itertools.product(range(agents), range(competitions), range(seeds)):
+        who: dict[str, Any] = {"agent": f"agent-{a}", "group": f"group-{a}"}
+        score = 0.95 if (a + c + s) % 3 == 0 else 0.6
+        grades.append(graded(f"competition-{c}", s, score, **who, thresholds=HIGHER, complexity="low", **more))
+        runs.append(ran(f"competition-{c}", s, **who))
+    return pd.DataFrame(grades), pd.DataFrame(runs)

@@ -95,10 +95,14 @@ def test_a_page_of_twelve_agents_over_the_whole_benchmark_is_small_and_sorted(br
         assert browser.complaints == []
         assert browser.run("document.documentElement.scrollWidth") <= width
     browser.open(path, 1280)
-    wide = (
-        "[...document.querySelectorAll('.headline, .matrix')].filter((t) => t.offsetWidth > t.parentNode.offsetWidth)"
-    )
-    assert browser.run(f"{wide}.length") == 0
+    browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    browser.run("document.head.insertAdjacentHTML('beforeend', '<style>* { content-visibility: visible }</style>')")
+    boxes = "[...document.querySelectorAll('main .scroll')].filter((box) => box.scrollWidth > box.clientWidth)"
+    assert browser.run(f"{boxes}.map((box) => box.firstChild.tHead.textContent)") == [], "tables cut off at the right"
+    twice = """[...document.querySelectorAll('main table.paper, main table.plain')].map((table) =>
+      [...table.tHead.rows[0].cells].map((cell) => cell.textContent)).filter((names) =>
+      new Set(names).size < names.length)"""
+    assert browser.run(twice) == [], "columns with the same heading"
     tables = "[...document.querySelectorAll('main table:not(.conditions, .seeds)')]"
     assert browser.run(f"{tables}.filter((table) => !table.querySelector('thead button')).length") == 0
     # Cells such as "208 of 225", "27.3 ± 5.3", "1,664", "$12.50" and "16 h 29 min" are sorted as numbers.

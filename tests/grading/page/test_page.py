@@ -1,18 +1,15 @@
 """The page tells all that the tables hold."""
 
 import dataclasses
-import itertools
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from markupsafe import escape
 
 from grading.page import medal_table
-from grading.page.build import build_view
 from grading.page.format import number
 from tests.grading.page.pages import (
     GRADES,
@@ -22,7 +19,6 @@ from tests.grading.page.pages import (
     SNAPSHOTS,
     THRESHOLDS,
     USAGE,
-    Document,
     graded,
     markdown,
     page,
@@ -131,6 +127,11 @@ def test_run_conditions_are_stated() -> None:
         assert stated in text
 
 
+def test_a_condition_that_holds_or_not_is_said_in_words() -> None:
+    assert "Obfuscated descriptions yes" in words(page(runs=RUNS.assign(obfuscated=True)))
+    assert "Obfuscated descriptions no" in words(page(runs=RUNS.assign(obfuscated=False)))
+
+
 def test_durations_are_stated() -> None:
     assert "12 min 34 s" in words(page())
     assert 'id="durations"' not in page(runs=None)
@@ -210,13 +211,6 @@ def test_what_backends_record_of_a_run_is_a_condition() -> None:
         assert stated in text
 
 
-def test_groups_stand_side_by_side() -> None:
-    grades = pd.DataFrame([graded("cactus", s, 0.95, group=g) for g in ("first", "second") for s in (1, 2)])
-    view = build_view(grades)
-    assert [series.label for series in view.series] == ["baseline · first", "baseline · second"]
-    assert "baseline · second" in words(page(grades, None))
-
-
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("competition", ["cactus", "diabetes"])
 def test_scores_that_are_no_finite_number_do_not_break_the_page(score: float, competition: str) -> None:
@@ -244,39 +238,6 @@ def test_tables_read_back_from_parquet_give_the_same_page(tmp_path: Path) -> Non
     assert again == page(generated_at=MOMENT)
 
 
-def many(agents: int, competitions: int = 4, seeds: int = 3, **more: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Grades and runs of several agents; every third submission has a medal."""
-    grades, runs = [], []
-    for a, c, s in itertools.product(range(agents), range(competitions), range(seeds)):
-        who: dict[str, Any] = {"agent": f"agent-{a}", "group": f"group-{a}"}
-        score = 0.95 if (a + c + s) % 3 == 0 else 0.6
-        grades.append(graded(f"competition-{c}", s, score, **who, thresholds=HIGHER, complexity="low", **more))
-        runs.append(ran(f"competition-{c}", s, **who))
-    return pd.DataFrame(grades), pd.DataFrame(runs)
-
-
-def test_twelve_agents_have_twelve_colours_and_shapes() -> None:
-    html = page(*many(12), thresholds=dict.fromkeys((f"competition-{c}" for c in range(4)), HIGHER))
-    document = Document(html)
-    uses = [attrs for tag, attrs in document.elements if tag == "use" and "class" in attrs]
-    marks = {(attrs["href"], attrs["class"]) for attrs in uses}
-    assert {href for href, _ in marks} >= {f"#m{n}" for n in range(12)}
-    style = html.split("<style>")[1].split("</style>")[0]
-    colours = {re.search(rf"--s{n}: (#\w+)", style)[1] for n in range(12)}  # type: ignore[index]
-    assert len(colours) == 12
-    shapes = {line.split('d="')[-1] for line in html.splitlines() if re.match(r"<(path|circle|rect) id=\"m\d", line)}
-    assert len(shapes) == 12
-
-
-def test_figures_have_keys_of_the_series_that_they_draw() -> None:
-    """Series without snapshots, as imported ones, have no line over time, and no key beside the lines."""
-    grades, runs = many(2)
-    html = page(grades, runs, snapshots=snapshots(("competition-0", 1, 1, 0.95), group="group-1", agent="agent-1"))
-    section = html.split('<section id="time"')[1].split("<table")[0]
-    assert "agent-1" in section
-    assert "agent-0" not in section
-
-
 def test_numbers_of_things_agree_with_their_nouns() -> None:
     html = page(GRADES.iloc[:1], RUNS.iloc[:1], snapshots=SNAPSHOTS, usage=USAGE, leaks={("v1", "cactus"): ["x"]})
     found = re.findall(r"(?<![\d.,]) 1 [a-z]*s\b", words(html))
@@ -289,73 +250,6 @@ def test_scores_have_five_decimals_whatever_their_size() -> None:
     html = page(pd.DataFrame([graded("cactus", 1, 123456.78912)]), None, thresholds={"cactus": limits})
     assert "123,456.78912" in words(html)
     assert "1,234,567.12345" in words(html)
-
-
-def test_intervals_of_rates_are_cut_at_0_and_100() -> None:
-    text = words(page())  # two seeds, 50 and 100 %: Student's t reaches from -243 to 393
-    assert "seeds 0 to 100" in text
-    assert "cut at 0 and 100" in text
-
-
-def test_many_figures_that_depend_on_what_is_ungraded_are_counted() -> None:
-    grades, runs = many(8)
-    ungraded = grades["seed"] == 0
-    grades = grades.assign(
-        outcome=grades["outcome"].mask(ungraded, "failed"), any_medal=grades["any_medal"] & ~ungraded
-    )
-    text = words(page(grades, runs))
-    assert "8 of the figures above differ if incomplete seeds are counted as failures instead of left out" in text
-
-
-def test_runs_that_used_all_their_time_well_are_no_failures() -> None:
-    runs = RUNS.assign(status=["timeout", "completed", "completed", "timeout"])
-    section = page(runs=runs).split('<section id="failures"')[1].split("</section>")[0]
-    assert section.count("<tr>") == 2, "a head, and the invalid submission"
-    assert "1 run that reached the time limit with a valid submission is counted here and not listed" in section
-    only = page(GRADES[:3], RUNS[:3].assign(status="timeout"))
-    assert "None: every run completed" not in only
-
-
-def test_agents_that_cannot_be_told_apart_share_a_letter() -> None:
-    text = words(page(*many(2)))
-    assert "Agents that share a letter cannot be told apart" in text
-    assert re.search(r"agent-\d agent-\d \S+ ± \S+", text)
-    assert "cannot be told apart" not in words(page())
-
-
-def test_both_treatments_of_ungraded_submissions_are_shown_where_they_differ() -> None:
-    rows = [graded("cactus", s, 0.95) for s in (1, 2)] + [graded("diabetes", 1, 0.15)]
-    rows.append(graded("diabetes", 2, None, outcome="failed"))
-    text = words(page(pd.DataFrame(rows)))
-    assert "100.0 with incomplete seeds left out, 75.0 ± 25.0 with them counted as failures" in text
-    assert "It depends on what is ungraded" not in words(page())
-
-
-def test_the_published_row_is_ready_to_paste() -> None:
-    grades, runs = many(2)
-    runs.loc[runs["agent"] == "agent-1", "time_limit_seconds"] = 86400.0
-    html = page(grades, runs, leaks={("v1", "competition-0"): ["labels"]}, incomplete="fail")
-    text = words(html)
-    assert "1 of 4 competitions" in text
-    assert "Not a ranking. The agents were run under unlike conditions: time limit." in text
-    assert "time limit: 0.166667 h (published: 24 h)" in text
-    pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
-    assert pasted.startswith("| Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage |")
-    assert "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | 1 of 4 competitions |" in pasted
-
-
-def test_the_published_row_claims_neither_more_competitions_nor_more_seeds_than_count() -> None:
-    grades, runs = many(1)
-    grades.loc[grades["competition_id"] == "competition-3", "complexity"] = "high"
-    grades.loc[(grades["seed"] == 0) & (grades["competition_id"] == "competition-3"), "outcome"] = "failed"
-    html = page(grades, runs, split_sizes={"low": 3, "medium": 38, "high": 15})
-    pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
-    low, medium, high, everything = pasted.splitlines()[2].split(" | ")[2:6]
-    assert "of" not in low
-    assert medium == "–"
-    assert high.endswith("(1 of 15)")
-    assert everything.endswith("(4 of 56)")
-    assert "counted seeds: 2 (published: 3)" in html
 
 
 @pytest.mark.parametrize("score", [1e200, -1e200, math.inf, -math.inf])

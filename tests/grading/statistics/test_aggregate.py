@@ -3,61 +3,16 @@
 import math
 import random
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast
 
 import pandas as pd
 import pytest
 
-from grading.statistics.aggregate import Aggregate, Incomplete, aggregate, rates_of
-from grading.statistics.counting import Counting, Facts, Planned
-from grading.statistics.seeds import mean, pass_at_k, standard_error, t_interval
+from grading.statistics.aggregate import Incomplete, aggregate
 from grading.statistics.series import RATES, latest_grades
+from tests.grading.statistics.rows import grade, rate
 
 EMPTY = pd.DataFrame(columns=["run_group", "run_id", "competition_id", "seed", "agent", "edition", "outcome", *RATES])
-
-
-def grade(
-    competition: str,
-    seed: Any,
-    medal: str | None = None,
-    *,
-    split: str = "low",
-    agent: str = "baseline",
-    group: str = "g",
-    outcome: str = "valid",
-    **more: Any,
-) -> dict[str, Any]:
-    """A row of the table of grades; `medal` also decides what else holds."""
-    valid = outcome == "valid"
-    return {
-        "run_group": group,
-        "run_id": f"{group}-{agent}-{competition}-{seed}",
-        "competition_id": competition,
-        "seed": seed,
-        "agent": agent,
-        "edition": "v1",
-        "outcome": outcome,
-        "any_medal": medal is not None,
-        "gold_medal": medal == "gold",
-        "silver_medal": medal == "silver",
-        "bronze_medal": medal == "bronze",
-        "above_median": medal is not None,
-        "valid_submission": valid,
-        "submission_exists": outcome != "missing",
-        "complexity": split,
-        "category": "Tabular",
-        "created_at": "2026-01-01T00:00:00+00:00",
-        **more,
-    }
-
-
-def rate(found: Aggregate, split: str, name: str = "any_medal", **series: Any) -> Any:
-    rows = found.rates[(found.rates["split"] == split) & (found.rates["rate"] == name)]
-    for column, value in series.items():
-        rows = rows[rows[column] == value]
-    assert len(rows) == 1
-    return rows.iloc[0]
 
 
 def test_the_mean_over_seeds_of_the_share_of_competitions() -> None:
@@ -297,72 +252,3 @@ def test_a_table_without_the_needed_columns_is_refused_by_name() -> None:
 def test_an_unknown_treatment_is_refused() -> None:
     with pytest.raises(ValueError, match="'exclude' or 'fail'"):
         aggregate(INCOMPLETE, incomplete=cast("Any", "ignore"))
-
-
-def test_standard_error_is_the_sample_deviation_over_the_root_of_n() -> None:
-    values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]
-    assert standard_error(values) == pytest.approx(pd.Series(values).sem())
-    assert standard_error([3.0, 3.0, 3.0]) == 0
-    assert math.isnan(standard_error([3.0]))
-    assert math.isnan(standard_error([]))
-
-
-def test_the_mean_of_nothing_is_nan() -> None:
-    assert math.isnan(mean([]))
-
-
-def test_the_t_interval_of_a_textbook_sample() -> None:
-    # Three seeds: t(2, 0.975) = 4.302653
-    interval = t_interval([0.1, 0.2, 0.3])
-    reach = 4.302653 * 0.1 / math.sqrt(3)
-    assert (interval.low, interval.high) == pytest.approx((0.2 - reach, 0.2 + reach))
-    assert math.isnan(t_interval([0.1]).low)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        t_interval([0.1, 0.2], level=95)
-
-
-@pytest.mark.parametrize(
-    ("attempts", "successes", "k", "expected"),
-    [(5, 0, 1, 0), (5, 5, 3, 1), (5, 2, 1, 0.4), (5, 2, 2, 0.7), (3, 1, 3, 1)],
-)
-def test_pass_at_k_is_the_chance_of_drawing_a_success(attempts: int, successes: int, k: int, expected: float) -> None:
-    assert pass_at_k(attempts, successes, k) == pytest.approx(expected)
-
-
-def test_pass_at_k_needs_k_attempts() -> None:
-    assert math.isnan(pass_at_k(2, 1, 3))
-    with pytest.raises(ValueError, match="successes"):
-        pass_at_k(2, 3, 1)
-
-
-class TestPlans:
-    """A group that planned two competitions and three seeds, of which one competition and two seeds were run."""
-
-    GRADES = pd.DataFrame([grade("a", seed, "gold") for seed in (0, 1)])
-    FACTS: Facts = MappingProxyType({"b": {"complexity": "high"}})
-    PLANNED: Planned = MappingProxyType({"g": [(c, s) for c in "ab" for s in range(3)]})
-
-    def test_it_is_not_called_complete(self) -> None:
-        found = rates_of(self.GRADES, None, Counting(facts=self.FACTS, planned=self.PLANNED))
-        assert "complete" in found.statement()
-        assert "Every seed is complete" not in found.statement()
-        assert "4 planned runs of competitions or seeds that were never run do not count" in found.statement()
-        assert set(found.gaps["treatment"]) == {"not counted"}
-        row = rate(found, "low")
-        assert (row["mean"], row["seeds"]) == (1.0, 2), "the figures are of what was run"
-
-    def test_a_complete_plan_is_complete(self) -> None:
-        plan = {"g": [("a", 0), ("a", 1)], "another": [("z", 0)]}
-        assert rates_of(self.GRADES, None, Counting(planned=plan)).statement() == "Every seed is complete."
-
-    def test_padding_counts_what_was_planned_as_failures(self) -> None:
-        found = rates_of(self.GRADES, None, Counting(facts=self.FACTS, incomplete="fail", planned=self.PLANNED))
-        row = rate(found, "all")
-        assert (row["mean"], row["seeds"], row["competitions"]) == (pytest.approx(1 / 3), 3, 2)
-        assert "3 incomplete seeds (4 ungraded submissions)" in found.statement()
-
-    def test_a_missing_run_between_others_is_a_gap_as_before(self) -> None:
-        grades = pd.DataFrame([grade("a", 0), grade("a", 1), grade("b", 0)])
-        plan = {"g": [(c, s) for c in "ab" for s in range(2)]}
-        found = rates_of(grades, None, Counting(planned=plan))
-        assert found.statement().startswith("1 incomplete seed (1 ungraded submission): left out")

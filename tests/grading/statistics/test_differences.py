@@ -17,7 +17,7 @@ from grading.statistics.counting import Cells, Counting, cells_of
 from grading.statistics.differences import Difference, differences, letters
 from grading.statistics.seeds import Interval, smallest_difference
 from grading.statistics.sensitivity import sensitivity
-from tests.grading.statistics.test_aggregate import grade
+from tests.grading.statistics.rows import grade
 
 
 def series(agent: str, medals: list[int]) -> Cells:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grading.medals import Thresholds, above_median, medal_for
@@ -25,15 +25,19 @@ from grading.statistics.seeds import (
     holm,
     mean,
     paired_p_value,
+    smallest_difference,
     standard_error,
     t_interval,
     two_way_interval,
+    welch,
 )
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=100, lower_is_better=False)
 POINTS = [1 - n / 20 for n in range(21)]
 SPLITS = {"a": "low", "b": "low", "c": "medium", "d": "high", "e": "dev"}
-numbers = st.floats(allow_nan=True, allow_infinity=True)
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([1.7e308, 1.6e308, -1.7e308, 5e-324])
+)
 scores = st.one_of(
     st.none(),
     st.just("failed"),
@@ -76,10 +80,14 @@ def means(grades: pd.DataFrame, **counting: Any) -> dict[tuple[str, str], float]
 
 @examples
 @given(st.lists(numbers, max_size=6), st.integers(1, 4), st.booleans())
+@example([1.7e308, 1.6e308], 1, True)
 def test_no_number_raises(values: list[float], k: int, lower: bool) -> None:
     for statistic in (mean, standard_error, t_interval, bootstrap_interval, paired_p_value):
         statistic(values)
     expected_best(values, len(values) + 2, k, lower)
+    correlation(values, values[::-1])
+    welch(values, values[1:])
+    smallest_difference(standard_error(values), len(values) - 1)
     two_way_interval([values, values])
     finite = [value for value in values if math.isfinite(value)]
     if finite:
@@ -115,9 +123,12 @@ def test_no_table_raises_and_shares_are_shares(table: Any, incomplete: Any, inte
 
 
 @examples
-@given(tables, st.sampled_from(["exclude", "fail"]))
-def test_the_curve_ends_at_the_headline(table: Any, incomplete: Any) -> None:
-    grades, snapshots = grades_of(table), snapshots_of(table)
+@given(tables, st.sampled_from(["exclude", "fail"]), st.lists(st.sampled_from([0.95, 0.6, 0.1]), min_size=15))
+def test_the_curve_ends_at_the_headline(table: Any, incomplete: Any, meanwhile: list[float]) -> None:
+    """Whatever the newest snapshot of a run was worth, and whether it has one."""
+    grades = grades_of(table)
+    shown = dict(zip(table, meanwhile, strict=False))
+    snapshots = snapshots_of({key: score if isinstance(score, str) else shown[key] for key, score in table.items()})
     if snapshots.empty:
         return
     headline = means(grades, incomplete=incomplete)
@@ -167,7 +178,9 @@ def test_a_worse_run_never_raises_a_mean(table: Any, data: Any) -> None:
 def test_permuting_seeds_changes_nothing(table: Any, order: list[int]) -> None:
     grades, renamed = grades_of(table), grades_of({(name, order[seed]): s for (name, seed), s in table.items()})
     same = ["split", "rate", "mean", "sem", "ci_low", "ci_high", "seeds", "competitions"]
-    pd.testing.assert_frame_equal(aggregate(grades).rates[same], aggregate(renamed).rates[same])
+    for incomplete in ("exclude", "fail"):
+        first, second = (aggregate(each, incomplete=cast("Any", incomplete)).rates[same] for each in (grades, renamed))
+        pd.testing.assert_frame_equal(first, second)
     pd.testing.assert_frame_equal(pass_at(grades), pass_at(renamed))
     columns = ["competition_id", "attempts", "mean_score", "score_sem", "best_score", "human_percentile"]
     points = dict.fromkeys(SPLITS, POINTS)
@@ -204,6 +217,17 @@ def test_a_rate_that_is_not_known_is_no_success() -> None:
     grades["any_medal"] = grades["any_medal"].astype(object)
     grades.loc[grades["competition_id"] == "b", "any_medal"] = math.nan
     assert means(grades)["low", "any_medal"] == 0.5
+
+
+@pytest.mark.parametrize("scale", [1e-308, 1e150, 1e308])
+def test_a_correlation_does_not_depend_on_the_unit(scale: float) -> None:
+    values = [1.0, 0.25, 0.5, 1.5, 0.75]
+    found = correlation([scale * value for value in values], [1.0, 2.0, 3.0, 4.0, 5.0])
+    plain = correlation(values, [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (found.pearson, found.spearman) == (pytest.approx(plain.pearson), plain.spearman)
+    endless = correlation([math.inf, *values], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert math.isnan(endless.pearson)
+    assert endless.spearman == correlation([2.0, *values], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).spearman
 
 
 def test_the_correction_is_that_of_the_textbook() -> None:

@@ -13,7 +13,7 @@ from competitions import registry
 from competitions.facts import Resampling
 from grading.workers import GradingLimits, GradingPool
 from grading.workers.halves import score_halves
-from tests.grading.workers.test_workers import made
+from tests.grading.workers.conftest import made
 from tests.prepared import PreparedCompetitions
 
 __all__ = ["made"]

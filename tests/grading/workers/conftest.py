@@ -1,0 +1,70 @@
+"""A competition whose grader can be made to misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions import registry
+from competitions.competition import Competition
+from grading.workers import GradingLimits, GradingPool
+
+FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
+
+# A grader that does what a submission says: as bugs do, but on order.
+GRADE = """
+import os, signal, sys, time
+def grade(submission, answers, edition):
+    assert list(answers["id"]) == [1, 2, 3]
+    order = str(submission.columns[0])
+    if order == "sleep": time.sleep(60)
+    if order == "hoard": bytearray(1 << 40)
+    if order == "die": os.abort()
+    if order in ("killed", "gorge"):
+        taken = b"x" * (200 << 20 if order == "gorge" else 1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order == "once" and not os.path.exists(submission["once"][0]):
+        open(submission["once"][0], "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order == "print": print('{"id": 0}'); sys.stdout.flush()
+    if order == "raise": raise KeyError("label")
+    if order == "leave": sys.exit(3)
+    if order == "spoil": answers.loc[:, "id"] = 0
+    if order == "environment": raise KeyError(sorted(os.environ))
+    return {"once": 0.75, "spoil": 1.0, "cell": 0.1, "answer": 0.25, "print": 0.5, "pid": float(os.getpid())}[order]
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Competition, Path]:
+    """A competition whose grader can be made to misbehave, and its prepared dataset."""
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    text = FACTS.read_text().replace("id: diabetes", "id: odd", 1)
+    text = text.replace("gold_submission: private/test.csv", "gold_submission: private/gold.csv")
+    (folder / "competition.yaml").write_text(text)
+    (folder / "description.md").write_text("# Odd\n")
+    (folder / "prepare.py").write_text("")
+    (folder / "grade.py").write_text(GRADE)
+    competition = Competition.load(folder)
+    answers = tmp_path / "prepared" / competition.facts.files.answers
+    answers.parent.mkdir(parents=True)
+    answers.write_text("id\n1\n2\n3\n")
+    return competition, tmp_path / "prepared"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def function(content: bytes | str, name: str = "submission.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return function
+
+
+def grader(made: tuple[Competition, Path], **limits: Any) -> GradingPool:
+    return GradingPool(*made, limits=GradingLimits(**limits))
