@@ -31,8 +31,8 @@ def test_original_ids(v1: World) -> None:
         f"train_images/{patient}/{image}.dcm" for patient, image in zip(known.patient_id, known.image_id, strict=True)
     ]
     scans = {name: scan(name.split("/")[1], "", name.split("/")[2].removesuffix(".dcm")) for name in names}
-    labels = known.assign(breast=known["patient_id"].astype(str) + "_" + known["laterality"])
-    labels = labels.groupby("breast")["cancer"].first()
+    breasts = known["patient_id"].astype(str) + "_" + known["laterality"]
+    labels = known["cancer"].groupby(breasts).first()
     worlds = remade(v1, dict(scans))
 
     def traced(world: World) -> set[str]:

@@ -19,7 +19,7 @@ from tests.prepared import PreparedCompetitions
 MEDIA = (".jpg", ".png", ".bmp", ".wav", ".tif", ".aif", ".dcm", ".npy")
 PACKED = "kuzushiji-recognition", "iwildcam-2019-fgvc6", "inaturalist-2019-fgvc6"
 """Competitions whose images v1 publishes in archives: both editions have some, and v2 others, or with other images."""
-PLAIN = "whale-categorization-playground"
+PLAIN = "dog-breed-identification"
 
 
 @pytest.fixture
