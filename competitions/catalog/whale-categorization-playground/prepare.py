@@ -5,7 +5,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
-from competitions.preparing.images import PARAMETER, encode_anew, encoded, without_copies
+from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -20,8 +20,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     rest_train, rest_test = hold_out(table[part.isna()], 0.1)
     part[rest_train.index], part[rest_test.index] = "train", "test"
     train, test = table[part == "train"], table[part == "test"]
-    if edition == "v2":
-        train = without_copies(train, test, raw, "train/{}")
     answers = test.assign(Id=test["Id"].where(test["Id"].isin(train["Id"]), "new_whale"))
     if edition == "v2":
         answers = anonymous(answers, "Image", "test_{}.jpg")
