@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,7 +23,7 @@ from common.errors import UserError, explained, invalid_yaml, one_line
 from competitions.editions import EDITIONS, Edition, text_of
 from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
-from competitions.fingerprints import Closure, closure, digest, shown
+from competitions.fingerprints import Closure, closure, digest, module_file, shown
 from competitions.sharing import depends_on_edition
 
 if TYPE_CHECKING:
@@ -144,6 +145,21 @@ class Competition(BaseModel):
         }
         files |= {shown(path): path for path in used.files if not path.is_relative_to(self.folder)}
         return digest(part, files, used.libraries)
+
+    def grader_fingerprint(self, edition: Edition) -> str:
+        """Hash of everything in the project that determines a score in an edition, as 16 hexadecimal digits.
+
+        Besides what grade.py uses, these are the code that reads submissions and answers, the facts that say what is
+        read, and, where the edition has a policy of submissions, its code and the columns that it requires.
+        """
+        modules = ["competitions.scoring.reading"]
+        facts: dict[str, Any] = {"answers": self.facts.files.answers, "resampling": self.facts.resampling}
+        if self._has_policy(edition):
+            modules.append("competitions.policy")
+            facts["submission"] = self.facts.submission
+        shared = [closure(module_file(name)) for name in modules]
+        files = {shown(path): path for each in shared for path in each.files}
+        return digest(f"{self.fingerprint('grade')} {facts}", files, chain(*(each.libraries for each in shared)))
 
     def _of_others(self, path: Path, used: Closure, others: Iterable[Closure]) -> bool:
         """Whether a data file is named in the code of other parts only."""
@@ -283,10 +299,14 @@ class Competition(BaseModel):
 
     def _check_policy(self, submission: Any, answers: Any, edition: Edition) -> None:
         self._check_edition(edition)
-        if edition != "v1" and self.facts.submission:
+        if self._has_policy(edition):
             from competitions.policy import require_policy
 
             require_policy(submission, self.facts.submission, answers)
+
+    def _has_policy(self, edition: Edition) -> bool:
+        """Whether submissions are checked before the grader sees them."""
+        return edition != "v1" and bool(self.facts.submission)
 
     def _check_edition(self, edition: str) -> None:
         if edition not in EDITIONS:

@@ -18,6 +18,7 @@ from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.editions import VERSIONS, Edition
+from competitions.fingerprints import closure, digest, module_file, shown
 from grading.medals import STORED, Leaderboard, Thresholds
 from grading.report import GradedSubmission
 from grading.words import score_and_medal
@@ -97,17 +98,23 @@ class Ungradable:
 
 
 def grade_key(run_key: str, dataset: Dataset, thresholds: Thresholds) -> str:
-    """The content key of a grade: the run, the dataset with the answers, the code that grades, and the thresholds."""
+    """The content key of a grade: the run, the dataset with the answers, all code that counts, the thresholds."""
     competition = registry.get(dataset.competition_id)
     return content_key(
         "grade",
         run_key,
         dataset.edition,
         dataset.key,
-        competition.fingerprint("grade"),
-        competition.facts.files.answers,
+        competition.grader_fingerprint(dataset.edition),
+        _code_of_reports(),
         asdict(thresholds),
     )
+
+
+def _code_of_reports() -> str:
+    """The fingerprint of what makes a report with medals of a score."""
+    used = closure(module_file("grading.report"))
+    return digest("report", {shown(path): path for path in used.files})
 
 
 def dataset_for(store: Store, run: RunRecord, edition: Edition) -> Dataset:

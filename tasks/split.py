@@ -150,8 +150,8 @@ def split_dataset(
             tell(f"{dataset}: the current code makes other files ({found}); prepared under a new key")
         if known is None:
             progress.report(competition_id, "split", "planning")
-            with _similar(place, dataset, download_hash) as like:
-                job = replace(job, like=like)
+            with _similar(place, dataset, recipe) as (like, like_edition):
+                job = replace(job, like=like, like_edition=like_edition)
                 materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
         mine.require_held()
         make_current(place, known or target, recipe)
@@ -160,16 +160,20 @@ def split_dataset(
 
 
 @contextlib.contextmanager
-def _similar(place: Store, dataset: Dataset, download_hash: str) -> Iterator[str | None]:
-    """Yield the URL of a current dataset of the same download in any edition, which is kept for the block; or None."""
+def _similar(place: Store, dataset: Dataset, recipe: Recipe) -> Iterator[tuple[str | None, Edition | None]]:
+    """Yield the URL of a current dataset of the same download in any edition, which is kept for the block; or None.
+
+    Also yields its edition, if the same code with the same parameters makes it.
+    """
     for edition in (dataset.edition, *EDITIONS):
         current = read_current(place, Dataset(edition, dataset.competition_id))
         known = current.own_recipes(current.dataset.key) if current.dataset else []
-        if current.dataset and any(each.download == download_hash for each in known):
+        if current.dataset and any(each.download == recipe.download for each in known):
+            same = any(recipe.same_inputs(each) and each.code == recipe.code for each in known)
             with use(place, current.dataset) as found:
-                yield place.prepared(found)
+                yield place.prepared(found), found.home if same else None
             return
-    yield None
+    yield None, None
 
 
 def _shared(place: Store, dataset: Dataset, files_of: Edition, download_hash: str, *how: Any) -> str:

@@ -59,10 +59,14 @@ class Archive:
 
 @dataclass(frozen=True)
 class Derived:
-    """A file created on a worker by `function` of prepare.py: `function(download, *arguments)` yields its bytes."""
+    """A file created on a worker by `function` of prepare.py: `function(download, *arguments)` yields its bytes.
+
+    `size` is the number of bytes that it reads, if that is known: small files are then created together.
+    """
 
     function: str
     arguments: tuple[Any, ...] = ()
+    size: int = 0
 
 
 Operation = Content | Copy | Archive | Derived
@@ -143,12 +147,13 @@ class Tree:
         """Declare a file with content from `table`, `json_content` or `text_content`, which an archive may share."""
         self._add(path, content)
 
-    def derived(self, path: str, function: Callable[..., Iterator[bytes]], *arguments: Any) -> None:
+    def derived(self, path: str, function: Callable[..., Iterator[bytes]], *arguments: Any, size: int = 0) -> None:
         """Declare a file created on a worker by `function(download, *arguments)`, a top-level function of prepare.py.
 
-        `arguments` must be plain JSON values. Use it for files that require reading much of the download.
+        `arguments` must be plain JSON values. Use it for files that require reading much of the download. State the
+        `size` in bytes of what is read if there are many small files.
         """
-        self._add(path, Derived(function.__name__, arguments))
+        self._add(path, Derived(function.__name__, arguments, size))
 
 
 @dataclass

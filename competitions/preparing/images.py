@@ -104,7 +104,7 @@ def encoded(download: Download, archive: str, name: str, quality: int) -> Iterat
 
 def _anew(operation: Operation, encode: Encode, download: Download, quality: int) -> Operation:
     if isinstance(operation, Copy):
-        return Derived(encode.__name__, (*operation.member[:2], quality))
+        return Derived(encode.__name__, (*operation.member[:2], quality), operation.member.size)
     if isinstance(operation, Archive):
         entries = tuple((name, _content(entry, encode, download, quality)) for name, entry in operation.entries)
         return Archive(operation.kind, entries, operation.stored, operation.folders)

@@ -153,7 +153,7 @@ def _grade(
     chosen leaderboard was not fetched.
     """
     from grading.workers import grade_many
-    from storage.datasets.answers import answers_to
+    from storage.datasets.answers import answers_to, require_consistent
     from storage.datasets.prepared import local_copy
     from tasks.wiring.stores import local_cache
     from tasks.wiring.thresholds import chosen_thresholds
@@ -178,6 +178,8 @@ def _grade(
             order.append(number)
             yield path and followed(path, store), line.submission_path
 
+    if made_on.key is not None:
+        require_consistent(store, made_on)
     dataset = answers_to(store, made_on, grading.edition, "its run")
     with local_copy(store, dataset, "private", local_cache()) as prepared, local_copies() as fetch:
         for grade in grade_many(competition, prepared, grading.edition, fetched(fetch), **options):

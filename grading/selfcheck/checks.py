@@ -96,8 +96,8 @@ def secrecy(subject: Subject) -> list[str]:
 
 def public(subject: Subject) -> list[str]:
     """No public table has the answers, under whatever name, by id or row by row. No public file is named after them."""
-    if subject.competition.facts.leaks(subject.edition):
-        return []  # competition.yaml says so
+    if any(issue.needs is None for issue in subject.competition.facts.leaks(subject.edition)):
+        return []  # competition.yaml says so; what needs the web is not in the public files
     paths = subject.manifest.loc[subject.manifest["part"] == "public", "path"]
     problems = [f"public/{name} is named like a file with answers" for name in leaks.names_that_give_away(list(paths))]
     gold, sample = subject.file("gold_submission"), subject.file("sample_submission")

@@ -45,7 +45,14 @@ class GraderCache:
         thresholds: Thresholds | None = None,
     ) -> Iterator[GradingPool]:
         """A grader that stays open afterwards; a new one if `version` of the answers or the grader's code changed."""
-        key = (str(competition.folder), str(prepared), edition, version, competition.fingerprint("grade"), thresholds)
+        key = (
+            str(competition.folder),
+            str(prepared),
+            edition,
+            version,
+            competition.grader_fingerprint(edition),
+            thresholds,
+        )
         with self._lock:
             entry = self._graders.pop(key, None) or _Open(
                 GradingPool(competition, prepared, edition, thresholds=thresholds)

@@ -8,7 +8,7 @@ from common.errors import UserError
 from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
-from storage.datasets.current import find, read_current, require
+from storage.datasets.current import find, keys_of_shared, read_current, require
 from storage.store import Store
 
 
@@ -46,6 +46,21 @@ def answers_to(store: Store, own: Dataset, edition: Edition, what: str) -> Datas
             f"the current dataset of {other}; its submission cannot be graded with those answers"
         )
     return other
+
+
+def require_consistent(store: Store, named: Dataset) -> None:
+    """Raise `UserError` if the key of `named` is that of a dataset of another edition, with other files.
+
+    Datasets of editions that share their files, or did so once, have one key in both.
+    """
+    found = find(store, named)
+    if found is None or found.home == named.edition or _same_files(named, found.home):
+        return
+    if found.key not in keys_of_shared(store, named):
+        raise UserError(
+            f"the dataset {named.key} is one of {replace(found, edition=found.home)}, not of {named}: correct the "
+            "edition or the dataset_key"
+        )
 
 
 def _same_files(own: Dataset, edition: Edition) -> bool:

@@ -14,14 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeGuard
 
+import fsspec
+
 from competitions.errors import DownloadError
-from competitions.preparing.archives.containers import Container
+from competitions.preparing.archives.containers import Container, TarContainer, open_container
 from competitions.preparing.archives.zips import Buffer, ZipContainer
 from competitions.preparing.declaration import Archive, Content
 from competitions.preparing.download import Download, Member
 from storage.datasets.zipwriter import ZipWriter
 from storage.writers import BLOCK, Destination, Written
 
+MADE = "made:"
+"""How the `archive` of members begins that are in an archive of a dataset instead of the download; its URL follows."""
 _IN_MEMORY = 64 << 20  # a member that is needed several times is kept in memory up to this size
 
 
@@ -99,8 +103,17 @@ class _Containers(dict[str, Container]):
         self._download = download
 
     def __missing__(self, label: str) -> Container:
-        self[label] = self._download.view(label).container
+        made = label.startswith(MADE)
+        self[label] = _open_made(label.removeprefix(MADE)) if made else self._download.view(label).container
         return self[label]
+
+
+def _open_made(url: str) -> Container:
+    """A zip or tar archive that this module built; tar archives are not compressed, whatever their suffix."""
+    if url.endswith(".zip"):
+        return open_container(url)
+    fs, path = fsspec.core.url_to_fs(url)
+    return TarContainer(lambda: fs.open(path, "rb", block_size=4 * BLOCK), f"{path}.tar")
 
 
 def _can_copy_compressed(container: Container, name: str, archive: Archive) -> TypeGuard[ZipContainer]:

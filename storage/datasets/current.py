@@ -16,7 +16,7 @@ competition. It is current until another one is.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -128,6 +128,7 @@ def not_prepared(store: Store, dataset: Dataset) -> UserError:
 def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -> None:
     """Make a committed dataset the current one, and note that `recipe` makes it. Hold the lease for preparing it."""
     known = read_current(store, dataset)
+    shared = keys_of_shared(store, dataset)
     if known.dataset and known.dataset.files_of:  # what is known of the files of the other edition is noted there
         known = Current(None)
     recipes = [(each, key) for each, key in known.recipes if each != recipe]
@@ -135,7 +136,7 @@ def make_current(store: Store, dataset: Dataset, recipe: Recipe | None = None) -
         recipes.append((recipe, str(dataset.key)))
     if known.dataset == dataset and recipes == list(known.recipes) and recipe is not None:
         return
-    write_current(store, Current(dataset, tuple(recipes)), dataset)
+    write_current(store, Current(dataset, tuple(recipes)), dataset, shared)
 
 
 def share(store: Store, dataset: Dataset, edition: Edition) -> None:
@@ -143,8 +144,23 @@ def share(store: Store, dataset: Dataset, edition: Edition) -> None:
 
     Hold the lease for preparing `dataset`.
     """
-    record = {"files_of": edition, "changed_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    record: dict[str, Any] = {"files_of": edition, "changed_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    if shared := keys_of_shared(store, dataset):
+        record["shared"] = sorted(shared)
     store.write_json(current_url(store, dataset), record)
+
+
+def keys_of_shared(store: Store, dataset: Dataset) -> set[str]:
+    """Keys of datasets of other editions that were, or are, those of the edition that `dataset` names, as far as known.
+
+    Runs of this edition may have been made on them, also after it has files of its own.
+    """
+    record: dict[str, Any] = store.read_json(current_url(store, dataset)) or {}
+    keys = set(record.get("shared", ()))
+    if record.get("files_of"):
+        there = read_current(store, Dataset(record["files_of"], dataset.competition_id))
+        keys |= {key for _, key in there.recipes} | ({str(there.dataset.key)} if there.dataset else set())
+    return keys
 
 
 def sharing(store: Store, dataset: Dataset) -> list[Edition]:
@@ -159,8 +175,8 @@ def current_url(store: Store, dataset: Dataset) -> str:
     return f"{store.datasets(Dataset(dataset.edition, dataset.competition_id))}/{CURRENT}"
 
 
-def write_current(store: Store, current: Current, of: Dataset) -> None:
-    """Write `current.json` of the competition and edition that `of` names."""
+def write_current(store: Store, current: Current, of: Dataset, shared: Iterable[str] = ()) -> None:
+    """Write `current.json` of the competition and edition that `of` names; see `keys_of_shared` for `shared`."""
     record: dict[str, Any] = {
         "key": current.dataset.key if current.dataset else None,
         "changed_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -168,6 +184,8 @@ def write_current(store: Store, current: Current, of: Dataset) -> None:
     }
     if current.dataset and current.dataset.unkeyed:
         record["unkeyed"] = True
+    if keys := sorted(shared):
+        record["shared"] = keys
     store.write_json(current_url(store, of), record)
 
 

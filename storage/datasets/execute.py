@@ -91,6 +91,12 @@ class Same(NamedTuple):
     rows: Columns
 
 
+class Several(NamedTuple):
+    """Small files to write one after the other."""
+
+    tasks: list[Task]
+
+
 def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
     """Tasks, followed by one `Copies` with all copies from each archive."""
     others: list[Task | Copies] = []
@@ -113,7 +119,10 @@ def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task
 
 
 def execute(
-    tasks: Iterable[Task | Copies | Same], competition: Preparable, download: Download, destination: Destination
+    tasks: Iterable[Task | Copies | Same | Several],
+    competition: Preparable,
+    download: Download,
+    destination: Destination,
 ) -> Columns:
     """Write the files of `tasks` below `destination` and return their manifest rows.
 
@@ -128,6 +137,8 @@ def execute(
         elif isinstance(task, Same):
             _take(task, destination)
             done.append(task.rows)
+        elif isinstance(task, Several):
+            done.append(execute(task.tasks, competition, download, destination))
         else:
             written_one = _write(task, competition, download, destination)
             done.append(columns_of([Done(task.part, task.path, *written_one, task.source)]))

@@ -66,6 +66,8 @@ class Job:
             and a finished one is not done again. Without a key, the files of an earlier dataset are removed from `out`.
         recipe: what the dataset is made of, for the commit marker.
         like: URL of a committed dataset of the same download, whose files are taken where both have the same ones.
+        like_edition: the edition that it is of, if `code` makes it: its archives are then known to be those that `code`
+            declares.
     """
 
     competition_id: str
@@ -78,6 +80,7 @@ class Job:
     code: str = ""
     recipe: Recipe | None = None
     like: str | None = None
+    like_edition: Edition | None = None
 
     def __post_init__(self) -> None:
         if self.edition not in EDITIONS:  # checked before anything is removed

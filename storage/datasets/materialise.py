@@ -22,7 +22,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from common.locations import local_path
@@ -33,7 +33,7 @@ from storage.datasets.job import Job, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan, unpack
-from storage.datasets.reuse import with_reuse
+from storage.datasets.reuse import with_archives, with_reuse
 from storage.datasets.storable import require_storable
 from storage.writers import Destination
 
@@ -137,7 +137,11 @@ def declare(job: Job) -> None:
         task for task in tasks if isinstance(task, Copies) or not task.computed
     ]
     if job.like:
-        elsewhere = with_reuse(elsewhere, read_manifest_of(Destination(job.like)), job.like)
+        manifest = read_manifest_of(Destination(job.like))
+        elsewhere = with_reuse(elsewhere, manifest, job.like)
+        if job.like_edition:
+            declared = partial(competition.declare, download, job.like_edition, job.params)
+            elsewhere = with_archives(elsewhere, manifest, job.like, declared, download)
     checkpoint = Checkpoint(destination, job.checkpoint)
     rows = execute(here, competition, download, destination)
     if DESCRIPTION not in preparation.public.operations:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from competitions.preparing.archives.containers import Container
 from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download, Member
-from storage.datasets.execute import Copies, Same, Task
+from storage.datasets.execute import Copies, Same, Several, Task
 from storage.datasets.manifest import Done
 
 _CHUNK_BYTES = 128 << 20
@@ -30,12 +30,15 @@ class Chunk(NamedTuple):
 def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
-    Files that another dataset has are only bounded in number.
+    Derived files of known size are put together like copies. Files that another dataset has are only bounded in number.
 
     Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
     """
+    small: list[Task] = []
     for task in tasks:
-        if isinstance(task, Copies):
+        if isinstance(task, Task) and isinstance(task.operation, Derived) and task.operation.size:
+            small.append(task)
+        elif isinstance(task, Copies):
             copies = in_storage_order(task, download.view(task.archive).container)
             for each in split_copies(copies):
                 yield Chunk(len(each.names), sum(each.sizes), pack(each))
@@ -46,6 +49,8 @@ def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[
                 yield Chunk(len(same.names), sum(same.rows[_BYTES]), pack(same))
         else:
             yield Chunk(1, size_of(task), pack(task))
+    for several in split_small(small):
+        yield Chunk(len(several.tasks), sum(map(size_of, several.tasks)), pack(several))
 
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:
@@ -72,43 +77,64 @@ def split_copies(copies: Copies) -> Iterator[Copies]:
     yield copies.at(range(start, len(copies.sizes)))
 
 
+def split_small(tasks: Iterable[Task]) -> Iterator[Several]:
+    """Yield derived files in pieces of bounded bytes and number of files."""
+    piece: list[Task] = []
+    size = 0
+    for task in tasks:
+        more = size_of(task) + _FILE_COST
+        if piece and (size + more > _CHUNK_BYTES or len(piece) == _CHUNK_FILES):
+            yield Several(piece)
+            piece, size = [], 0
+        piece.append(task)
+        size += more
+    if piece:
+        yield Several(piece)
+
+
 def size_of(task: Task) -> int:
     """Number of bytes that the task reads; 0 if unknown."""
     match task.operation:
         case Archive(entries=entries):
             return sum(getattr(entry, "size", 0) for _, entry in entries)
+        case Derived(size=size):
+            return size
         case _:
             return 0
 
 
-def pack(task: Task | Copies | Same) -> list[Any]:
+def pack(task: Task | Copies | Same | Several) -> list[Any]:
     """Convert a task to JSON values. Raises `TypeError` for content computed by prepare.py."""
     if isinstance(task, Copies):
         return ["copies", *task]
     if isinstance(task, Same):
         return ["same", *task]
+    if isinstance(task, Several):
+        return ["several", [pack(each) for each in task.tasks]]
     part, path, operation, md5 = task
     match operation:
         case Archive(kind, entries, stored, folders):
             names = [name for name, _ in entries]
             members: list[Any] = [list(field) for field in zip(*(member for _, member in entries), strict=True)]
             return ["archive", part, path, md5, kind, names, members, stored, list(folders)]
-        case Derived(function, arguments):
-            return ["derived", part, path, md5, function, list(arguments)]
+        case Derived(function, arguments, size):
+            return ["derived", part, path, md5, function, list(arguments), size]
         case _:
             raise TypeError(f"{part}/{path}: computed content cannot be sent to a worker")
 
 
-def unpack(packed: list[Any]) -> Task | Copies | Same:
+def unpack(packed: list[Any]) -> Task | Copies | Same | Several:
     """The inverse of `pack`."""
     kind, *rest = packed
     if kind == "copies":
         return Copies(*rest)
     if kind == "same":
         return Same(*rest)
+    if kind == "several":
+        return Several([each for each in map(unpack, rest[0]) if isinstance(each, Task)])
     if kind == "archive":
         part, path, md5, suffix, names, members, stored, folders = rest
         entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()
         return Task(part, path, Archive(suffix, entries, stored, tuple(folders)), md5)
-    part, path, md5, function, arguments = rest
-    return Task(part, path, Derived(function, tuple(arguments)), md5)
+    part, path, md5, function, arguments, *size = rest  # plans of earlier versions have no size
+    return Task(part, path, Derived(function, tuple(arguments), *size), md5)

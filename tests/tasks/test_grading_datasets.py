@@ -12,17 +12,19 @@ import pytest
 
 from common.settings import get_settings
 from competitions import fingerprints, registry
+from competitions.editions import EDITIONS, Edition
 from flows.cli import main
 from flows.unattended import grading
 from flows.watching.outcome import PartlyFailed
+from grading.medals import Thresholds
 from storage.dataset import Dataset
-from storage.datasets.current import make_current
+from storage.datasets.current import make_current, share
 from storage.datasets.recipe import Recipe
 from storage.runs.folders import RunFolder
 from storage.schemas import SCHEMA_VERSION
 from storage.upkeep import gc
 from tasks.agent_run import attempts_of, finished_run, run_agent
-from tasks.grade import Ungradable, finished_grade, grade_request, grade_requests, grade_run
+from tasks.grade import Ungradable, finished_grade, grade_key, grade_request, grade_requests, grade_run
 from tasks.wiring.requests import GradeRequest, RunRequest
 from tasks.wiring.stores import open_store
 from tests.competitions.test_registry import copy_of
@@ -66,6 +68,12 @@ def request_of(store: Store, group: str = "g") -> GradeRequest:
     (request,) = grade_requests(store, group, "stored")
     assert isinstance(request, GradeRequest), request
     return request
+
+
+def keys_of_grades(store: Store) -> dict[Edition, str]:
+    """The keys of the grades that a run would have in each edition."""
+    thresholds = Thresholds(gold=1, silver=2, bronze=3, median=4, teams=9, lower_is_better=True)
+    return {edition: grade_key("a run", Dataset(edition, "own", "one"), thresholds) for edition in EDITIONS}
 
 
 class TestTheDataset:
@@ -159,6 +167,42 @@ class TestAnotherEdition:
         assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 1
         assert "was made on a dataset of own (v1) from another download" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("named", [{"edition": "v1"}, {}])
+    @pytest.mark.parametrize("graded", [[], ["--edition", "v2"]])
+    def test_a_line_whose_key_is_that_of_another_edition_is_refused(
+        self,
+        own: Path,
+        store: Store,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        named: dict[str, str],
+        graded: list[str],
+    ) -> None:
+        folder = run(store)
+        put_dataset(store, "own", edition="v2", key="other")
+        lines = tmp_path / "lines.jsonl"
+        arguments = ["grade", "--submission", str(lines), "--output-dir", str(tmp_path), "--store", store.root, *graded]
+        line = {"competition_id": "own", "submission_path": f"{folder.url}/submission.csv"}
+        right = "v2" if graded and not named else "v1"
+        lines.write_text(json.dumps({**line, **named, "dataset_key": {"v1": "other", "v2": "one"}[right]}))
+        assert main(arguments) == 1
+        wrong = {"v1": "the dataset other is one of own (v2), not of own (v1)", "v2": "one is one of own (v1), not of"}
+        assert wrong[right] in capsys.readouterr().err
+        lines.write_text(json.dumps({**line, **named, "dataset_key": {"v1": "one", "v2": "other"}[right]}))
+        assert main(arguments) == 0
+
+    def test_a_dataset_that_both_editions_had_once_is_no_mistake(
+        self, own: Path, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folder = run(store)
+        share(store, Dataset("v2", "own"), "v1")
+        put_dataset(store, "own", edition="v2", key="other")
+        lines = tmp_path / "lines.jsonl"
+        line = {"competition_id": "own", "submission_path": f"{folder.url}/submission.csv", "edition": "v2"}
+        lines.write_text(json.dumps({**line, "dataset_key": "one"}))
+        arguments = ["grade", "--submission", str(lines), "--output-dir", str(tmp_path), "--edition", "v2"]
+        assert main([*arguments, "--store", store.root]) == 0, capsys.readouterr().err
+
 
 def test_another_edition_with_the_same_files_is_graded_with_the_same_dataset(own: Path, store: Store) -> None:
     folder = run(store)
@@ -188,6 +232,46 @@ class TestGradeKeys:
         assert registry.get("own").fingerprint("prepare") == prepare
         grade_run(request_of(store))
         assert finished_grade(request_of(store)) is not None
+
+    @pytest.mark.parametrize(
+        ("module", "again"),
+        [
+            ("scoring/reading.py", {"v1", "v2"}),
+            ("grading/report.py", {"v1", "v2"}),
+            ("competitions/policy.py", {"v2"}),
+            ("metrics/ranking.py", set()),  # not the metric of this competition
+        ],
+    )
+    def test_mended_code_between_submission_and_medal_grades_again(
+        self, own: Path, store: Store, monkeypatch: pytest.MonkeyPatch, module: str, again: set[Edition]
+    ) -> None:
+        before, read = keys_of_grades(store), fingerprints.source
+
+        def mended(path: Path) -> fingerprints.Source:
+            found = read(path)
+            changed = path.as_posix().endswith(f"/{module}")
+            return fingerprints.Source(found.digest[::-1], found.imports, found.text) if changed else found
+
+        monkeypatch.setattr(fingerprints, "source", mended)
+        after = keys_of_grades(store)
+        assert {edition for edition in EDITIONS if after[edition] != before[edition]} == again
+
+    def test_a_stricter_policy_of_v2_is_applied_to_what_was_graded_before(self, own: Path, store: Store) -> None:
+        folder = run(store)
+        assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 0
+        first = folder.read_grade("v2")
+        v1 = keys_of_grades(store)["v1"]
+        facts = own / "competition.yaml"
+        changed = facts.read_text().replace("progression: {values: number}", "progression: {values: number, high: -1}")
+        assert changed != facts.read_text()
+        facts.write_text(changed)
+        registry._load.cache_clear()
+        assert main(["regrade", "g", "--edition", "v2", "--store", store.root]) == 0
+        second = folder.read_grade("v2")
+        assert first is not None
+        assert second is not None
+        assert (first.outcome, second.outcome) == ("valid", "invalid")
+        assert keys_of_grades(store)["v1"] == v1, "which has no policy"
 
     def test_thresholds_count(self, own: Path, store: Store) -> None:
         run(store)

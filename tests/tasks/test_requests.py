@@ -54,7 +54,7 @@ def test_the_form_of_a_benchmark_has_titled_sections() -> None:
 
 
 def test_v2_refuses_the_web_where_answers_are_public(request_: RunRequest) -> None:
-    public, other = "tgs-salt-identification-challenge", "spaceship-titanic"
+    public, other = "tgs-salt-identification-challenge", "alaska2-image-steganalysis"
     web = request_.model_copy(update={"edition": "v2", "isolation": Isolation("docker", "open")})
     with pytest.raises(UserError, match=f"{public} are public.*--network gateway"):
         web.require_sound([other, public])

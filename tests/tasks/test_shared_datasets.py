@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +180,23 @@ class TestCommonFiles:
         shutil.rmtree(store.local("prepared"))
         assert prepare(store, WHALES, "v2") == key
         assert store.read(f"{store.prepared(dataset)}/manifest.parquet") == with_reuse
+
+    def test_archives_of_the_same_code_are_known_to_be_what_it_declares(
+        self, whales: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        jobs: list[Job] = []
+
+        def noted(job: Job, **how: Any) -> Any:
+            jobs.append(job)
+            return materialise(job, **how)
+
+        monkeypatch.setattr("tasks.split.materialise", noted)
+        prepare(store, WHALES, "v1")
+        prepare(store, WHALES, "v2")
+        assert [(each.edition, each.like, each.like_edition) for each in jobs] == [
+            ("v1", None, None),
+            ("v2", jobs[0].out, "v1"),
+        ]
 
     def test_s3_copies_them_itself(self, s3: Bucket, packs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raw = str(packs / WHALES / "raw.zip")

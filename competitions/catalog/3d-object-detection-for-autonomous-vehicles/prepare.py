@@ -14,6 +14,8 @@ from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
 
+from .renaming import renamed
+
 Records = list[dict[str, Any]]
 WHOLE = ("attribute", "category", "sensor", "visibility")
 FOLDERS = {"jpeg": "images", "bin": "lidar"}
@@ -51,19 +53,31 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         if part == "train":
             tables["sample_annotation"] = _where(annotations, "sample_token", tokens)
             tables["instance"] = _where(instances, "token", _column(tables["sample_annotation"], "instance_token"))
+        ids = boxes["Id"]
+        files_of = {file["filename"]: file["filename"] for file in own_files}
+        if edition == "v2" and part == "test":
+            tables, new_tokens, files_of = renamed(tables)
+            ids = ids.map(new_tokens)
         for name, records in tables.items():
             out.public.json(f"{part}_data/{name}.json", records)
         out.public.copies((f"{part}_data/{name}.json", raw.file(f"train_data/{name}.json")) for name in WHOLE)
         out.public.copy(f"{part}_maps/{MAP}", raw.file(f"train_maps/{MAP}"))
-        paths = {f"{FOLDERS[file['fileformat']]}/{file['filename'].rpartition('/')[2]}": None for file in own_files}
-        out.public.copies((f"{part}_{path}", raw.file(f"train_{path}")) for path in paths)
-        rows[part] = boxes[boxes["Id"].isin(tokens)]
+        folders = {file["filename"]: FOLDERS[file["fileformat"]] for file in own_files}
+        paths = {f"{folder}/{_last(name)}": f"{folder}/{_last(files_of[name])}" for name, folder in folders.items()}
+        out.public.copies((f"{part}_{new}", raw.file(f"train_{old}")) for old, new in paths.items())
+        rows[part] = boxes.assign(Id=ids)[boxes["Id"].isin(tokens)]
     if {len(boxes), len(samples)} != {sum(map(len, rows.values()))}:
         raise DownloadError("train.csv, sample.json and log.json do not match each other; download them again")
+    if edition == "v2":  # in an order that says nothing
+        rows["test"] = rows["test"].sort_values("Id")
     out.public.table("train.csv", rows["train"])
     out.private.table("test.csv", rows["test"].assign(PredictionString=rows["test"]["PredictionString"].map(_certain)))
     out.public.table("sample_submission.csv", rows["test"].assign(PredictionString=""))
     return out
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _column(records: Records, field: str) -> list[str]:

@@ -1,7 +1,7 @@
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import anonymous, hold_out
 from competitions.preparing.tfrecord import shards, texts
 
 
@@ -10,6 +10,9 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labels = raw.read_csv("train.csv")
     is_test = labels["image_id"].isin({name for file in test_records for name in texts(raw, file, "image_name")})
     train, test = labels[~is_test], labels[is_test]
+    original = test["image_id"]
+    if edition == "v2":
+        test = anonymous(test, "image_id", "test_{:05}.jpg")
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)
@@ -19,5 +22,5 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     if edition == "v1":  # the records contain the labels
         out.public.copies(shards(raw, test_records, to="test_tfrecords/ld_test{:02}-{}.tfrec"))
     out.public.copies(raw.each("train_images/{}", train["image_id"]))
-    out.public.copies(raw.each("train_images/{}", test["image_id"], to="test_images/{}"))
+    out.public.copies(raw.each("train_images/{}", original[test.index], test["image_id"], to="test_images/{1}"))
     return out

@@ -3,7 +3,7 @@ import numpy as np
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import anonymous, hold_out
 from competitions.preparing.images import without_copies
 
 from .scale import HIGHEST, LOWEST
@@ -11,8 +11,10 @@ from .scale import HIGHEST, LOWEST
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), 0.1)
+    original = test["Id"]
     if edition == "v2":
         train = without_copies(train, test, raw, "train/{}.jpg")
+        test = anonymous(test, "Id", "test_{:04}")
     guesses = np.random.default_rng(0).uniform(LOWEST, HIGHEST, len(test)).round(2)
     out = Preparation()
     out.public.table("train.csv", train)
@@ -20,5 +22,5 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.private.table("test.csv", test)
     out.public.table("sample_submission.csv", test[["Id"]].assign(Pawpularity=guesses))
     out.public.copies(raw.each("train/{}.jpg", train["Id"]))
-    out.public.copies(raw.each("train/{}.jpg", test["Id"], to="test/{}.jpg"))
+    out.public.copies(raw.each("train/{}.jpg", original[test.index], test["Id"], to="test/{1}.jpg"))
     return out

@@ -1,18 +1,20 @@
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import anonymous, hold_out
 from competitions.preparing.images import without_copies
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), 0.2)
+    original = test["image"]
     if edition == "v2":
         train = without_copies(train, test, raw, "train_images/{}")
+        test = anonymous(test, "image", "test_{:05}.jpg")
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("answers.csv", test)
     out.public.table("sample_submission.csv", test.assign(labels="healthy"))
     out.public.copies(raw.each("train_images/{}", train["image"]))
-    out.public.copies(raw.each("train_images/{}", test["image"], to="test_images/{}"))
+    out.public.copies(raw.each("train_images/{}", original[test.index], test["image"], to="test_images/{1}"))
     return out

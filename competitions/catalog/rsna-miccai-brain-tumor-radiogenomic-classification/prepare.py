@@ -1,7 +1,8 @@
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.dicom import anonymous_scan
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import anonymous, hold_out
 
 FAULTY = ["00109", "00123", "00709"]
 
@@ -11,11 +12,25 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     if edition == "v2":
         patients = patients[~patients["BraTS21ID"].isin(FAULTY)]
     train, test = hold_out(patients, 0.1)
+    original = test["BraTS21ID"]
+    if edition == "v2":
+        test = anonymous(test, "BraTS21ID", "{}")
+        first = train["BraTS21ID"].astype(int).max() + 1  # five digits as well, and numbers that no one in train has
+        test = test.assign(BraTS21ID=[f"{first + number:05}" for number in range(len(test))])
     out = Preparation()
     out.public.table("train_labels.csv", train)
     out.private.table("test.csv", test)
     out.public.table("sample_submission.csv", test.assign(MGMT_value=0.5))
-    for part, rows in (("train", train), ("test", test)):
-        for patient in rows["BraTS21ID"]:
-            out.public.copy_tree(f"{part}/{patient}", raw, f"train/{patient}")
+    for patient in train["BraTS21ID"]:
+        out.public.copy_tree(f"train/{patient}", raw, f"train/{patient}")
+    for patient, before in zip(test["BraTS21ID"], original.loc[test.index], strict=True):
+        if edition == "v1":
+            out.public.copy_tree(f"test/{patient}", raw, f"train/{patient}")
+            continue
+        for path, file in raw.tree(f"train/{before}"):
+            series, _, name = path.rpartition("/")
+            names = patient, series, name
+            out.public.derived(
+                f"test/{patient}/{path}", anonymous_scan, file.archive, file.name, *names, size=file.size
+            )
     return out

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from PIL import Image
 
 from competitions.editions import EDITIONS, Edition
@@ -173,6 +174,24 @@ def shown_in_both(world: World, train: str, test: str) -> float:
 
     seen = {small(path) for path in (world.public / train).iterdir()}
     return float(np.mean([small(path) in seen for path in (world.public / test).iterdir()]))
+
+
+def names_are_known(v1: World, v2: World, column: str, known: pd.Series) -> None:
+    """Kaggle's table names all test rows of v1, and none of v2, where no test file has such a name either."""
+    hidden = set(v1.sample[column])
+    assert hidden <= set(known)
+    assert not set(v2.sample[column]) & set(known)
+    assert len(v2.sample) == len(set(v2.sample[column])) > 0
+
+    def files(world: World) -> set[str]:
+        paths = [path for each in world.public.glob("test*") for path in (each, *each.rglob("*")) if path.is_file()]
+        packed = [name for path in paths if path.suffix == ".zip" for name in zipfile.ZipFile(path).namelist()]
+        return {form for path in (*paths, *map(Path, packed)) for form in (path.name, path.stem)}
+
+    assert hidden <= files(v1)
+    assert not set(known) & files(v2)
+    assert set(v2.sample[column]) <= files(v2)
+    assert v2.grade(v2.perfect) == pytest.approx(v1.grade(v1.perfect), nan_ok=True)
 
 
 def a_word_makes_everything_wrong(v1: World, v2: World, column: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from tests.competitions.issues._probe import (
     World,
     a_word_makes_everything_wrong,
+    names_are_known,
 )
 
 RECORD = re.compile(rb"image_name\x12.\n.\n.(?P<image>[^\n]*?\.jpg)|target\x12.\x1a.\n.(?P<label>.)", re.DOTALL)
@@ -40,3 +41,8 @@ def records(content: bytes) -> Iterator[bytes]:
 
 def test_text_scores_zero(v1: World, v2: World) -> None:
     a_word_makes_everything_wrong(v1, v2, "label")
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train.csv has the labels of v1's test images by their names, and none of v2's."""
+    names_are_known(v1, v2, "image_id", v1.kaggle.read_csv("train.csv")["image_id"])

@@ -7,6 +7,7 @@ import pytest
 from tests.competitions.issues._probe import (
     World,
     cell,
+    names_are_known,
 )
 
 
@@ -16,3 +17,8 @@ def test_single_ids_with_gap(v1: World, v2: World) -> None:
     assert v1.grade(v1.perfect) == 1.0
     assert v1.grade(cell(v1.perfect, "hotel_id", "")) == 0.0
     assert v2.grade(cell(v2.perfect, "hotel_id", "")) == pytest.approx((rows - 1) / rows)
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train.csv has the labels of v1's test images by their names, and none of v2's."""
+    names_are_known(v1, v2, "image", v1.kaggle.read_csv("train.csv")["image"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.competitions.issues._probe import (
     World,
     cell,
+    names_are_known,
 )
 
 
@@ -15,3 +16,8 @@ def test_unknown_labels_accepted(v1: World, v2: World) -> None:
         assert "label" in v2.refusal(cell(v2.perfect, "label", value)), value
     assert set(v1.sample["label"]) == {""}
     assert v2.accepts(v2.sample)
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train.csv has the labels of v1's test images by their names, and none of v2's."""
+    names_are_known(v1, v2, "image_id", v1.kaggle.read_csv("train.csv")["image_id"])

@@ -7,6 +7,7 @@ import pandas as pd
 from tests.competitions.issues._probe import (
     World,
     copied_images,
+    names_are_known,
     remade,
     shown_in_both,
 )
@@ -15,9 +16,9 @@ from tests.competitions.issues._probe import (
 def test_unknown_labels_free(v1: World, v2: World) -> None:
     """Twenty invented diseases for each leaf cost nothing."""
     invented = " ".join(f"blight-{number}" for number in range(20))
-    stuffed = v1.perfect.assign(labels=v1.perfect["labels"] + f" {invented}")
-    assert v1.grade(stuffed) == v2.grade(v2.perfect) == 1.0
-    assert v2.grade(stuffed) < 0.2
+    stuffed = [world.perfect.assign(labels=world.perfect["labels"] + f" {invented}") for world in (v1, v2)]
+    assert v1.grade(stuffed[0]) == v2.grade(v2.perfect) == 1.0
+    assert v2.grade(stuffed[1]) < 0.2
 
 
 def test_published_header(v1: World, v2: World) -> None:
@@ -41,3 +42,8 @@ def test_duplicate_images(v1: World, v2: World) -> None:
     worlds = remade(v1, copied_images(v1, "train_images/"))
     assert shown_in_both(worlds["v1"], "train_images", "test_images") > 0.5
     assert shown_in_both(worlds["v2"], "train_images", "test_images") == 0
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train.csv has the labels of v1's test images by their names, and none of v2's."""
+    names_are_known(v1, v2, "image", v1.kaggle.read_csv("train.csv")["image"])

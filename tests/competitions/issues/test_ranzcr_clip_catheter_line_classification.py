@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.competitions.issues._probe import World, remade, table_bytes
+from tests.competitions.issues._probe import World, names_are_known, remade, table_bytes
 
 MISSING = ["CVC - Normal", "Swan Ganz Catheter Present"]
 
@@ -20,12 +20,15 @@ def test_patients_on_both_sides(v1: World, v2: World) -> None:
     """A tube that was seen in one image of a patient is in the others, too."""
     table = v1.kaggle.read_csv("train.csv")
     table["PatientID"] = [f"patient {row // 4}" for row in range(len(table))]
-    patients = table.set_index("StudyInstanceUID")["PatientID"]
     worlds = remade(v1, {"train.csv": table_bytes(table)})
 
     def known(world: World) -> float:
-        test = world.sample["StudyInstanceUID"].map(patients)
-        return float(test.isin(world.table("train.csv")["PatientID"]).mean())
+        return float(world.truth["PatientID"].isin(world.table("train.csv")["PatientID"]).mean())
 
     assert known(worlds["v1"]) > 0.5
     assert known(worlds["v2"]) == 0
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train.csv has the labels of v1's test images by their names, and none of v2's."""
+    names_are_known(v1, v2, "StudyInstanceUID", v1.kaggle.read_csv("train.csv")["StudyInstanceUID"])

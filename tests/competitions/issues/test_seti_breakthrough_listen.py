@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tests.competitions.issues._probe import World, remade, table_bytes
+from tests.competitions.issues._probe import World, names_are_known, remade, table_bytes
 
 
 def test_old_data_public(v1: World, v2: World) -> None:
@@ -22,3 +22,8 @@ def test_old_data_public(v1: World, v2: World) -> None:
 def recording(world: World, name: str) -> bytes:
     with world.kaggle.open_file(f"train/{name[0]}/{name}.npy") as file:
         return file.read()
+
+
+def test_original_names(v1: World, v2: World) -> None:
+    """Kaggle's train_labels.csv has the labels of v1's test recordings by their names, and none of v2's."""
+    names_are_known(v1, v2, "id", v1.kaggle.read_csv("train_labels.csv")["id"])

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from competitions import registry
 from competitions.editions import EDITIONS
+from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download
 from competitions.preparing.images import PARAMETER, encoded
 from storage.datasets import prepare
@@ -55,6 +57,23 @@ def test_a_parameter_of_v2_asks_for_it(name: str, prepared: PreparedCompetitions
         changed = {path for path, data in before.items() if after[path] != data}
         assert before.keys() == after.keys()
         assert changed == ({path for path in before if path.startswith("test")} if edition == "v2" else set())
+
+
+@pytest.mark.parametrize("name", [name for name in registry.list() if PARAMETER in registry.get(name).facts.params])
+def test_every_competition_with_the_parameter_has_its_test_images_encoded(
+    name: str, prepared: PreparedCompetitions
+) -> None:
+    found = prepared[name]
+    params = {**(found.params or {}), PARAMETER: 90}
+    with_it, without = (
+        found.competition.declare(Download.open(str(found.raw)), "v2", each).public.operations
+        for each in (params, found.params)
+    )
+    anew = {path for path, how in with_it.items() if isinstance(how, Derived)}
+    anew |= {path for path, how in with_it.items() if isinstance(how, Archive) and not how.portable}
+    anew -= {path for path, how in without.items() if isinstance(how, Archive) and not how.portable}
+    assert anew
+    assert all("test" in path for path in anew)
 
 
 def test_without_it_recipes_are_those_of_earlier_versions(prepared: PreparedCompetitions) -> None:
