@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -21,6 +21,7 @@ import orjson
 from common.errors import close_matches
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container, open_nested, seekable
+from competitions.preparing.archives.zips import ZipContainer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +63,12 @@ class Download:
             self._require(name)
             self._nested[name] = Download(open_nested(self.container, name, label), label, self._root)
         return self._nested[name]
+
+    def adopt(self, archive: str, scratch: str) -> None:
+        """Read the nested zip `archive` from the file `scratch`, where another process has decompressed it already."""
+        parent, _, name = archive.rpartition("!/")
+        container = ZipContainer(Path(scratch).open("rb"), archive)  # noqa: SIM115  # the container reads from it
+        self.view(parent)._nested[name] = Download(container, archive, self._root)
 
     def view(self, archive: str) -> Download:
         """The view of the archive in the `archive` field of a `Member`."""
