@@ -77,12 +77,14 @@ class ZipContainer:
         if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
             with self.zip.open(name) as file:
                 return file.read()
-        stored = self.read_compressed(name)
+        return bytes(self._content(name, entry, self.read_compressed(name)))
+
+    def _content(self, name: str, entry: Entry, stored: memoryview) -> Buffer:
+        """The content of a small member, checked."""
+        data: Buffer = stored
         try:
             if entry.method == zipfile.ZIP_DEFLATED:
                 data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
-            else:
-                data = bytes(stored)
         except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
             raise DownloadError(f"{self.label}: {name} is damaged ({error}); download it again") from error
         if len(data) != entry.size or isal_zlib.crc32(data) != entry.crc:
@@ -107,6 +109,11 @@ class ZipContainer:
         the last piece if size or CRC differ from the directory's.
         """
         entry = self.zip.entries[name]
+        if entry.size <= _BLOCK and entry.compressed <= _BLOCK:
+            stored = self.read_compressed(name)
+            self._content(name, entry, stored)
+            yield stored
+            return
         deflated = entry.method == zipfile.ZIP_DEFLATED
         inflater = isal_zlib.decompressobj(-zlib.MAX_WBITS) if deflated else None
         crc = size = 0
