@@ -26,6 +26,8 @@ from competitions.preparing.archives.zips import ZipContainer
 if TYPE_CHECKING:
     import pandas as pd
 
+    from competitions.tables.columns import Texts
+
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
 
@@ -170,19 +172,23 @@ class Download:
                 return orjson.loads(content)
         return json.loads(content.decode(encoding))
 
-    def read_csv(self, name: str, **options: Any) -> pd.DataFrame:
+    def read_csv(self, name: str, *, texts: Texts = "object", **options: Any) -> pd.DataFrame:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
 
         ``float_precision=None`` selects pandas' default parser, with which some published files were created.
+        With ``texts="arrow"`` columns of text may be Arrow's: it is faster and takes less memory where long texts are
+        only passed on.
         """
         import pandas as pd
 
         options.setdefault("float_precision", "round_trip")
+        if options.get("keep_default_na") is True:  # pandas' default
+            del options["keep_default_na"]
         if options == {"float_precision": "round_trip"} and self._size(name) > _SMALL_TABLE:
             from competitions.tables import columns
 
             with self.open_file(name) as file:
-                fast = columns.read_stream(file)
+                fast = columns.read_stream(file, texts=texts)
             if fast is not None:
                 return fast
         with self.open_file(name) as file:
