@@ -100,7 +100,7 @@ def _enlarged(subject: Prepared, submission: Path, rows: int) -> Iterator[tuple[
         return
     truth, own = (pd.read_csv(path, dtype=str, keep_default_na=False) for path in (answers, submission))
     how = subject.competition.facts.resampling
-    names = [how.id] if how and how.id else [name for name in own if name in truth and own[name].is_unique]
+    names = [how.id] if how and how.id else [f"{name}" for name in own if name in truth and own[name].is_unique]
     times = max(1, rows // max(len(own), 1))
     if not names or names[0] not in own or names[0] not in truth or times == 1:
         return

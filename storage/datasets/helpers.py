@@ -99,7 +99,7 @@ def _feed(helper: _Helper, todo: _Chunks, download: Download) -> None:
                 todo.fail(done)
             else:
                 todo.done(done)
-    except (EOFError, OSError):  # the helper died
+    except Exception:  # the helper died, or its answer cannot be read: this process will see the reason
         if chunk:
             todo.put_back(chunk)
 

@@ -99,10 +99,18 @@ def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_md5_of_pieces_of_any_kind_in_their_order() -> None:
-    large = os.urandom(3 << 20)
-    again = bytearray(large)
+    contents = [os.urandom(3 << 20) for _ in range(4)]
+    buffer = bytearray(3 << 20)
+    expected = hashlib.md5()
     writer = HashingWriter(io.BytesIO(), md5=True)
-    for piece in (large, b"abc", memoryview(again), again, large, large[:9]):
-        writer.write(piece)
-    again[:] = bytes(len(again))  # a buffer may be used again as soon as it is written
-    assert writer.written().md5 == hashlib.md5(large + b"abc" + large * 3 + large[:9]).hexdigest()
+    for content in contents:
+        buffer[:] = content
+        for piece in (content, content[:9], memoryview(buffer), content):
+            writer.write(piece)
+            expected.update(piece)
+            buffer[:] = bytes(len(buffer))  # a buffer may be used again as soon as it is written
+            buffer[:] = content
+        writer.write(memoryview(buffer))
+        expected.update(buffer)
+        buffer[:] = bytes(len(buffer))
+    assert writer.written().md5 == expected.hexdigest()

@@ -171,7 +171,7 @@ class ZipContainer:
 class _MemberStream(io.RawIOBase):
     """The content of a member, inflated in large pieces: several times as fast as `zipfile`, above all line by line.
 
-    Raises the errors of `zipfile`: `BadZipFile` where the CRC differs, `EOFError` where the data end too early.
+    Raises the errors of `zipfile`: `BadZipFile` for damaged data, `EOFError` where they end too early.
     """
 
     def __init__(self, container: ZipContainer, name: str, entry: Entry) -> None:
@@ -236,7 +236,10 @@ class _MemberStream(io.RawIOBase):
         inflater: Any = self._inflater
         while not inflater.eof:
             piece = self._waiting or self._read(min(_COMPRESSED, self._entry.compressed - self._taken))
-            data: bytes = inflater.decompress(piece, size)  # without a piece, what it holds back
+            try:
+                data: bytes = inflater.decompress(piece, size)  # without a piece, what it holds back
+            except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
+                raise zipfile.BadZipFile(f"{self._name} is damaged ({error})") from error
             self._waiting = inflater.unconsumed_tail
             if data or not piece:
                 return data

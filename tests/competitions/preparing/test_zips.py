@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import random
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
-from isal import isal_zlib
 
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import open_container, open_nested
@@ -128,6 +126,6 @@ def test_a_stream_of_a_damaged_member_fails_at_its_end_at_the_latest(tmp_path: P
         (tmp_path / "x.zip").write_bytes(damaged)
         with (
             open_container(str(tmp_path / "x.zip")).open("a.bin") as file,
-            pytest.raises((zipfile.BadZipFile, zlib.error, isal_zlib.error)),
+            pytest.raises(zipfile.BadZipFile),
         ):
             file.read()
