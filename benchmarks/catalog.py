@@ -129,7 +129,7 @@ def main() -> int:
     """Measure the graders; returns 1 if an enlarged one takes too long or too much."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.catalog", description=__doc__)
     parser.add_argument("competitions", nargs="*", metavar="ID")
-    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=20_000)
     args = parser.parse_args()
     ids = args.competitions or registry.list(split="all") + registry.list(split="dev")
     found = []

@@ -71,6 +71,10 @@ def contents(out: Path) -> dict[str, bytes]:
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in parts}
 
 
+def running() -> list[psutil.Process]:
+    return [each for each in psutil.Process().children() if helpers.__name__ in each.cmdline()]
+
+
 @pytest.fixture
 def with_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helpers, "_WORTHWHILE", 0)
@@ -90,7 +94,7 @@ def test_the_files_are_those_of_one_process(
     alone = prepare("pictures", raw, tmp_path / "alone", folder=pictures)
     assert together.equals(alone)
     assert contents(tmp_path / "together") == contents(tmp_path / "alone")
-    assert not psutil.Process().children()
+    assert not running()
 
 
 @pytest.mark.usefixtures("with_helpers")
@@ -101,7 +105,7 @@ def test_damage_that_a_helper_finds_is_raised_here(pictures: Path, raw: Path, tm
     with pytest.raises(DownloadError, match=r"images/030.bin"):
         prepare("pictures", tmp_path / "pictures.zip", tmp_path / "out", folder=pictures)
     assert not (tmp_path / "out/commit.json").exists()
-    assert not psutil.Process().children()
+    assert not running()
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -127,7 +131,7 @@ def test_the_chunk_of_a_helper_that_failed_is_executed_here(
 
     monkeypatch.setattr(helpers, "_scratch_files", die)  # called when a helper has got a chunk
     with Helpers(str(raw), str(tmp_path), 1) as one:
-        (child,) = psutil.Process().children()
+        (child,) = running()
         with one.executing(chunks, download, here) as finish:
             rows = finish()
     assert sorted(row[0][0] for row in rows) == sorted(names)
