@@ -14,6 +14,7 @@ import secrets
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import IO, Any, NamedTuple
 
@@ -59,16 +60,16 @@ class HashingWriter(io.RawIOBase):
     def __init__(self, sink: IO[bytes], md5: bool = False) -> None:
         self._sink = sink
         self._blake3 = _blake3()()
-        self._md5 = hashlib.md5() if md5 else None
+        self._md5 = _MD5() if md5 else None
         self.count = 0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._blake3.update(data)
         if self._md5:
             self._md5.update(data)
+        self._blake3.update(data)
         done = self._sink.write(data)
         while done < len(data):  # a raw file may write less than requested
             done += self._sink.write(memoryview(data)[done:])
@@ -78,6 +79,33 @@ class HashingWriter(io.RawIOBase):
     def written(self) -> Written:
         """Size and hashes so far."""
         return Written(self.count, self._blake3.hexdigest(), self._md5.hexdigest() if self._md5 else None)
+
+
+class _MD5:
+    """MD5, the slowest of what happens to a byte. A large piece is hashed in a thread while it is written."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.md5()
+        self._pool: ThreadPoolExecutor | None = None
+        self._last: Future[None] | None = None
+
+    def update(self, data: Any) -> None:
+        """Add `data`, after all that was added before."""
+        self._wait()
+        if type(data) is bytes and len(data) >= BLOCK:  # other buffers may change after the call
+            self._pool = self._pool or ThreadPoolExecutor(1, "md5")
+            self._last = self._pool.submit(self._digest.update, data)
+        else:
+            self._digest.update(data)
+
+    def hexdigest(self) -> str:
+        """The digest of everything that was added."""
+        self._wait()
+        return self._digest.hexdigest()
+
+    def _wait(self) -> None:
+        if self._last:
+            self._last.result()
 
 
 class Destination:

@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -21,9 +21,12 @@ import orjson
 from common.errors import close_matches
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container, open_nested, seekable
+from competitions.preparing.archives.zips import ZipContainer
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from competitions.tables.columns import Texts
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
@@ -62,6 +65,12 @@ class Download:
             self._require(name)
             self._nested[name] = Download(open_nested(self.container, name, label), label, self._root)
         return self._nested[name]
+
+    def adopt(self, archive: str, scratch: str) -> None:
+        """Read the nested zip `archive` from the file `scratch`, where another process has decompressed it already."""
+        parent, _, name = archive.rpartition("!/")
+        container = ZipContainer(Path(scratch).open("rb"), archive)  # noqa: SIM115  # the container reads from it
+        self.view(parent)._nested[name] = Download(container, archive, self._root)
 
     def view(self, archive: str) -> Download:
         """The view of the archive in the `archive` field of a `Member`."""
@@ -163,19 +172,23 @@ class Download:
                 return orjson.loads(content)
         return json.loads(content.decode(encoding))
 
-    def read_csv(self, name: str, **options: Any) -> pd.DataFrame:
+    def read_csv(self, name: str, *, texts: Texts = "object", **options: Any) -> pd.DataFrame:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
 
         ``float_precision=None`` selects pandas' default parser, with which some published files were created.
+        With ``texts="arrow"`` columns of text may be Arrow's: it is faster and takes less memory where long texts are
+        only passed on.
         """
         import pandas as pd
 
         options.setdefault("float_precision", "round_trip")
+        if options.get("keep_default_na") is True:  # pandas' default
+            del options["keep_default_na"]
         if options == {"float_precision": "round_trip"} and self._size(name) > _SMALL_TABLE:
             from competitions.tables import columns
 
             with self.open_file(name) as file:
-                fast = columns.read_stream(file)
+                fast = columns.read_stream(file, texts=texts)
             if fast is not None:
                 return fast
         with self.open_file(name) as file:

@@ -118,7 +118,8 @@ def _column(column: pd.Series, separator: str) -> pa.Array | None:
     import pyarrow.compute as pc
 
     if not isinstance(column.dtype, np.dtype):
-        return None
+        strings = pa.array(column.array) if str(column.dtype) == "string[pyarrow]" else None
+        return None if strings is None else _quoted(_whole(strings), separator)
     kind = column.dtype.kind
     if kind == "b":
         return pc.if_else(pa.array(column.to_numpy()), "True", "False")
@@ -157,6 +158,13 @@ def _texts(values: Any, separator: str) -> pa.Array | None:
         return None
     strings = pa.array(values, type=pa.string(), from_pandas=True)
     return None if isinstance(strings, pa.ChunkedArray) else _quoted(strings, separator)
+
+
+def _whole(strings: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    import pyarrow as pa
+
+    whole = strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _quoted(strings: pa.StringArray, separator: str) -> pa.Array | None:

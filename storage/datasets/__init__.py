@@ -2,6 +2,7 @@
 
 job          specification of a dataset to prepare
 materialise  from declaration to committed files
+helpers      processes that copy files beside this one
 execute      single operations, with the help of archives, zipwriter and memory
 plan         chunks of bounded size, as values
 checkpoint   finished chunks, so that an interrupted run resumes
@@ -31,7 +32,7 @@ def prepare(
     params: Mapping[str, Any] | None = None,
     folder: Path | None = None,
 ) -> pd.DataFrame:
-    """Prepare a competition in this process, into `out`/public and `out`/private.
+    """Prepare a competition on this machine, into `out`/public and `out`/private.
 
     Args:
         competition_id: id of the competition.
@@ -45,8 +46,8 @@ def prepare(
         The manifest with one row per file: part, path, bytes, hash, md5, source.
     """
     from storage.datasets.job import Job
-    from storage.datasets.materialise import materialise
+    from storage.datasets.materialise import materialise_here
 
     job = Job(competition_id, str(raw), str(out), edition, dict(params or {}), str(folder) if folder else None)
-    manifest: pd.DataFrame = materialise(job).to_pandas()
+    manifest: pd.DataFrame = materialise_here(job).to_pandas()
     return manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from common.windows import windowed
 from competitions.preparing.archives.containers import Container, DirectoryContainer, RemoteDirectory
@@ -13,9 +13,11 @@ from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation
 from competitions.preparing.download import Download
 from storage.datasets.archives import build
-from storage.datasets.job import Preparable
 from storage.datasets.manifest import Columns, Done, columns_of, joined
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, Written
+
+if TYPE_CHECKING:
+    from storage.datasets.job import Preparable
 
 _SMALL = 1 << 20  # files up to this size are read whole and written in one call
 
@@ -120,13 +122,13 @@ def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task
 
 def execute(
     tasks: Iterable[Task | Copies | Same | Several],
-    competition: Preparable,
+    competition: Preparable | None,
     download: Download,
     destination: Destination,
 ) -> Columns:
     """Write the files of `tasks` below `destination` and return their manifest rows.
 
-    Idempotent: repeating a task writes the same bytes under the same name.
+    Idempotent: repeating a task writes the same bytes under the same name. `competition` is needed for derived files.
     """
     done: list[Columns] = []
     for task in tasks:
@@ -274,11 +276,11 @@ def _take(same: Same, destination: Destination) -> None:
             pass
 
 
-def _write(task: Task, competition: Preparable, download: Download, destination: Destination) -> Written:
+def _write(task: Task, competition: Preparable | None, download: Download, destination: Destination) -> Written:
     operation = task.operation
     if isinstance(operation, Content):
         return destination.write(task.name, operation.pieces(), task.md5)
-    if isinstance(operation, Derived):
+    if isinstance(operation, Derived) and competition is not None:
         pieces = competition.function(operation.function)(download, *operation.arguments)
         return destination.write(task.name, pieces, task.md5)
     if isinstance(operation, Archive):

@@ -29,10 +29,10 @@ from common.locations import local_path
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
 from storage.datasets.execute import Copies, Same, Task, execute, group_copies
-from storage.datasets.job import Job, load_competition
+from storage.datasets.job import Job, Preparable, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import release_memory
-from storage.datasets.plan import plan, unpack
+from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.reuse import with_archives, with_reuse
 from storage.datasets.storable import require_storable
 from storage.writers import Destination
@@ -123,16 +123,70 @@ def materialise(
     return manifest
 
 
+def materialise_here(job: Job) -> pa.Table:
+    """`materialise` for a job without a key, by this process and helpers on this machine, without a checkpoint.
+
+    Helpers copy files and build archives while this process formats the tables.
+
+    Raises:
+        DownloadError: the download is damaged or incomplete.
+    """
+    from storage.datasets.helpers import Helpers, helpers_for
+
+    destination = Destination(job.out, DRAFTS)
+    remove_commit_marker(destination)
+    clear_destination(destination)
+    download = download_of(job)
+    with Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers:
+        competition = load_competition(job)
+        declared = _declared(job, competition, download, destination)
+
+        def execute_here(chunk: Chunk) -> Columns:
+            return execute([unpack(chunk.task)], competition, download, destination)
+
+        with helpers.executing(plan(declared.elsewhere, download), download, execute_here) as finish:
+            rows = execute(declared.here, competition, download, destination)
+            declared.write_description(destination)
+            del declared  # frees tables, which may be large
+            manifest = manifest_of(map(table_of, [rows, *finish()]))
+    release_memory()
+    commit(destination, manifest, job)
+    Checkpoint(destination, job.checkpoint).clear()
+    return manifest
+
+
 def declare(job: Job) -> None:
     """Run prepare.py on a worker, write what it computed, and save the plan for the rest."""
-    competition = load_competition(job)
-    destination = Destination(job.out, DRAFTS)
-    download = download_of(job)
+    competition, destination, download = load_competition(job), Destination(job.out, DRAFTS), download_of(job)
+    declared = _declared(job, competition, download, destination)
+    checkpoint = Checkpoint(destination, job.checkpoint)
+    rows = execute(declared.here, competition, download, destination)
+    declared.write_description(destination)
+    destination.sync()
+    checkpoint.save_rows("declared", rows)
+    checkpoint.save_plan(plan(declared.elsewhere, download))
+    del declared  # frees tables, which may be large
+    release_memory()
+
+
+class _Declared(NamedTuple):
+    """What prepare.py declares: tasks with content that it computed, for this process, and those for any process."""
+
+    here: list[Task]
+    elsewhere: Iterable[Task | Copies | Same]
+    description: bytes | None
+
+    def write_description(self, destination: Destination) -> None:
+        """Write the text for agents, unless it is one of the prepared files."""
+        if self.description is not None:
+            destination.write(f"public/{DESCRIPTION}", [self.description])
+
+
+def _declared(job: Job, competition: Preparable, download: Download, destination: Destination) -> _Declared:
     preparation = competition.declare(download, job.edition, job.params)
     require_storable(preparation, destination)
     checked = competition.facts.checksums.prepared
     tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
-    here = [task for task in tasks if isinstance(task, Task) and task.computed]
     elsewhere: Iterable[Task | Copies | Same] = [
         task for task in tasks if isinstance(task, Copies) or not task.computed
     ]
@@ -142,15 +196,12 @@ def declare(job: Job) -> None:
         if job.like_edition:
             declared = partial(competition.declare, download, job.like_edition, job.params)
             elsewhere = with_archives(elsewhere, manifest, job.like, declared, download)
-    checkpoint = Checkpoint(destination, job.checkpoint)
-    rows = execute(here, competition, download, destination)
-    if DESCRIPTION not in preparation.public.operations:
-        destination.write(f"public/{DESCRIPTION}", [competition.describe(job.edition).encode()])
-    destination.sync()
-    checkpoint.save_rows("declared", rows)
-    checkpoint.save_plan(plan(elsewhere, download))
-    del preparation, tasks, here, elsewhere  # frees tables, which may be large
-    release_memory()
+    own = DESCRIPTION in preparation.public.operations
+    return _Declared(
+        [task for task in tasks if isinstance(task, Task) and task.computed],
+        elsewhere,
+        None if own else competition.describe(job.edition).encode(),
+    )
 
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
@@ -217,12 +268,17 @@ class _Counter:
 
 
 def commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
-    """Write the manifest, and then the commit marker, of a dataset whose files are all written."""
+    """Write the manifest, and then the commit marker, of a dataset whose files are all written.
+
+    A dataset with a key is in a store, where it has to survive a loss of power: its files reach the disk before the
+    marker does. A plain directory survives the end of this process.
+    """
     import pyarrow.parquet as pq
 
     with destination.open(MANIFEST) as file:
         pq.write_table(manifest, file, row_group_size=ROWS)
-    destination.sync()
+    if job.key:
+        destination.sync()
     marker = {
         "competition": job.competition_id,
         "edition": job.edition,
@@ -233,7 +289,8 @@ def commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
         **({"recipe": job.recipe.to_json()} if job.recipe else {}),
     }
     destination.write(MARKER, [json.dumps(marker).encode()])
-    destination.sync()  # what the dataset was made of may be removed after this
+    if job.key:
+        destination.sync()  # what the dataset was made of may be removed after this
 
 
 def _bytes_of(rows: pa.Table) -> int:

@@ -7,6 +7,7 @@ gain little, because copying a compressed member (a read, a CRC check and a writ
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Iterable
 from typing import Any
@@ -17,23 +18,59 @@ from storage.writers import BLOCK, HashingWriter
 
 _MODE = 0o644 << 16
 _TIME = (1980, 1, 1, 0, 0, 0)
+_DATE = 1 << 5 | 1  # the same day, as zip stores it
+_VERSION, _UNIX, _UTF8 = 20, 3, 0x800
+_LIMIT = (1 << 31) - 1  # bytes beyond which `zipfile` writes zip64 fields
+_MOST = (1 << 16) - 1  # members without them
+_LOCAL = struct.Struct("<4s2B4HL2L2H")
+_CENTRAL = struct.Struct("<4s4B4HL2L5H2L")
+_END = struct.Struct("<4s4H2LH")
 
 
 class ZipWriter:
-    """A zip archive with fixed times that is written sequentially. Compressed members can be copied unchanged."""
+    """A zip archive with fixed times that is written sequentially. Compressed members can be copied unchanged.
+
+    While members are only copied, and need no zip64 fields, their headers are packed here, with the bytes that
+    `zipfile` writes: it takes several times as long as copying a small picture. `zipfile` does everything else.
+    """
 
     def __init__(self, sink: HashingWriter) -> None:
         # Combines small members into large writes.
         self._buffer = io.BufferedWriter(sink, BLOCK)
-        self._zip = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
+        self._zip: Any = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
+        self._copied: list[tuple[str, Entry, int]] | None = []
+        """Name, source and offset of the members so far; None once `zipfile` writes."""
+        self._end = 0
 
     def _info(self, name: str, method: int) -> zipfile.ZipInfo:
         info = zipfile.ZipInfo(name, _TIME)
         info.compress_type, info.external_attr, info.create_system = method, _MODE, 3
         return info
 
+    def _info_of(self, name: str, source: Entry, offset: int) -> zipfile.ZipInfo:
+        info = self._info(name, source.method)
+        info.CRC, info.file_size, info.compress_size = source.crc, source.size, source.compressed
+        info.header_offset = offset
+        return info
+
+    def _hand_over(self) -> None:
+        """Let `zipfile` go on with what was copied so far."""
+        if self._copied is None:
+            return
+        for copied in self._copied:
+            self._note(self._info_of(*copied))
+        if self._copied:
+            self._zip.fp.offset = self._zip.start_dir = self._end
+        self._copied = None
+
+    def _note(self, info: zipfile.ZipInfo) -> None:
+        self._zip.filelist.append(info)
+        self._zip.NameToInfo[info.filename] = info
+        self._zip._didModify = True
+
     def add(self, name: str, pieces: Iterable[Buffer], stored: bool) -> None:
         """Add a member, compressed unless `stored`."""
+        self._hand_over()
         method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
         with self._zip.open(self._info(name, method), "w", force_zip64=True) as member:
             for piece in pieces:
@@ -41,32 +78,63 @@ class ZipWriter:
 
     def add_folder(self, name: str) -> None:
         """Add an entry for an empty folder."""
+        self._hand_over()
         info = zipfile.ZipInfo(name.rstrip("/") + "/", _TIME)
         info.external_attr = (0o40755 << 16) | 0x10
         self._zip.writestr(info, b"")
 
     def copy_compressed(self, name: str, source: Entry, compressed: Iterable[Buffer]) -> None:
         """Copy a member of another archive without decompressing it."""
-        info = self._info(name, source.method)
-        info.CRC, info.file_size, info.compress_size = source.crc, source.size, source.compressed
-        archive: Any = self._zip  # zipfile has no public way to add compressed bytes
-        info.header_offset = archive.fp.tell()
+        if max(source.size, source.compressed, self._end) > _LIMIT:
+            self._hand_over()
+        if self._copied is not None:
+            head = _local_header(name, source)
+            self._buffer.write(head)
+            for piece in compressed:
+                self._buffer.write(piece)
+            self._copied.append((name, source, self._end))
+            self._end += len(head) + source.compressed
+            return
+        archive = self._zip  # zipfile has no public way to add compressed bytes
+        info = self._info_of(name, source, archive.fp.tell())
         archive._writecheck(info)
         archive.fp.write(info.FileHeader())
         for piece in compressed:
             archive.fp.write(piece)
-        archive.filelist.append(info)
-        archive.NameToInfo[info.filename] = info
+        self._note(info)
         archive.start_dir = archive.fp.tell()
-        archive._didModify = True
 
     def abandon(self) -> None:
         """Stop writing. The incomplete file must be discarded."""
-        archive: Any = self._zip
-        archive._didModify, archive.fp = False, None
+        self._zip._didModify, self._zip.fp = False, None
 
     def close(self) -> None:
         """Write the central directory."""
-        self._zip.close()
+        if self._copied and len(self._copied) <= _MOST and self._end <= _LIMIT:
+            directory = b"".join([_central_header(*copied) for copied in self._copied])
+            count = len(self._copied)
+            self._buffer.write(directory)
+            self._buffer.write(_END.pack(b"PK\5\6", 0, 0, count, count, len(directory), self._end, 0))
+            self.abandon()
+        else:
+            self._hand_over()
+            self._zip.close()
         self._buffer.flush()
         self._buffer.detach()
+
+
+def _name(name: str) -> tuple[bytes, int]:
+    """The name as it is stored, and its flag."""
+    return (name.encode("ascii"), 0) if name.isascii() else (name.encode(), _UTF8)
+
+
+def _local_header(name: str, source: Entry) -> bytes:
+    text, flags = _name(name)
+    fields = (flags, source.method, 0, _DATE, source.crc, source.compressed, source.size, len(text), 0)
+    return _LOCAL.pack(b"PK\3\4", _VERSION, 0, *fields) + text
+
+
+def _central_header(name: str, source: Entry, offset: int) -> bytes:
+    text, flags = _name(name)
+    fields = (flags, source.method, 0, _DATE, source.crc, source.compressed, source.size, len(text), 0, 0, 0, 0)
+    return _CENTRAL.pack(b"PK\1\2", _VERSION, _UNIX, _VERSION, 0, *fields, _MODE, offset) + text

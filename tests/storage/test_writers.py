@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from blake3 import blake3
 
 from storage import writers
-from storage.writers import Destination
+from storage.writers import Destination, HashingWriter
 
 
 @pytest.mark.parametrize("url", ["{}", "memory://{}"])
@@ -95,3 +96,21 @@ def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
     second.__exit__(None, None, None)
     assert (tmp_path / "a").read_bytes() == b"second"
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
+
+
+def test_md5_of_pieces_of_any_kind_in_their_order() -> None:
+    contents = [os.urandom(3 << 20) for _ in range(4)]
+    buffer = bytearray(3 << 20)
+    expected = hashlib.md5()
+    writer = HashingWriter(io.BytesIO(), md5=True)
+    for content in contents:
+        buffer[:] = content
+        for piece in (content, content[:9], memoryview(buffer), content):
+            writer.write(piece)
+            expected.update(piece)
+            buffer[:] = bytes(len(buffer))  # a buffer may be used again as soon as it is written
+            buffer[:] = content
+        writer.write(memoryview(buffer))
+        expected.update(buffer)
+        buffer[:] = bytes(len(buffer))
+    assert writer.written().md5 == expected.hexdigest()

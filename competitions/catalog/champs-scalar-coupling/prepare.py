@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -21,26 +22,30 @@ QUANTITIES = [
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    table = raw.read_csv("train.csv")
+    table = raw.read_csv("train.csv", texts="arrow")
     train, test = hold_out_groups(table, "molecule_name", 0.1)
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", test.drop(columns=TARGET))
     out.private.table("answers.csv", test)
     out.public.table("sample_submission.csv", test[["id"]].assign(**{TARGET: 0}))
+    known = train["molecule_name"].unique()
     for name in QUANTITIES:
-        out.public.table(name, about(train["molecule_name"].unique(), raw, name))
+        out.public.table(name, about(known, raw, name))
     # v1 withholds the geometry of the test molecules.
-    molecules = (table if edition == "v2" else train)["molecule_name"].unique()
+    molecules = table["molecule_name"].unique() if edition == "v2" else known
     out.public.table("structures.csv", about(molecules, raw, "structures.csv"))
     out.public.copies(raw.each("structures/{}.xyz", molecules))
     return out
 
 
-def about(molecules: NDArray[Any], raw: Download, name: str) -> pd.DataFrame:
-    """The rows of the table `name` about these molecules. Raises `DownloadError` if it lacks one of them."""
-    table = raw.read_csv(name)
+def about(molecules: NDArray[Any], raw: Download, name: str) -> Iterator[pd.DataFrame]:
+    """Yield the rows of the table `name` about these molecules, read when they are written.
+
+    Raises `DownloadError` if the table lacks one of the molecules.
+    """
+    table = raw.read_csv(name, texts="arrow")
     found = table[table["molecule_name"].isin(molecules)]
     if found["molecule_name"].nunique() != len(molecules):
         raise DownloadError(f"{name} lacks molecules of train.csv; download it again")
-    return found
+    yield found

@@ -8,10 +8,11 @@ CLASSES = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hat
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test, answers, sample = (
-        raw.archive(f"{name}.csv.zip").read_csv(f"{name}.csv", keep_default_na=edition == "v1")
+        raw.archive(f"{name}.csv.zip").read_csv(f"{name}.csv", keep_default_na=edition == "v1", texts="arrow")
         for name in ("train", "test", "test_labels", "sample_submission")
     )
-    if not set(test["id"]) == set(answers["id"]) == set(sample["id"]):
+    ids = test["id"]
+    if not all(ids.isin(other).all() and other.isin(ids).all() for other in (answers["id"], sample["id"])):
         raise DownloadError(
             "test.csv, test_labels.csv and sample_submission.csv differ in ids; is the download complete?"
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,34 +27,70 @@ PIECE = 1 << 20
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    # A tenth of the file: it is formatted here, and read from scratch files when it is written.
-    rows, questions, answers = [], tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
-    for lines in chunks(raw, "test"):
-        public, private, gold = formatted(lines, QUESTION, None)
-        questions.write(public)
-        answers.write(private)
-        rows += gold
-    table = pd.DataFrame(rows, columns=["example_id", "PredictionString"])
+    passed = Pass(raw)
     out = Preparation()
-    out.public.derived("simplified-nq-train.jsonl", train_lines)
-    out.public.content("simplified-nq-test.jsonl", Content(partial(pieces, questions)))
-    out.public.table("sample_submission.csv", table.assign(PredictionString=""))
-    out.private.content("test.jsonl", Content(partial(pieces, answers)))
-    out.private.table("gold_submission.csv", table)
+    out.public.content("simplified-nq-train.jsonl", Content(passed.train_lines))
+    out.public.content("simplified-nq-test.jsonl", Content(lambda: pieces(passed.test().questions)))
+    out.public.table("sample_submission.csv", (test.assign(PredictionString="") for test in passed.gold()))
+    out.private.content("test.jsonl", Content(lambda: pieces(passed.test().answers)))
+    out.private.table("gold_submission.csv", passed.gold())
     return out
 
 
-def chunks(raw: Download, part: str) -> Iterator[list[bytes]]:
-    """Yield the lines of the train or test part of each chunk. The other lines are not parsed."""
+class Test(NamedTuple):
+    """The test part, a tenth of the file: the text of two files as scratch files, and the gold rows."""
+
+    questions: IO[bytes]
+    answers: IO[bytes]
+    rows: list[tuple[str, str]]
+
+
+class Pass:
+    """Reads the file once: while the train part is written, the test part is collected."""
+
+    def __init__(self, raw: Download) -> None:
+        self._raw = raw
+        self._test: Test | None = None
+
+    def test(self) -> Test:
+        """The test part. It costs a pass of its own if the train part was not written before."""
+        if self._test is None:
+            for _ in self._lines(train=False):
+                pass
+        assert self._test is not None
+        return self._test
+
+    def gold(self) -> Iterator[pd.DataFrame]:
+        """Yield the gold submission."""
+        yield pd.DataFrame(self.test().rows, columns=["example_id", "PredictionString"])
+
+    def train_lines(self) -> Iterator[bytes]:
+        """Yield the text of the train part."""
+        return self._lines(train=True)
+
+    def _lines(self, *, train: bool) -> Iterator[bytes]:
+        test = Test(tempfile.TemporaryFile(), tempfile.TemporaryFile(), [])  # noqa: SIM115
+        with ThreadPoolExecutor(1) as pool:  # formats while the next lines are inflated
+            for text, public, private, gold in in_order(pool, partial(parts, train=train), chunks(self._raw), 1):
+                test.questions.write(public)
+                test.answers.write(private)
+                test.rows.extend(gold)
+                yield text
+        self._test = test
+
+
+def chunks(raw: Download) -> Iterator[list[bytes]]:
+    """Yield the lines of each chunk."""
     with raw.open_file(FILE) as file:
         while lines := list(islice(file, CHUNK)):
-            train, test = hold_out(np.arange(len(lines)), 0.1)
-            yield [lines[i] for i in (train if part == "train" else test)]
+            yield lines
 
 
-def train_lines(raw: Download) -> Iterator[bytes]:
-    with ThreadPoolExecutor(1) as pool:  # formats while the next lines are inflated
-        yield from in_order(pool, lambda lines: formatted(lines, None)[0], chunks(raw, "train"), 1)
+def parts(lines: list[bytes], train: bool) -> list[Any]:
+    """The text of the train part of a chunk, the two texts of its test part, and its gold rows."""
+    first, second = hold_out(np.arange(len(lines)), 0.1)
+    text = formatted([lines[i] for i in first], None)[0] if train else b""
+    return [text, *formatted([lines[i] for i in second], QUESTION, None)]
 
 
 def formatted(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:

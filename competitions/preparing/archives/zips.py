@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,11 @@ from competitions.preparing.archives.zipdirectory import Entry, ZipReader
 
 Buffer = bytes | memoryview
 _BLOCK = 1 << 20
+_LARGE = 16 << 20
+_COMPRESSED = 1 << 18
 _HEADER = 30  # bytes of a local file header before the name
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 1  # in the flags
 _SLACK = 64  # room for the extra field that follows the name; a longer one costs a second read
 
 
@@ -44,11 +49,18 @@ class ZipContainer:
         return {name: entry.size for name, entry in self.zip.entries.items() if not name.endswith("/")}
 
     def open(self, name: str) -> IO[bytes]:
-        file: Any = self.zip.open(name)
-        if file._compress_type == zipfile.ZIP_DEFLATED:
-            file._decompressor = isal_zlib.decompressobj(-zlib.MAX_WBITS)  # three times as fast on large tables
-        stream: IO[bytes] = file
+        entry = self.zip.entries[name]
+        if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
+            return self.zip.open(name)
+        stream: IO[bytes] = io.BufferedReader(_MemberStream(self, name, entry), min(_BLOCK, max(entry.size, 1 << 13)))
         return stream
+
+    @property
+    def scratch(self) -> str | None:
+        """A path by which other processes can open the archive while this one runs, if it is a scratch file."""
+        if self._place is None or self._place[1] or os.fstat(self._place[0]).st_nlink or sys.platform != "linux":
+            return None
+        return f"/proc/{os.getpid()}/fd/{self._place[0]}"
 
     def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
         for name in names:
@@ -62,15 +74,17 @@ class ZipContainer:
     def read(self, name: str) -> bytes:
         """All bytes of a small member, checked against its CRC. Raises `DownloadError` if they are damaged."""
         entry = self.zip.entries[name]
-        if entry.method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flags & 1:
+        if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
             with self.zip.open(name) as file:
                 return file.read()
-        stored = self.read_compressed(name)
+        return bytes(self._content(name, entry, self.read_compressed(name)))
+
+    def _content(self, name: str, entry: Entry, stored: memoryview) -> Buffer:
+        """The content of a small member, checked."""
+        data: Buffer = stored
         try:
             if entry.method == zipfile.ZIP_DEFLATED:
                 data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
-            else:
-                data = bytes(stored)
         except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
             raise DownloadError(f"{self.label}: {name} is damaged ({error}); download it again") from error
         if len(data) != entry.size or isal_zlib.crc32(data) != entry.crc:
@@ -80,10 +94,10 @@ class ZipContainer:
     def read_compressed(self, name: str) -> memoryview:
         """All bytes of a small member as stored, still compressed."""
         entry = self.zip.entries[name]
-        block = self._read_at(entry.offset, _HEADER + len(name) + _SLACK + entry.compressed)
+        block = self.read_at(entry.offset, _HEADER + len(name) + _SLACK + entry.compressed)
         start = self._data_start(name, block)
         if start + entry.compressed > len(block):
-            block, start = self._read_at(entry.offset + start, entry.compressed), 0
+            block, start = self.read_at(entry.offset + start, entry.compressed), 0
         if len(block) < start + entry.compressed:
             raise DownloadError(f"{self.label} ends within {name}; download it again")
         return memoryview(block)[start : start + entry.compressed]
@@ -95,6 +109,11 @@ class ZipContainer:
         the last piece if size or CRC differ from the directory's.
         """
         entry = self.zip.entries[name]
+        if entry.size <= _BLOCK and entry.compressed <= _BLOCK:
+            stored = self.read_compressed(name)
+            self._content(name, entry, stored)
+            yield stored
+            return
         deflated = entry.method == zipfile.ZIP_DEFLATED
         inflater = isal_zlib.decompressobj(-zlib.MAX_WBITS) if deflated else None
         crc = size = 0
@@ -110,13 +129,16 @@ class ZipContainer:
 
     def compressed(self, name: str) -> IO[bytes]:
         """The member's bytes as stored, as a stream."""
-        entry = self.zip.entries[name]
-        header = self._read_at(entry.offset, _HEADER + 4 * len(name))
-        start = entry.offset + self._data_start(name, header)
+        entry, start = self.zip.entries[name], self.start(name)
         place = (self._place[0], self._place[1] + start) if self._place else None
         window = Window(self._stream(), start, entry.compressed, self._lock, place)
         stream: IO[bytes] = io.BufferedReader(window, _BLOCK)
         return stream
+
+    def start(self, name: str) -> int:
+        """Offset of the member's data in the archive."""
+        entry = self.zip.entries[name]
+        return entry.offset + self._data_start(name, self.read_at(entry.offset, _HEADER + 4 * len(name)))
 
     def _data_start(self, name: str, header: bytes) -> int:
         """Offset of a member's data from its local header."""
@@ -136,13 +158,99 @@ class ZipContainer:
             raise ValueError(f"{self.label} is closed")
         return self.zip.fp
 
-    def _read_at(self, offset: int, size: int) -> bytes:
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Bytes of the archive, fewer at its end. Safe to call from several threads."""
         if self._place:
             return os.pread(self._place[0], size, self._place[1] + offset)
         stream = self._stream()
         with self._lock:
             stream.seek(offset)
             return stream.read(size)
+
+
+class _MemberStream(io.RawIOBase):
+    """The content of a member, inflated in large pieces: several times as fast as `zipfile`, above all line by line.
+
+    Raises the errors of `zipfile`: `BadZipFile` for damaged data, `EOFError` where they end too early.
+    """
+
+    def __init__(self, container: ZipContainer, name: str, entry: Entry) -> None:
+        self._container, self._name, self._entry = container, name, entry
+        self._start = container.start(name)
+        self._rewind()
+
+    def _rewind(self) -> None:
+        deflated = self._entry.method == zipfile.ZIP_DEFLATED
+        self._inflater = isal_zlib.decompressobj(-zlib.MAX_WBITS) if deflated else None
+        self._position = self._taken = self._crc = 0
+        self._waiting: Buffer = b""  # compressed bytes that were read and not inflated
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move by reading: what is passed is inflated, and everything again to move back."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._entry.size}[whence]
+        target = min(max(0, base + offset), self._entry.size)
+        if target < self._position:
+            self._rewind()
+        while self._position < target and self._next(min(_BLOCK, target - self._position)):
+            pass
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._next(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        pieces = []
+        while piece := self._next(_LARGE):
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _next(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end, where the CRC is compared."""
+        data = self._inflated(size) if self._inflater else self._stored(size)
+        if data:
+            self._position += len(data)
+            self._crc = isal_zlib.crc32(data, self._crc)
+            if self._position < self._entry.size:
+                return data
+        if self._position < self._entry.size:
+            raise EOFError(f"{self._name} ends after {self._position:,} of {self._entry.size:,} bytes")
+        if self._crc != self._entry.crc or self._position > self._entry.size:
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {self._name!r}")
+        return data
+
+    def _stored(self, size: int) -> bytes:
+        return self._read(min(size, self._entry.compressed - self._taken))
+
+    def _inflated(self, size: int) -> bytes:
+        inflater: Any = self._inflater
+        while not inflater.eof:
+            piece = self._waiting or self._read(min(_COMPRESSED, self._entry.compressed - self._taken))
+            try:
+                data: bytes = inflater.decompress(piece, size)  # without a piece, what it holds back
+            except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
+                raise zipfile.BadZipFile(f"{self._name} is damaged ({error})") from error
+            self._waiting = inflater.unconsumed_tail
+            if data or not piece:
+                return data
+        return b""
+
+    def _read(self, size: int) -> bytes:
+        if size <= 0:
+            return b""
+        data = self._container.read_at(self._start + self._taken, size)
+        self._taken += len(data)
+        return data
 
 
 class Window(io.RawIOBase):

@@ -73,3 +73,30 @@ def test_one_odd_line_leaves_its_chunk_to_pandas() -> None:
         text, gold = PREPARE.formatted(chunk, None)[:2]
         assert text == by_pandas(chunk, None)
         assert gold is None, "the train part has no gold rows"
+
+
+def test_the_test_part_does_not_depend_on_what_is_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    note = {"yes_no_answer": "YES", "long_answer": {"start_token": -1, "end_token": 2}, "short_answers": []}
+    lines = []
+    for number in range(57):
+        record = json.loads(question(rng)) | {"annotations": [note], "example_id": number}
+        lines.append(json.dumps(record).encode())
+    monkeypatch.setattr(PREPARE, "CHUNK", 10)
+
+    class Raw:
+        opened = 0
+
+        def open_file(self, name: str) -> io.BytesIO:
+            self.opened += 1
+            return io.BytesIO(b"\n".join(lines) + b"\n")
+
+    first, second = Raw(), Raw()
+    both, alone = PREPARE.Pass(first), PREPARE.Pass(second)
+    assert b"".join(both.train_lines())
+    for name in ("questions", "answers"):
+        assert b"".join(PREPARE.pieces(getattr(both.test(), name))) == b"".join(
+            PREPARE.pieces(getattr(alone.test(), name))
+        )
+    assert both.test().rows == alone.test().rows
+    assert first.opened == second.opened == 1

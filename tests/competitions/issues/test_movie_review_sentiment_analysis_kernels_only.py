@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from tests.competitions.issues._probe import (
@@ -16,7 +18,7 @@ def test_text_scores_zero(v1: World, v2: World) -> None:
 
 
 def parts(world: World) -> tuple[pd.DataFrame, pd.DataFrame]:
-    options = {"sep": "\t", "dtype": str, "keep_default_na": False}
+    options: dict[str, Any] = {"sep": "\t", "dtype": str, "keep_default_na": False}
     return (world.packed("train.tsv.zip", "train.tsv", **options), world.packed("test.tsv.zip", "test.tsv", **options))
 
 
@@ -33,7 +35,7 @@ def test_sentences_on_both_sides(v1: World, v2: World) -> None:
 
 def test_missing_value_phrases(v1: World, v2: World) -> None:
     """The phrase `None` is a phrase."""
-    options = {"sep": "\t", "dtype": str, "keep_default_na": False}
+    options: dict[str, Any] = {"sep": "\t", "dtype": str, "keep_default_na": False}
     original = v1.kaggle.archive("train.tsv.zip").read_csv("train.tsv", **options).set_index("PhraseId")["Phrase"]
 
     def lost(world: World) -> int:

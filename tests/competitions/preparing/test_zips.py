@@ -102,3 +102,30 @@ def test_a_directory_of_nonsense_does_not_open(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(data)
     with pytest.raises(DownloadError, match="Bad magic number"):
         open_container(str(tmp_path / "x.zip"))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_stream_reads_lines_and_any_place(tmp_path: Path, method: int) -> None:
+    content = b"".join(b"%d %b\n" % (number, b"x" * (number % 300)) for number in range(20_000)) + b"0" * (9 << 20)
+    (tmp_path / "x.zip").write_bytes(archive({"a.txt": content}, method))
+    container = open_container(str(tmp_path / "x.zip"))
+    with container.open("a.txt") as file:
+        assert file.readline() + file.readline() == b"0 \n1 x\n"
+        for place in (3 << 20, 10, len(content) - 5, len(content) + 5, 0):
+            assert file.seek(place) == min(place, len(content)), "as zipfile does"
+            assert file.read(20) == content[place : place + 20]
+        assert file.seek(-7, io.SEEK_END) == len(content) - 7
+        assert file.read() == content[-7:]
+
+
+def test_a_stream_of_a_damaged_member_fails_at_its_end_at_the_latest(tmp_path: Path) -> None:
+    content = random.Random(0).randbytes(3 << 20)
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        damaged = bytearray(archive({"a.bin": content}, method))
+        damaged[1 << 20] ^= 1
+        (tmp_path / "x.zip").write_bytes(damaged)
+        with (
+            open_container(str(tmp_path / "x.zip")).open("a.bin") as file,
+            pytest.raises(zipfile.BadZipFile),
+        ):
+            file.read()

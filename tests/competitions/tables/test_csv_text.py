@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,3 +107,12 @@ def test_few_pieces_are_in_memory_at_one_time() -> None:
     next(pieces)
     assert made <= 10
     assert sum(1 for _ in pieces) == 99
+
+
+def test_columns_of_arrow_text() -> None:
+    chunks = [["a", None, 'b"', "c,d"], ["", "é\n", "x"], []]
+    column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array(chunks, pa.string())))
+    frame = pd.DataFrame({"x": column, "y": range(len(column)), "z": column})
+    for part in (frame, frame.iloc[2:6], frame.iloc[[5, 0, 5]], frame.iloc[:0]):
+        assert equal(part)
+    assert csv_text._fast(frame, {"index": False}) is not None

@@ -1,0 +1,137 @@
+"""Helper processes copy what this process would: the same files, the same errors, and none of them is left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import threading
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from competitions import registry
+from competitions.errors import DownloadError
+from competitions.preparing.archives import containers
+from competitions.preparing.download import Download
+from storage.datasets import helpers, prepare
+from storage.datasets.helpers import Helpers, helpers_for
+from storage.datasets.manifest import Columns
+from storage.datasets.plan import Chunk
+
+PREPARE = """from competitions.preparing.declaration import Preparation
+def prepare(raw, edition, params):
+    out = Preparation()
+    outer, nested = raw.names("images"), raw.archive("nested.zip")
+    out.public.copies((name, raw.file(name)) for name in outer)
+    out.public.copies((f"nested/{name}", nested.file(name)) for name in nested.names())
+    out.public.archive("images.zip", {name: nested.file(name) for name in nested.names()[::2]})
+    out.private.derived("size.txt", size)
+    out.public.text("a.txt", "computed")
+    return out
+def size(raw):
+    yield b"%d" % len(raw.names())
+"""
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own") / "pictures"
+    folder.mkdir()
+    digits = registry.get("digits").folder
+    (folder / "competition.yaml").write_text(
+        (digits / "competition.yaml").read_text().replace("id: digits", f"id: {folder.name}")
+    )
+    for name in ("description.md", "grade.py"):
+        (folder / name).write_bytes((digits / name).read_bytes())
+    (folder / "prepare.py").write_text(PREPARE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    generator = random.Random(0)
+    nested = io.BytesIO()
+    with zipfile.ZipFile(nested, "w", zipfile.ZIP_DEFLATED) as out:
+        for number in range(60):
+            out.writestr(f"{number:03d}.bin", generator.randbytes(2000))
+    path = tmp_path_factory.mktemp("raw") / "pictures.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        for number in range(60):
+            out.writestr(f"images/{number:03d}.bin", generator.randbytes(100) * 20)
+        out.writestr("nested.zip", nested.getvalue())
+    return path
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    parts = [path for part in ("public", "private") for path in (out / part).rglob("*") if path.is_file()]
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in parts}
+
+
+def running() -> list[psutil.Process]:
+    return [each for each in psutil.Process().children() if helpers.__name__ in each.cmdline()]
+
+
+@pytest.fixture
+def with_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "_WORTHWHILE", 0)
+    monkeypatch.setattr(helpers.os, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("with_helpers")
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_the_files_are_those_of_one_process(
+    pictures: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    if not in_memory:
+        monkeypatch.setattr(containers, "_IN_MEMORY", 0)  # the nested archive is in a scratch file, which is shared
+    assert helpers_for(str(raw), str(tmp_path), Download.open(str(raw))) == 1
+    together = prepare("pictures", raw, tmp_path / "together", folder=pictures)
+    monkeypatch.setattr(helpers, "_WORTHWHILE", 1 << 40)
+    alone = prepare("pictures", raw, tmp_path / "alone", folder=pictures)
+    assert together.equals(alone)
+    assert contents(tmp_path / "together") == contents(tmp_path / "alone")
+    assert not running()
+
+
+@pytest.mark.usefixtures("with_helpers")
+def test_damage_that_a_helper_finds_is_raised_here(pictures: Path, raw: Path, tmp_path: Path) -> None:
+    damaged = bytearray(raw.read_bytes())
+    damaged[damaged.index(b"images/030.bin") + 40] ^= 1
+    (tmp_path / "pictures.zip").write_bytes(damaged)
+    with pytest.raises(DownloadError, match=r"images/030.bin"):
+        prepare("pictures", tmp_path / "pictures.zip", tmp_path / "out", folder=pictures)
+    assert not (tmp_path / "out/commit.json").exists()
+    assert not running()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_the_chunk_of_a_helper_that_failed_is_executed_here(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    download = Download.open(str(raw))
+    names = [*download.container.sizes][:20]
+    chunks = [Chunk(1, 10, ["copies", "", ["public"], [name], [name], [10], []]) for name in names]
+    died = threading.Event()
+
+    def die(chunk: Chunk, download: Download) -> dict[str, str]:
+        died.set()
+        if not killed:
+            raise TypeError("its answer is no object here")
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        return {}
+
+    def here(chunk: Chunk) -> Columns:
+        assert died.wait(60)
+        return [[chunk.task[3][0]]]
+
+    monkeypatch.setattr(helpers, "_scratch_files", die)  # called when a helper has got a chunk
+    with Helpers(str(raw), str(tmp_path), 1) as one:
+        (child,) = running()
+        with one.executing(chunks, download, here) as finish:
+            rows = finish()
+    assert sorted(row[0][0] for row in rows) == sorted(names)
