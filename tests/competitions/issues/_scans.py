@@ -6,6 +6,7 @@ import struct
 
 PIXELS = bytes(range(16))
 EXPLICIT, IMPLICIT = "1.2.840.10008.1.2.1", "1.2.840.10008.1.2"
+_COMPRESSED = "1.2.840.10008.1.2.4."
 _LONG = (b"OW", b"SQ", b"UN")
 
 
@@ -30,6 +31,10 @@ def item(*elements: bytes, defined: bool = True) -> bytes:
 def scan(patient: str, series: str, number: str, syntax: str = EXPLICIT, pixels: bytes = PIXELS) -> bytes:
     """A file that says in every way DICOM has whose it is."""
     explicit = syntax != IMPLICIT
+    pixel_data = element(0x7FE0, 0x10, b"OW", pixels, explicit=explicit)
+    if syntax.startswith(_COMPRESSED):  # in items, after an empty table of their places
+        end = struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
+        pixel_data = struct.pack("<HH2sHI", 0x7FE0, 0x10, b"OB", 0, 0xFFFFFFFF) + item() + item(pixels) + end
     unique = f"1.2.840.10009.1.2.3.{patient}.1.{number}"
     meta = (
         element(2, 2, b"UI", "1.2.840.10008.5.1.4.1.1.1.2")
@@ -59,7 +64,7 @@ def scan(patient: str, series: str, number: str, syntax: str = EXPLICIT, pixels:
         one(0x20, 0x52, b"UI", f"1.2.840.10009.{patient}.9"),
         one(0x28, 0x10, b"US", struct.pack("<H", 4)),
         one(0x28, 0x11, b"US", struct.pack("<H", 2)),
-        one(0x7FE0, 0x10, b"OW", pixels),
+        pixel_data,
     ]
     length = element(2, 0, b"UL", struct.pack("<I", len(meta)))
     return b"\0" * 128 + b"DICM" + length + meta + b"".join(data)

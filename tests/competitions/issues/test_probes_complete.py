@@ -72,6 +72,6 @@ def public_names(download: Download) -> Iterator[tuple[str, set[str]]]:
             with contextlib.suppress(DownloadError):  # archives that no one reads are none in miniatures
                 yield from public_names(download.archive(str(path)))
         elif path.suffix in (".csv", ".tsv"):
-            options = {"dtype": str, "keep_default_na": False, "sep": "\t" if path.suffix == ".tsv" else ","}
-            table = download.read_csv(str(path), **options)
+            separator = "\t" if path.suffix == ".tsv" else ","
+            table = download.read_csv(str(path), dtype=str, keep_default_na=False, sep=separator)
             yield from ((f"{path}: {name}", set(table[name])) for name in table.columns)

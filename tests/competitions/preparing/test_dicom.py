@@ -21,7 +21,7 @@ def test_nothing_of_the_old_names_is_left(syntax: str) -> None:
         assert name in old, name
         assert name not in new, name
     assert new.count(b"70001") == 2, "name and id"
-    assert new.endswith(PIXELS)
+    assert new[-40:].count(PIXELS) == 1
     assert b"1.2.840.10008.5.1.4.1.1.1.2" in new, "kinds of objects are no names"
     assert len(new) % 2 == 0
 
@@ -45,12 +45,10 @@ def test_other_files_stay_as_they_are() -> None:
     assert renamed(b"no scan at all", NAMES) == b"no scan at all"
 
 
-def test_damaged_and_unsupported_ones_are_refused() -> None:
+def test_damaged_ones_are_refused() -> None:
     whole = scan("1", "T1w", "1")
-    with pytest.raises((IndexError, struct.error)):
+    with pytest.raises(DownloadError, match="is damaged"):
         renamed(whole[:-40], NAMES)
-    with pytest.raises(DownloadError, match=r"1\.2\.840\.10008\.1\.2\.2 are not supported"):
-        renamed(scan("1", "T1w", "1", "1.2.840.10008.1.2.2"), NAMES)
 
 
 def value_of(content: bytes, group: int, number: int) -> bytes:
