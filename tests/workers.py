@@ -35,6 +35,8 @@ NOT_FAST = (
     "tests/competitions/issues/",
 )
 """Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
+SERVED = ("tests/deployments/", "tests/flows/", "tests/tasks/")
+"""Folders whose tests share servers, which end with the last test of the folder."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -66,9 +68,14 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def slowest_first(items: list[pytest.Item]) -> None:
-    """Put the tests of slow files first. All workers have to collect in one order."""
+    """Put the tests of slow files first, by folders that share servers. All workers have to collect in one order."""
     known = _known()
-    items.sort(key=lambda item: -known.get(item.nodeid.split("::", 1)[0], 0.0))
+
+    def place(item: pytest.Item) -> tuple[int, float]:
+        served = next((n for n, folder in enumerate(SERVED) if item.nodeid.startswith(folder)), len(SERVED))
+        return served, -known.get(item.nodeid.split("::", 1)[0], 0.0)
+
+    items.sort(key=place)
 
 
 @cache

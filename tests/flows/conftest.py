@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
+from tests.prefect_home import stop_server
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _home(own_home: Path) -> None:
-    """The server finds its database."""
+@pytest.fixture(scope="package", autouse=True)
+def _home(own_home: Path) -> Iterator[None]:
+    """The server finds its database, and ends with the last test of this folder."""
+    yield
+    stop_server()
 
 
 @pytest.fixture

@@ -10,11 +10,14 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from common.settings import get_settings
+from tests.prefect_home import stop_server
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _home(own_home: Path) -> None:
-    """Prefect's temporary server finds its database."""
+@pytest.fixture(scope="package", autouse=True)
+def _home(own_home: Path) -> Iterator[None]:
+    """Prefect's temporary server finds its database, and ends with the last test of this folder."""
+    yield
+    stop_server()
 
 
 @pytest.fixture
