@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ END_SECONDS = 15.0
 """Time that agents have to end: their grace period, at most 3 seconds then, and what a busy machine adds."""
 LEAVE_SECONDS = 5.0
 """Time that the flow has for storing what its agents left, once they have ended. It is stored by the next run, too."""
+_HEED_SECONDS = 2.0
+"""Time that the main thread has to react to a signal."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -39,26 +42,66 @@ def interruptible(go_on: str) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    left, stopping = threading.Event(), False
+    left = threading.Event()
+    stopping = _Stopping(left, go_on)
 
     def stop(_signal: int, _frame: Any) -> None:
-        nonlocal stopping
-        if stopping:
-            _end_containers()
-            _exit("Stopped at once. Agents that have not ended yet are being ended.")
-        stopping = True
-        _tell("stopping: agents are being ended, no others start; Ctrl-C again stops at once")
-        threading.Thread(target=_end, args=(left, go_on), name="stopping", daemon=True).start()
-        raise KeyboardInterrupt
+        if stopping.react():
+            raise KeyboardInterrupt
 
     before = {each: signal.signal(each, stop) for each in _SIGNALS}
     try:
-        yield
+        with _noticed(stopping):
+            yield
     finally:
         left.set()
-        if not stopping:
+        if not stopping.reactions:
             for each, handler in before.items():
                 signal.signal(each, handler)
+
+
+class _Stopping:
+    """What the signals do: the first one has the agents ended, and then this process; a second one ends it at once."""
+
+    def __init__(self, left: threading.Event, go_on: str) -> None:
+        self.reactions = 0
+        self._left, self._go_on = left, go_on
+
+    def react(self) -> bool:
+        """React to a signal; returns whether it is the first one."""
+        self.reactions += 1
+        if self.reactions > 1:
+            _end_containers()
+            _exit("Stopped at once. Agents that have not ended yet are being ended.")
+        _tell("stopping: agents are being ended, no others start; Ctrl-C again stops at once")
+        threading.Thread(target=_end, args=(self._left, self._go_on), name="stopping", daemon=True).start()
+        return True
+
+
+@contextlib.contextmanager
+def _noticed(stopping: _Stopping) -> Iterator[None]:
+    """React to signals also if the main thread does not: Python's handlers run there, and it may be stuck."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        received = 0
+        while number := os.read(reader, 1):
+            received += number[0] in _SIGNALS
+            until = time.monotonic() + _HEED_SECONDS
+            while stopping.reactions < received and (left := until - time.monotonic()) > 0:
+                time.sleep(min(left, 0.05))
+            if stopping.reactions < received:
+                stopping.react()
+        os.close(reader)
+
+    threading.Thread(target=watch, name="signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
 
 
 def _tell(text: str) -> None:

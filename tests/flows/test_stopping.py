@@ -19,6 +19,7 @@ from tests.agents import write_agent
 from tests.prefect_home import make_home
 from tests.waiting import until
 
+ROOT = Path(__file__).parents[2]
 STOPS = "mlebench: stopped. Finished work is kept; to continue, run the same command with --run-group stopped."
 SLOTS = 2
 BACKENDS = ["process", pytest.param("docker", marks=pytest.mark.service("docker"))]
@@ -151,3 +152,20 @@ def containers_of(here: Path, *options: str, role: str = "agent") -> list[str]:
     return subprocess.run(
         ["docker", "ps", "--quiet", *options, *filters], capture_output=True, text=True, check=True
     ).stdout.split()
+
+
+def test_a_main_thread_that_is_stuck_is_no_obstacle() -> None:
+    script = (
+        "import hashlib\nfrom flows.commands.stopping import interruptible\nwith interruptible('how to go on'):\n"
+        "    print('in', flush=True)\n    hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)\n"  # minutes without a look
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in\n"
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopping: agents are being ended" in output
+    assert "mlebench: how to go on" in output
