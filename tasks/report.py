@@ -235,7 +235,9 @@ def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str
 
 def _leaks(facts: CompetitionFacts, edition: Edition) -> list[str]:
     """The known issues by which the edition gives answers away."""
-    return [issue.id for issue in facts.leaks(edition)]
+    from grading.page.results import ON_THE_WEB
+
+    return [f"{issue.id}{ON_THE_WEB if issue.needs else ''}" for issue in facts.leaks(edition)]
 
 
 def _facts(*tables: pd.DataFrame, also: Sequence[str] = ()) -> dict[str, CompetitionFacts]:

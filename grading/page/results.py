@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from grading.medals import Thresholds
 
+ON_THE_WEB = " (on the web)"
+"""How issues end that only agents with a network can use: most competitions have one."""
+
 
 @dataclass(frozen=True)
 class Results:
@@ -47,7 +50,7 @@ class Results:
     trajectories: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(run group, run id) -> path from the report's folder to the page with the run's trajectory."""
     leaks: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
-    """(edition, competition) -> known issues by which the edition gives answers away."""
+    """(edition, competition) -> known issues by which the edition gives answers away; see `ON_THE_WEB`."""
     comparability: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """(edition, competition) -> how well its scores compare with medal thresholds, and why."""
     split_sizes: Mapping[str, int] = field(default_factory=dict)
@@ -66,10 +69,10 @@ class Results:
 
     @property
     def leaking(self) -> dict[str, set[str]]:
-        """Competitions with known leaks, by edition."""
+        """Competitions whose data or grader give answers away, by edition; not those with answers on the web only."""
         found: dict[str, set[str]] = {}
         for (edition, name), issues in self.leaks.items():
-            if issues:
+            if not all(issue.endswith(ON_THE_WEB) for issue in issues):
                 found.setdefault(edition, set()).add(name)
         return found
 

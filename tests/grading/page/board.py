@@ -26,6 +26,7 @@ from competitions import registry
 from competitions.facts import CompetitionFacts
 from grading.medals import Thresholds, medal_for
 from grading.page import Results, render_page
+from grading.page.results import ON_THE_WEB
 from grading.report import GradedSubmission, Outcome, competition_report
 from tests.grading.page.browser import Browser
 
@@ -73,7 +74,10 @@ def board(agents: int, competitions: int = 75, seeds: int = 3, requests: int = 4
             name: each.leaderboard.percentiles for name, each in known.items() if each.leaderboard.percentiles
         },
         ended={name: each.ended for name, each in known.items()},
-        leaks={("v1", name): [issue.id for issue in each.leaks("v1")] for name, each in known.items()},
+        leaks={
+            ("v1", name): [f"{issue.id}{ON_THE_WEB if issue.needs else ''}" for issue in each.leaks("v1")]
+            for name, each in known.items()
+        },
         split_sizes={split: len(registry.list(split)) for split in ("low", "medium", "high")},
     )
 

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 
 from grading.page.build import build_view
+from grading.page.results import ON_THE_WEB
 from tests.grading.page.pages import GRADES, HIGHER, RUNS, Document, graded, many, page, snapshots, words
 
 
@@ -80,7 +81,8 @@ def test_both_treatments_of_ungraded_submissions_are_shown_where_they_differ() -
 def test_the_published_row_is_ready_to_paste() -> None:
     grades, runs = many(2)
     runs.loc[runs["agent"] == "agent-1", "time_limit_seconds"] = 86400.0
-    html = page(grades, runs, leaks={("v1", "competition-0"): ["labels"]}, incomplete="fail")
+    leaks = {("v1", "competition-0"): ["labels"], ("v1", "competition-1"): [f"public{ON_THE_WEB}"]}
+    html = page(grades, runs, leaks=leaks, incomplete="fail")
     text = words(html)
     assert "1 of 4 competitions" in text
     assert "Not a ranking. The agents were run under unlike conditions: time limit." in text
