@@ -1,4 +1,5 @@
-# `make demo` and `make test` install everything that they need. An existing virtual environment is reused.
+# `make demo` and `make test` install everything that they need. An existing virtual environment is reused. The locks name
+# all dependencies, so pip need not look for any (and some of its versions fail at extras that have no hash of their own).
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -33,13 +34,13 @@ $(VENV)/installed: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=..."; exit 1; }
 	@echo "Installing into $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --require-hashes --requirement requirements.txt
+	@$(PIP) install --no-deps --require-hashes --requirement requirements.txt
 	@$(PIP) install --no-deps --editable .
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@echo "Installing what tests and checks need ..."
-	@$(PIP) install --require-hashes --requirement requirements-dev.txt
+	@$(PIP) install --no-deps --require-hashes --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(VENV)/installed

@@ -78,7 +78,7 @@ def check(command: str, wheel: Path) -> None:
     if not python.exists():
         run(command, "-m", "venv", home)
     install = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    run(*install, "--require-hashes", "--requirement", ROOT / "requirements-dev.txt")
+    run(*install, "--no-deps", "--require-hashes", "--requirement", ROOT / "requirements-dev.txt")
     run(*install, "--no-deps", "--force-reinstall", wheel)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
