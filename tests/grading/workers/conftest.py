@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
 from competitions.competition import Competition
 from grading.workers import GradingLimits, GradingPool
-
-FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
+from tests.grading.workers.odd import odd_competition
 
 # A grader that does what a submission says: as bugs do, but on order.
 GRADE = """
@@ -41,19 +39,8 @@ def grade(submission, answers, edition):
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Competition, Path]:
     """A competition whose grader can be made to misbehave, and its prepared dataset."""
-    folder = tmp_path / "odd"
-    folder.mkdir()
-    text = FACTS.read_text().replace("id: diabetes", "id: odd", 1)
-    text = text.replace("gold_submission: private/test.csv", "gold_submission: private/gold.csv")
-    (folder / "competition.yaml").write_text(text)
-    (folder / "description.md").write_text("# Odd\n")
-    (folder / "prepare.py").write_text("")
-    (folder / "grade.py").write_text(GRADE)
-    competition = Competition.load(folder)
-    answers = tmp_path / "prepared" / competition.facts.files.answers
-    answers.parent.mkdir(parents=True)
-    answers.write_text("id\n1\n2\n3\n")
-    return competition, tmp_path / "prepared"
+    gold = {"gold_submission: private/test.csv": "gold_submission: private/gold.csv"}
+    return odd_competition(tmp_path, GRADE, "id\n1\n2\n3\n", **gold)
 
 
 @pytest.fixture

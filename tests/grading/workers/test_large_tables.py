@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.competition import Competition
 from grading.workers import GradingLimits, GradingPool
+from tests.grading.workers.odd import odd_competition
 
-FACTS = registry.CATALOG / "diabetes" / "competition.yaml"
 ROWS = 5000
 GRADE = """
 from competitions.scoring.cells import as_strings
@@ -29,17 +27,8 @@ def grade(submission, answers, edition):
 
 @pytest.fixture
 def pool(tmp_path: Path) -> GradingPool:
-    folder = tmp_path / "odd"
-    folder.mkdir()
-    (folder / "competition.yaml").write_text(FACTS.read_text().replace("id: diabetes", "id: odd", 1))
-    (folder / "description.md").write_text("# Odd\n")
-    (folder / "prepare.py").write_text("")
-    (folder / "grade.py").write_text(GRADE)
-    competition = Competition.load(folder)
-    answers = tmp_path / "prepared" / competition.facts.files.answers
-    answers.parent.mkdir(parents=True)
-    answers.write_text(table([*map(str, range(ROWS))]))
-    return GradingPool(competition, tmp_path / "prepared", limits=GradingLimits())
+    competition, prepared = odd_competition(tmp_path, GRADE, table([*map(str, range(ROWS))]))
+    return GradingPool(competition, prepared, limits=GradingLimits())
 
 
 def table(words: list[str]) -> str:
