@@ -10,6 +10,7 @@ import pandas as pd
 from grading.medals import Thresholds, medal_for
 from grading.page import Results, render_markdown, render_page
 from grading.report import GradedSubmission, Outcome, competition_report
+from tests.grading.statistics.rows import run_of
 
 HIGHER = Thresholds(gold=0.9, silver=0.8, bronze=0.7, median=0.5, teams=1221, lower_is_better=False)
 LOWER = Thresholds(gold=0.1, silver=0.2, bronze=0.3, median=0.5, teams=40, lower_is_better=True, human=False)
@@ -68,12 +69,7 @@ def ran(
 ) -> dict[str, Any]:
     """A row of the table of runs."""
     return {
-        "run_group": group,
-        "run_id": f"{group}-{agent}-{competition}-{seed}",
-        "competition_id": competition,
-        "seed": seed,
-        "agent": agent,
-        "edition": "v1",
+        **run_of(competition, seed, agent, group),
         "backend": "process",
         "status": status,
         "message": None,

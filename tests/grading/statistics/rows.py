@@ -7,6 +7,18 @@ from typing import Any
 from grading.statistics.aggregate import Aggregate
 
 
+def run_of(competition: str, seed: int, agent: str, group: str) -> dict[str, Any]:
+    """What rows of all tables say of the run that they are about."""
+    return {
+        "run_group": group,
+        "run_id": f"{group}-{agent}-{competition}-{seed}",
+        "competition_id": competition,
+        "seed": seed,
+        "agent": agent,
+        "edition": "v1",
+    }
+
+
 def grade(
     competition: str,
     seed: Any,
@@ -21,12 +33,7 @@ def grade(
     """A row of the table of grades; `medal` also decides what else holds."""
     valid = outcome == "valid"
     return {
-        "run_group": group,
-        "run_id": f"{group}-{agent}-{competition}-{seed}",
-        "competition_id": competition,
-        "seed": seed,
-        "agent": agent,
-        "edition": "v1",
+        **run_of(competition, seed, agent, group),
         "outcome": outcome,
         "any_medal": medal is not None,
         "gold_medal": medal == "gold",
