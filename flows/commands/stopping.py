@@ -43,11 +43,11 @@ def interruptible(go_on: str) -> Iterator[None]:
         yield
         return
     left = threading.Event()
-    stopping = _Stopping(left, go_on)
+    stopping = Signals(left, go_on)
 
     def stop(_signal: int, _frame: Any) -> None:
-        if stopping.react():
-            raise KeyboardInterrupt
+        stopping.handle()
+        raise KeyboardInterrupt
 
     before = {each: signal.signal(each, stop) for each in _SIGNALS}
     try:
@@ -60,26 +60,39 @@ def interruptible(go_on: str) -> Iterator[None]:
                 signal.signal(each, handler)
 
 
-class _Stopping:
-    """What the signals do: the first one has the agents ended, and then this process; a second one ends it at once."""
+class Signals:
+    """What the signals do: the first one has the agents ended, and then this process; a second one ends it at once.
+
+    Each signal is told twice, by Python's handler in the main thread and by the thread that watches, and either may be
+    late. So both say how many they know of, and what counts is the larger number.
+    """
 
     def __init__(self, left: threading.Event, go_on: str) -> None:
         self.reactions = 0
+        self._handled = 0
+        self._lock = threading.RLock()  # a handler may run while its own thread is in `react`
         self._left, self._go_on = left, go_on
 
-    def react(self) -> bool:
-        """React to a signal; returns whether it is the first one."""
-        self.reactions += 1
-        if self.reactions > 1:
+    def handle(self) -> None:
+        """React to the signal that the main thread has just been told of, unless the watching thread has done so."""
+        self._handled += 1
+        self.react(self._handled)
+
+    def react(self, signals: int) -> None:
+        """React to the last of this many signals, once."""
+        with self._lock:
+            if signals <= self.reactions:
+                return
+            self.reactions = signals
+        if signals > 1:
             _end_containers()
             _exit("Stopped at once. Agents that have not ended yet are being ended.")
         _tell("stopping: agents are being ended, no others start; Ctrl-C again stops at once")
         threading.Thread(target=_end, args=(self._left, self._go_on), name="stopping", daemon=True).start()
-        return True
 
 
 @contextlib.contextmanager
-def _noticed(stopping: _Stopping) -> Iterator[None]:
+def _noticed(stopping: Signals) -> Iterator[None]:
     """React to signals also if the main thread does not: Python's handlers run there, and it may be stuck."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -92,8 +105,7 @@ def _noticed(stopping: _Stopping) -> Iterator[None]:
             until = time.monotonic() + _HEED_SECONDS
             while stopping.reactions < received and (left := until - time.monotonic()) > 0:
                 time.sleep(min(left, 0.05))
-            if stopping.reactions < received:
-                stopping.react()
+            stopping.react(received)
         os.close(reader)
 
     threading.Thread(target=watch, name="signals", daemon=True).start()

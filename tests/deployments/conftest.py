@@ -48,8 +48,8 @@ def fleet(postgres: str, _server: Any, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(autouse=True)
-def _no_worker_of_a_fleet_remains(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Workers of a test do not take the attempts of the next one, even if it fails."""
+def _nothing_of_a_fleet_remains(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Workers of a test do not take the attempts of the next one, nor the other way round, even if it fails."""
     yield
     if "fleet" in request.fixturenames:
-        request.getfixturevalue("fleet").stop_workers()
+        request.getfixturevalue("fleet").clear()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -71,6 +72,16 @@ class Fleet:
     def host(self, name: str) -> str:
         """The complete name of a host: those of other tests on this machine must not share its slots."""
         return f"{name}-{self.port}"
+
+    def clear(self) -> None:
+        """Leave nothing to the next test: no workers, no waiting agents, no attempts that a worker would take."""
+        self.stop_workers()
+        for notes in self.agents.glob(".*-notes"):
+            (notes / "go").touch()
+        for run in self.flow_runs():
+            if run["state_type"] in ("SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING"):
+                cancelled = {"state": {"type": "CANCELLED"}, "force": True}
+                self.api(f"/flow_runs/{run['id']}/set_state", cancelled)
 
     def stop_workers(self) -> None:
         """Stop all workers; agents go on."""
@@ -170,9 +181,19 @@ class ScriptedAgent:
         pids = [int(each) for path in self.notes.glob("pids-*") for each in path.read_text().split()]
         found: list[psutil.Process] = []
         for pid in pids:
-            if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 found.append(psutil.Process(pid))
-        return found
+        return living(found)
+
+
+def living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended. One whose parent has died stays a zombie until the system's first process looks."""
+    found: list[psutil.Process] = []
+    for each in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if each.is_running() and each.status() != psutil.STATUS_ZOMBIE:
+                found.append(each)
+    return found
 
 
 WAITING = """\

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psutil
 import pytest
 
-from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent
+from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent, living
 from tests.deployments.installation import until_served
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
@@ -78,8 +77,7 @@ def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(
     until_served("try 2", lambda: agent.starts() == ["digits-0"] * 2, 400)
     for process in silent:
         process.send_signal(signal.SIGCONT)
-    psutil.wait_procs(orphan, timeout=200)
-    assert not any(each.is_running() for each in orphan), "the host that came back ended its agent"
+    until_served("the end of the agent of the host that came back", lambda: not living(orphan), 300)
     assert len(agent.processes()) == 2, "and not the other one"
     agent.let_go()
     until_served("the record", lambda: fleet.record("silence", "digits"))

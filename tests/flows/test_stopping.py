@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from flows.commands import stopping
 from tests.agents import write_agent
 from tests.prefect_home import make_home
 from tests.waiting import until
@@ -154,18 +155,43 @@ def containers_of(here: Path, *options: str, role: str = "agent") -> list[str]:
     ).stdout.split()
 
 
-def test_a_main_thread_that_is_stuck_is_no_obstacle() -> None:
-    script = (
-        "import hashlib\nfrom flows.commands.stopping import interruptible\nwith interruptible('how to go on'):\n"
-        "    print('in', flush=True)\n    hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)\n"  # minutes without a look
-    )
+STUCK = """\
+import contextlib, hashlib
+from flows.commands.stopping import interruptible
+
+with interruptible('how to go on'), contextlib.suppress(KeyboardInterrupt):
+    print('in', flush=True)
+    with contextlib.suppress(KeyboardInterrupt):  # the signal may come before the thread is stuck
+        hashlib.pbkdf2_hmac('sha256', b'', b'', {rounds})  # without a look at signals
+    hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)
+"""
+
+
+@pytest.mark.parametrize("rounds", [10**9, 10**7], ids=["for minutes", "and late"])
+def test_a_main_thread_that_is_stuck_is_no_obstacle(rounds: int) -> None:
+    """With 10 million rounds its handler runs a few seconds late, which is no second Ctrl-C."""
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
-    ) as process:
+        [sys.executable, "-c", STUCK.format(rounds=rounds)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == "in\n"
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "stopping: agents are being ended" in output
+    assert output.count("stopping: agents are being ended") == 1
     assert "mlebench: how to go on" in output
+
+
+def test_a_signal_that_is_told_twice_is_one_and_two_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(stopping, "_exit", said.append)
+    monkeypatch.setattr(stopping, "_tell", said.append)
+    monkeypatch.setattr(stopping, "_end", lambda *_: None)
+    signals = stopping.Signals(threading.Event(), "how to go on")
+    signals.react(1)  # the watching thread was first,
+    signals.handle()  # the main thread late
+    assert len(said) == 1
+    signals.handle()
+    signals.react(2)
+    assert sum("Stopped at once" in each for each in said) == 1
