@@ -14,11 +14,12 @@ PYTEST ?= -n $(WORKERS) --dist loadfile
 READERS := .venv-readers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-fast test-pythons check format bench readers lock update up down clean
+.PHONY: help demo test test-failed test-fast test-pythons check format bench readers lock update up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
 	@echo "make test    the whole test suite"
+	@echo "make test-failed the tests that failed last, one at a time"
 	@echo "make test-fast   the tests that need no service and little time, for every change"
 	@echo "make test-pythons   the wheel in each later Python that is installed: run, import, a part of the tests"
 	@echo "make lock    write the requirements files after a change of pyproject.toml"
@@ -50,6 +51,9 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	@$(BIN)/python -m pytest $(PYTEST)
+
+test-failed: $(VENV)/installed-dev
+	@$(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none
 
 test-fast: $(VENV)/installed-dev
 	@$(BIN)/python -m pytest -n $(CORES) --dist loadfile --fast

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from flows import temporary_server
+
 
 @pytest.fixture(scope="session")
 def prefect_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -42,7 +44,8 @@ def own_home(prefect_database: Path) -> Path:
 
 
 def stop_server() -> None:
-    """End the temporary server of this process, if it has one: an idle one takes four percent of a core."""
+    """End the temporary servers of this process, if it has any: an idle one takes four percent of a core."""
+    temporary_server.stop()
     if server := sys.modules.get("prefect.server.api.server"):
         for each in list(server.SubprocessASGIServer._instances.values()):
             each.stop()

@@ -35,12 +35,12 @@ def command(runs: str, wait: float, storage: StoreOptions) -> int:
     not started. Agents that run are ended within their grace period; what they have handed in is kept, and their
     records say `cancelled`. Running the group again makes cancelled runs again.
     """
-    from prefect.settings import get_current_settings
+    from tasks.wiring.server import served
 
     place = storage.open()
     group, competition, seed = _parts(runs)
     done, left, known = _cancel_here(place, group, competition, seed, wait)
-    if get_current_settings().api.url:
+    if served():
         from flows.fleet.groups import cancel, group_runs
 
         found = group_runs(group)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from common.processes import start_time
 from flows.commands.answers import answer, say
-from flows.commands.stopping import STOPPED, interruptible, keep_server_from_interrupts
+from flows.commands.stopping import STOPPED, interruptible
 
 if TYPE_CHECKING:
     from flows.watching.outcome import Outcome
-
-_STARTED_BY = "MLEBENCH_STARTED_BY"
 
 
 def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, go_on: str = STOPPED) -> int:
@@ -27,14 +22,17 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
     Ctrl-C ends the agents of this process, unless the flow leaves them alone because they run in a work pool. `go_on`
     is the line that says how to go on then, if the flow does not end by itself.
     """
-    end_orphaned_servers()
-    keep_server_from_interrupts()
+    from flows import temporary_server
+
+    server = temporary_server.start()
     from flows.watching.board import board
     from flows.watching.outcome import PartlyFailed
 
     with contextlib.nullcontext() if leaves_agents else interruptible(go_on):
         try:
             with board(title):
+                if server is not None:
+                    server.wait()
                 outcomes = flow()
         except PartlyFailed as error:
             outcomes = error.outcomes
@@ -69,29 +67,3 @@ def show_outcomes(outcomes: Sequence[Outcome]) -> None:
         table.add_row(Text(each.result, styles[each.result]), each.what, Text(each.message, overflow="fold"))
     if table.row_count:
         console.print(table)
-
-
-def end_orphaned_servers() -> None:
-    """End temporary Prefect servers whose parent was killed. Otherwise they run forever and share one database.
-
-    In a container, the parent of a server that is in use can be process 1, which inherits orphans, too. So the servers
-    that this process starts are told who it is.
-    """
-    import psutil
-
-    for process in psutil.process_iter(["ppid", "cmdline"]):
-        if process.info["ppid"] != 1 or "prefect.server.api.server:create_app" not in (process.info["cmdline"] or ()):
-            continue
-        with contextlib.suppress(psutil.Error):
-            environment = process.environ()
-            if environment.get("PREFECT__SERVER_EPHEMERAL") == "1" and not _lives(environment.get(_STARTED_BY)):
-                process.terminate()
-    os.environ[_STARTED_BY] = f"{os.getpid()} {start_time(os.getpid())}"
-
-
-def _lives(started_by: str | None) -> bool:
-    """Whether the process that has started a server lives."""
-    if started_by is None:  # by another version, or another program
-        return start_time(1) is not None and "python" in Path("/proc/1/cmdline").read_text(errors="replace")
-    pid, _, started = started_by.partition(" ")
-    return str(start_time(int(pid))) == started

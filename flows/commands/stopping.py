@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -163,39 +162,7 @@ def _kill_children() -> None:
                     child.kill()
 
 
-def keep_server_from_interrupts() -> None:
-    """Have Prefect's temporary server start in a session of its own. Otherwise Ctrl-C in a terminal ends it first.
-
-    Without its server, the flow that is to be stopped fails in every step, with a traceback. Idempotent.
-    """
-    from prefect.settings import PREFECT_API_URL
-
-    if PREFECT_API_URL.value() is not None:
-        return
-    from prefect.server.api import server
-
-    # There is no setting for this, and the process is made by a private method.
-    module: Any = server
-    module.subprocess = _Subprocess()
-
-
-class _OwnSession(subprocess.Popen[Any]):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{**options, "start_new_session": True})
-
-
-class _Subprocess:
-    """The module `subprocess`, whose processes have sessions of their own."""
-
-    Popen = _OwnSession
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(subprocess, name)
-
-
 def _end_server() -> None:
     """End the temporary server without waiting for it."""
-    server = sys.modules.get("prefect.server.api.server")
-    for each in list(server.SubprocessASGIServer._instances.values()) if server else ():
-        if each.server_process is not None:
-            each.server_process.terminate()
+    if module := sys.modules.get("flows.temporary_server"):
+        module.terminate()

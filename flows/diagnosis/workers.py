@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from common.units import counted
 from flows.diagnosis.health import Finding
+from tasks.wiring.server import served
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -23,9 +24,8 @@ def check_workers(agent_pool: str | None) -> Iterator[Finding]:
         agent_pool: The pool that runs agents (MLEBENCH_AGENT_POOL), which must exist. None: there is none.
     """
     from prefect import get_client
-    from prefect.settings import get_current_settings
 
-    if not get_current_settings().api.url:
+    if not served():
         if agent_pool is not None:
             yield _no_server(agent_pool)
         return

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from prefect.context import FlowRunContext
 from prefect.futures import PrefectConcurrentFuture, PrefectFuture
-from prefect.settings import PREFECT_API_URL
 from prefect.task_engine import run_task_sync
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.utilities.asyncutils import run_coro_as_sync
@@ -27,6 +26,7 @@ from tasks.wiring import scratch
 from tasks.wiring.backends import ending_agents
 from tasks.wiring.queued import Queued
 from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.server import served
 from tasks.wiring.stores import open_store
 
 
@@ -72,7 +72,7 @@ class LocalAttempts:
         slots = get_settings().agents
         # From a store elsewhere, the data of the next attempts are fetched while agents run, see `slot_with_data`.
         threads = slots if open_store(request.store).top.local else 2 * slots
-        self._served = PREFECT_API_URL.value() is not None
+        self._served = served()
         runner = AgentRunner if self._served else ThreadPoolTaskRunner[Any]
         self._runner = runner(max_workers=threads)
         self._work: dict[str, Work] = {}

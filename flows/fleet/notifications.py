@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasks.wiring.server import shown
+from tasks.wiring.server import served, shown
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -49,9 +49,8 @@ def announce(event: str, what: str, message: Message | None = None) -> None:
         message: What the notifications of the event say.
     """
     from prefect.events import emit_event
-    from prefect.settings import get_current_settings
 
-    if not get_current_settings().api.url:  # a temporary server has no automations
+    if not served():  # a temporary server has no automations
         return
     with shown(f"the event {event}"):
         emit_event(event, {"prefect.resource.id": what}, payload=vars(message) if message else None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from uuid import UUID
 
 from common.errors import UserError
+from tasks.wiring.server import served
 
 if TYPE_CHECKING:
     from sandbox.limits import Limits
@@ -32,9 +33,7 @@ package in the processes that we start. Prefect's own imports heed it only in pa
 
 def require_server(what: str = "a work pool needs") -> None:
     """Raise `UserError` unless a Prefect server is configured; the message begins with `what`."""
-    from prefect.settings import get_current_settings
-
-    if not get_current_settings().api.url:
+    if not served():
         raise UserError(f"{what} a Prefect server: set PREFECT_API_URL, or start one with `make up`")
 
 

@@ -10,14 +10,13 @@ from uuid import UUID
 
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
-from prefect.settings import PREFECT_API_URL
 
 from common.progress import Meter, Share, listening, metering
 from flows.watching.story import AttemptStory
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
 from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt
-from tasks.wiring.server import shown
+from tasks.wiring.server import served, shown
 from tasks.wiring.stores import browser_link
 
 UPDATE_SECONDS = 30.0
@@ -31,7 +30,7 @@ def watched(attempt: Attempt) -> Iterator[None]:
 
     Does nothing without a server: nobody sees what is on a temporary one.
     """
-    if PREFECT_API_URL.value() is None:
+    if not served():
         yield
         return
     story = AttemptStory(attempt.name, get_run_logger())

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from prefect.logging import get_run_logger
-from prefect.settings import PREFECT_API_URL
 
 from common.progress import Event, listening
+from tasks.wiring.server import served
 
 LINE_SECONDS = 60.0
 """The agent's output is logged at most this often: the complete log is a file of the run."""
@@ -68,7 +68,7 @@ class AttemptStory(Story):
 @contextlib.contextmanager
 def telling() -> Iterator[None]:
     """Tell what happens in the block in the log of the flow run. Does nothing without a server: nobody sees its log."""
-    if PREFECT_API_URL.value() is None:
+    if not served():
         yield
         return
     with listening(Story(get_run_logger()).hear):

@@ -19,6 +19,23 @@ _TRIES = 2  # of what is only shown: a busy server answers then, and the work is
 _waits: ContextVar[bool] = ContextVar("waits for the server", default=True)
 
 
+_temporary: str | None = None
+"""The address of the temporary server of this process."""
+
+
+def set_temporary(api_url: str | None) -> None:
+    """Note that the server at this address ends with this process; None: there is no such server."""
+    global _temporary
+    _temporary = api_url
+
+
+def served() -> bool:
+    """Whether a Prefect server is configured. Nobody looks at a temporary one, and it does not stay."""
+    from prefect.settings import get_current_settings
+
+    return get_current_settings().api.url not in (None, _temporary)
+
+
 def outlast_server() -> None:
     """Have this flow outlast its worker and an absence of the server. Every flow calls this first. Idempotent.
 
@@ -43,12 +60,10 @@ def wait_for_it() -> None:
 
     @functools.wraps(original)
     def send(self: Any, request: Any, *args: Any, **options: Any) -> Any:
-        from prefect.settings import PREFECT_API_URL
-
         def once() -> Any:
             return original(self, request, *args, **options)
 
-        if not _waits.get() or PREFECT_API_URL.value() is None:
+        if not _waits.get() or not served():
             return once()
         return patiently(
             once,

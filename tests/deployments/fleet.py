@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from deployments.server import ask, start_server
 from storage.runs.folders import RunFolder
 from storage.store import Store
 from tests.deployments.installation import ROOT, until_served
+from tests.processes import descendants, living
 from tests.s3.fixtures import Bucket
 
 POOL = "agents"
@@ -106,12 +107,12 @@ class Fleet:
 
     def processes_of(self, worker: psutil.Process) -> list[psutil.Process]:
         """A worker and the processes of its flow runs, but not their agents and supervisors."""
-        engines = [each for each in worker.children(recursive=True) if "prefect.engine" in each.cmdline()]
-        return [worker, *engines]
+        return [worker, *descendants(worker, "prefect.engine")]
 
     def kill(self, *processes: psutil.Process) -> None:
         for process in processes:
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         psutil.wait_procs(processes, timeout=30)
 
     def declare_dead(self) -> None:
@@ -184,16 +185,6 @@ class ScriptedAgent:
             with contextlib.suppress(psutil.NoSuchProcess):
                 found.append(psutil.Process(pid))
         return living(found)
-
-
-def living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Those that have not ended. One whose parent has died stays a zombie until the system's first process looks."""
-    found: list[psutil.Process] = []
-    for each in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if each.is_running() and each.status() != psutil.STATUS_ZOMBIE:
-                found.append(each)
-    return found
 
 
 WAITING = """\

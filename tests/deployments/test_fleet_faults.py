@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent, living
+from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent
 from tests.deployments.installation import until_served
+from tests.processes import command_of, living
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
 
@@ -68,7 +69,7 @@ def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(
     with detached(fleet, agent, "silence"):
         pass
     orphan = agent.processes()
-    supervisors = [each for process in orphan for each in process.parents() if "supervisor" in " ".join(each.cmdline())]
+    supervisors = [each for process in orphan for each in process.parents() if "supervisor" in command_of(each)]
     silent = list(dict.fromkeys([*fleet.processes_of(worker), *supervisors, *orphan]))
     for process in silent:
         process.send_signal(signal.SIGSTOP)

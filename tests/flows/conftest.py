@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
+from flows import temporary_server
 from tests.prefect_home import stop_server
 
 
@@ -22,10 +23,9 @@ def _home(own_home: Path) -> Iterator[None]:
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in processes of their own use the server of this worker. To start one takes each five seconds of CPU."""
-    from prefect.server.api.server import SubprocessASGIServer
-
-    server = SubprocessASGIServer()
-    server.start()
+    server = temporary_server.start()
+    assert server is not None
+    server.wait()
     monkeypatch.setenv("PREFECT_API_URL", server.api_url)
 
 

@@ -19,6 +19,7 @@ from competitions import registry
 from storage.datasets import prepare
 from tests.agents import write_agent
 from tests.flows.gates import Gate
+from tests.processes import command_of
 
 ROOT = Path(__file__).parents[2]
 MLEBENCH = [sys.executable, "-m", "flows.cli"]
@@ -260,7 +261,7 @@ read < {here}/go
         assert "stopped. Finished work is kept" in output
         assert "Traceback" not in output
         _, alive = psutil.wait_procs(children, timeout=120)
-        assert not [p for p in alive if "start.sh" in " ".join(p.cmdline())]
+        assert not [p for p in alive if "start.sh" in command_of(p)]
         assert not [p for p in psutil.process_iter(["cmdline"]) if str(here) in " ".join(p.info["cmdline"] or [])]
         go.open()
         code, output = mlebench("run", "-c", "diabetes", "--run-group", "stopped", "--agent", agent)

@@ -156,14 +156,17 @@ def containers_of(here: Path, *options: str, role: str = "agent") -> list[str]:
 
 
 STUCK = """\
-import contextlib, hashlib
+import hashlib
 from flows.commands.stopping import interruptible
 
-with interruptible('how to go on'), contextlib.suppress(KeyboardInterrupt):
-    print('in', flush=True)
-    with contextlib.suppress(KeyboardInterrupt):  # the signal may come before the thread is stuck
-        hashlib.pbkdf2_hmac('sha256', b'', b'', {rounds})  # without a look at signals
-    hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)
+rounds = iter([{rounds}])
+with interruptible('how to go on'):
+    while True:
+        try:  # the signal may come before the thread is stuck
+            print('in', flush=True)
+            hashlib.pbkdf2_hmac('sha256', b'', b'', next(rounds, 10**9))  # without a look at signals
+        except KeyboardInterrupt:
+            pass
 """
 
 

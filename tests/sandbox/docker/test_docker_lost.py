@@ -29,6 +29,7 @@ from sandbox.docker.runs import find
 from sandbox.errors import RunLost
 from sandbox.host.slots import Claim, HostSlots
 from sandbox.supervision.control import Layout
+from tests.processes import descendants
 from tests.sandbox.docker.conftest import Waiting, remains_of
 from tests.waiting import until
 
@@ -154,7 +155,7 @@ class OwnEngine:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if str(self.folder / "exec-root") in " ".join(process.cmdline()):
-                    found += [process, *process.children(recursive=True)]
+                    found += [process, *descendants(process)]
         for each in [self.process, *found]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()

@@ -21,6 +21,7 @@ from storage.datasets import helpers, prepare
 from storage.datasets.helpers import Helpers, helpers_for
 from storage.datasets.manifest import Columns
 from storage.datasets.plan import Chunk
+from tests.processes import descendants
 
 PREPARE = """from competitions.preparing.declaration import Preparation
 def prepare(raw, edition, params):
@@ -72,7 +73,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 def running() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if helpers.__name__ in each.cmdline()]
+    return descendants(psutil.Process(), helpers.__name__)
 
 
 @pytest.fixture

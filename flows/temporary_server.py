@@ -1,0 +1,185 @@
+"""Prefect's temporary server, for commands of users who run none.
+
+Prefect would start one itself, but only when a flow begins and by a module that takes longer to import than the rest of
+Prefect. Here it starts first, while this process imports what the flow needs, and in a session of its own: Ctrl-C in a
+terminal would end it before the flow that is to be stopped.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from common.processes import start_time
+
+START_SECONDS = 300.0
+"""Time that the server has to answer: a few seconds, and far more on a machine that is busy."""
+_STARTED_BY = "MLEBENCH_STARTED_BY"
+_APP = "prefect.server.api.server:create_app"
+_PORT_TAKEN = 3  # exit codes of uvicorn
+_TRIES = 5
+
+
+class TemporaryServer:
+    """A Prefect server that is a child of this process and listens on this machine only.
+
+    Args:
+        environment: Environment variables of the server besides those of this process.
+
+    Raises:
+        RuntimeError: It does not start; only `wait` raises this.
+    """
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment, self._tries = environment, 0
+        self._start()
+
+    @property
+    def api_url(self) -> str:
+        """Its API's address, the value for PREFECT_API_URL."""
+        return f"http://127.0.0.1:{self._port}/api"
+
+    def wait(self) -> None:
+        """Return once it answers."""
+        give_up = time.monotonic() + START_SECONDS
+        while not self._answers():
+            code = self._process.poll()
+            if code == _PORT_TAKEN and self._tries < _TRIES:
+                self._start()
+            elif code is not None or time.monotonic() > give_up:
+                self.stop()
+                self._output.seek(0)
+                output = self._output.read().decode(errors="replace").strip()
+                raise RuntimeError(f"Prefect's temporary server did not start: {output or f'exit code {code}'}")
+            time.sleep(0.05)
+
+    def terminate(self) -> None:
+        """End it without waiting for its end."""
+        self._process.terminate()
+
+    def stop(self) -> None:
+        """End it. Idempotent."""
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self._tries += 1
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 (the server writes to it as long as it runs)
+        options = ("--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error", "--lifespan", "on")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", "--factory", _APP, *options],
+            env={
+                **os.environ,
+                **self._environment,
+                "PREFECT_UI_ENABLED": "0",
+                "PREFECT__SERVER_EPHEMERAL": "1",
+                "PREFECT__SERVER_FINAL": "1",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._output,
+            start_new_session=True,
+        )
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy does not know this machine
+            with opener.open(f"{self.api_url}/health", timeout=10) as answer:
+                return bool(answer.status == 200)
+        return False
+
+
+_running: TemporaryServer | None = None
+
+
+def start() -> TemporaryServer | None:
+    """Start the temporary server of this process, unless it runs, or a server is configured, or must be.
+
+    Flows use it from now on; call `wait` before the first one. It ends with this process, at the latest.
+    """
+    global _running
+    from prefect.settings import get_current_settings
+
+    if _running is not None:
+        return _running
+    settings = get_current_settings()
+    if settings.api.url is not None or not settings.server.ephemeral.enabled:
+        return None
+    end_orphans()
+    _running = TemporaryServer(settings.to_environment_variables(exclude_unset=True))
+    atexit.register(stop)
+    _use(_running.api_url)
+    return _running
+
+
+def stop() -> None:
+    """End the temporary server of this process, if there is one."""
+    global _running
+    if _running is not None:
+        _running.stop()
+        _running = None
+        _use(None)
+
+
+def terminate() -> None:
+    """End the temporary server of this process, if there is one, without waiting for it."""
+    if _running is not None:
+        _running.terminate()
+
+
+def _use(api_url: str | None) -> None:
+    """Have Prefect use this address in this process; None: as its settings say."""
+    from prefect.context import refresh_global_settings_context
+
+    from tasks.wiring.server import set_temporary
+
+    set_temporary(api_url)
+    # Child processes must not take it for a server that stays, so it does not remain in the environment.
+    if api_url is not None:
+        os.environ["PREFECT_API_URL"] = api_url
+    try:
+        refresh_global_settings_context()
+    finally:
+        if api_url is not None:
+            del os.environ["PREFECT_API_URL"]
+
+
+def end_orphans() -> None:
+    """End temporary servers whose parent was killed. Otherwise they run forever and share one database.
+
+    In a container, the parent of a server that is in use can be process 1, which inherits orphans, too. So the servers
+    that this process starts are told who it is.
+    """
+    import psutil
+
+    for process in psutil.process_iter(["ppid", "cmdline"]):
+        if process.info["ppid"] != 1 or _APP not in (process.info["cmdline"] or ()):
+            continue
+        with contextlib.suppress(psutil.Error):
+            environment = process.environ()
+            if environment.get("PREFECT__SERVER_EPHEMERAL") == "1" and not _lives(environment.get(_STARTED_BY)):
+                process.terminate()
+    os.environ[_STARTED_BY] = f"{os.getpid()} {start_time(os.getpid())}"
+
+
+def _lives(started_by: str | None) -> bool:
+    """Whether the process that has started a server lives."""
+    if started_by is None:  # by another version, or another program
+        return start_time(1) is not None and "python" in Path("/proc/1/cmdline").read_text(errors="replace")
+    pid, _, started = started_by.partition(" ")
+    return str(start_time(int(pid))) == started
