@@ -37,7 +37,10 @@ def numbers(
     """
     if not isinstance(columns, str):
         options: dict[str, Any] = {"low": low, "high": high, "missing": missing, "infinite": infinite}
-        return np.column_stack([numbers(frame, name, **options) for name in columns])
+        found = np.empty((len(frame), len(columns)))
+        for place, name in enumerate(columns):  # a column at a time, so that there is no second copy of all
+            found[:, place] = numbers(frame, name, **options)
+        return found
     values = _to_float(frame[columns])
     empty = np.isnan(values)
     if not missing and empty.any():

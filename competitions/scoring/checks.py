@@ -7,7 +7,8 @@ content of cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -69,7 +70,8 @@ def align(
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
-    answers = answers.sort_values(on, ignore_index=True)
+    order = answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy()
+    answers = _rows(answers, order)
     rows = positions(submission[on], answers[on])
     if rows is not None:
         return _take(submission, rows, on, answers), answers
@@ -125,11 +127,21 @@ def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.Data
     """The rows in this order, in which the ids are those of the answers, with a new index. Most submissions have it."""
     if (rows[1:] > rows[:-1]).all():
         return frame.reset_index(drop=True)
-    if frame[on].dtype != answers[on].dtype:
+    return _rows(frame, rows, {on: answers[on]} if frame[on].dtype == answers[on].dtype else None)
+
+
+def _rows(frame: pd.DataFrame, rows: NDArray[np.intp], known: Mapping[str, pd.Series] | None = None) -> pd.DataFrame:
+    """These rows with a new index; columns in `known` are these instead.
+
+    Column by column: pandas would first copy all columns of a type into one block, and then take the rows of that.
+    """
+    if not frame.columns.is_unique:
         return frame.iloc[rows].reset_index(drop=True)
-    others = frame.drop(columns=on).iloc[rows].reset_index(drop=True)
-    others.insert(list(frame.columns).index(on), on, answers[on])  # the same ids, which need not be copied
-    return others
+    taken: dict[Any, pd.Series] = dict(known or {})
+    for name, values in frame.items():
+        if name not in taken:
+            taken[name] = values.take(rows).reset_index(drop=True)
+    return pd.DataFrame(taken, columns=frame.columns, copy=False)
 
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:

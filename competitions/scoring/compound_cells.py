@@ -72,6 +72,8 @@ def labelled_columns(
     cells = texts(frame, column, missing=missing)
     if missing is not None:
         cells = [cell if cell and not cell.isspace() else missing for cell in cells]
+    if (found := _plain_objects(cells, count + 1, count if label_last else 0)) is not None:
+        return found
     lists = [cell.split(separator) if cell else [] for cell in cells]
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     tokens = list(chain.from_iterable(lists))
@@ -86,6 +88,43 @@ def labelled_columns(
         raise
     labels = np.fromiter(tokens[place::step], dtype=object, count=len(tokens) // step)
     return LabelledNumbers(np.repeat(np.arange(len(lists)), sizes // step), labels, np.column_stack(numbers))
+
+
+_NUMERALS = np.isin(np.arange(256), np.frombuffer(b"0123456789.eE+-", np.uint8))
+"""Bytes of numbers that Arrow reads as Python does, if it reads them: without `nan`, `1_0` and other spellings."""
+
+
+def _plain_objects(cells: list[str], step: int, place: int) -> LabelledNumbers | None:
+    """The objects of cells of printable ASCII with single blanks, parsed by Arrow; None if they have any other form.
+
+    Args:
+        cells: The cells; empty ones have no objects.
+        step: Values of each object.
+        place: That of the label among them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = np.flatnonzero(np.fromiter(map(bool, cells), bool, len(cells)))
+    try:
+        column = pa.array(cells if len(rows) == len(cells) else [cell for cell in cells if cell], pa.string())
+        data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+        if not len(rows) or data.min() < ord(" ") or data.max() > ord("~"):
+            return None
+        parts = pc.split_pattern(column, " ")
+        sizes, tokens = np.diff(parts.offsets), parts.values
+        if (sizes % step).any() or pc.any(pc.equal(pc.binary_length(tokens), 0)).as_py():
+            return None
+        numbers = np.empty((len(tokens) // step, step - 1))
+        for position, k in enumerate(k for k in range(step) if k != place):
+            numerals = tokens.take(pa.array(np.arange(k, len(tokens), step)))
+            if not _NUMERALS[np.frombuffer(numerals.buffers()[2], np.uint8)].all():
+                return None
+            numbers[:, position] = numerals.cast(pa.float64())
+        labels = tokens.take(pa.array(np.arange(place, len(tokens), step)))
+    except (ValueError, pa.ArrowException):  # as text of more than 2 GiB, and what is too large for a number
+        return None
+    return LabelledNumbers(np.repeat(rows, sizes // step), labels.to_pandas().to_numpy(dtype=object), numbers)
 
 
 def rle_masks(

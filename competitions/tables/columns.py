@@ -261,7 +261,8 @@ def _frame(
         if column is None:
             return None
         found[name] = _series(column, texts)
-    return pd.DataFrame(found) if parts else None
+    # Without copies into one block for each type: what needs one of many columns makes its own.
+    return pd.DataFrame(found, copy=False) if parts else None
 
 
 def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:
@@ -289,7 +290,8 @@ def _series(column: pa.ChunkedArray, texts: Texts) -> pd.Series:
     import pandas as pd
 
     if not pa.types.is_string(column.type):
-        return pd.Series(column.to_numpy())
+        values = column.to_numpy()
+        return pd.Series(values if values.flags.writeable else values.copy(), copy=False)
     if texts == "arrow":
         whole = column.combine_chunks() if column.nbytes < _WHOLE else column  # faster to pick rows from
         return pd.Series(pd.arrays.ArrowExtensionArray(whole))

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from competitions.scoring.compound_cells import labelled_numbers, rle_masks
+from competitions.scoring.compound_cells import labelled_columns, labelled_numbers, rle_masks
 from grading import InvalidSubmission
 
 
@@ -48,6 +48,40 @@ def test_numbers_are_those_of_python() -> None:
     message = rejected("a 1 2", "a 1 " + "x" * 10_000)
     assert message.startswith("`c` of id '1': could not convert")
     assert len(message) < 150
+
+
+ODD = (
+    *("a 1 2 b 3 4", "a 0.1 -2.5e-3", "a 5. -.5", "a +1 .5", "a 1e400 5", "a 1e-400 -0.0", "a 1E5 1e+22"),
+    *("a 179769313486231580793728971405303415079934132710037826936173778980444968292764.5 4.9e-324", "- 1 2", "1 2 3"),
+    *("a 1 nan", "a -inf Infinity", "a 1_0 2", "a 0x10 1", "a 1e5e 2", "a . 1", "a 1 2,5", "a nan(1) 2", "a 1 ٣"),
+    *("a  1 2", " a 1 2", "a 1 2 ", "a\t1 2", "a 1\xa02", "é 1 2", "a 1\x1c2", "a 1 2 b", "a 1", " ", ""),
+)
+
+
+@pytest.mark.parametrize("separator", [None, " "])
+@pytest.mark.parametrize("label_last", [False, True])
+@pytest.mark.parametrize("missing", [None, "", "z 7 8"])
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_arrays_and_lists_agree_on_every_cell(odd: str, missing: str | None, label_last: bool, separator: str) -> None:
+    cells = ["b 0.25 3 c 4 5", odd, "a 1 2"]
+    if label_last:
+        cells = [" ".join([*cell.split(" ")[1:], cell.split(" ")[0]]) for cell in cells]
+    frame = pd.DataFrame({"id": range(3), "c": pd.Series(cells, dtype=object)})
+    options: dict[str, Any] = {"label_last": label_last, "separator": separator, "missing": missing}
+    results: list[Any] = []
+    for function in (labelled_numbers, labelled_columns):
+        try:
+            results.append(function(frame, "c", 2, **options))
+        except InvalidSubmission as error:
+            results.append(str(error))
+    lists, arrays = results
+    if not isinstance(lists, str):
+        lists = [(row, label, *map(repr, numbers)) for row, cell in enumerate(lists) for label, numbers in cell]
+        arrays = [
+            (row, label, *map(repr, numbers))
+            for row, label, numbers in zip(arrays.rows, arrays.labels, arrays.numbers.tolist(), strict=True)
+        ]
+    assert lists == arrays
 
 
 def test_half_objects_and_numbers_are_rejected() -> None:

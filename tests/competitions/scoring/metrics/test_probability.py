@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
 from sklearn import metrics as sk
 
 from competitions.scoring.metrics.probability import EPS, kl_divergence, log_loss, log_loss_terms, probabilistic_f1
@@ -29,6 +30,8 @@ def test_multiclass_log_loss(rng: np.random.Generator) -> None:
     truth, p = np.eye(4)[rng.integers(0, 4, 300)], rng.dirichlet(np.ones(4), 300)
     p[0] = [0, 0, 0, 1]
     assert log_loss(truth, p) == pytest.approx(sk.log_loss(truth, p), rel=1e-12)
+    for y in (truth, 2 * truth, np.roll(truth, 1, axis=0) + truth):  # also where a row has more than one class
+        assert log_loss(y, p) == np.mean(-xlogy(y, np.clip(p, EPS, 1 - EPS)).sum(axis=1)), "to the last bit"
 
 
 def test_the_clip_bounds_the_loss() -> None:
