@@ -44,6 +44,8 @@ FIELDS: dict[str, frozenset[str]] = {
     ),
 }
 FIELDS["/v1/messages/count_tokens"] = FIELDS["/v1/messages"]
+ABOUT_CLIENT = {"/responses": _words("client_metadata")}
+"""Fields in which clients identify the machine and the session. They do not reach the provider."""
 HOSTED = _words("web_search_options mcp_servers container plugins search_parameters")
 """Fields that are allowed besides with hosted tools."""
 PLAIN_TIERS = ("auto", "default", "flex", "standard_only")
@@ -76,7 +78,11 @@ def unknown_field(path: str, body: dict[str, Any], provider: Provider, *, hosted
 def without_empty(path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The body without unlisted fields that ask for nothing, which some clients send."""
     known = FIELDS[path]
-    return {name: value for name, value in body.items() if name in known or value not in (None, False, [], {}, "")}
+    return {
+        name: value
+        for name, value in body.items()
+        if name in known or (value not in (None, False, [], {}, "") and name not in ABOUT_CLIENT.get(path, ()))
+    }
 
 
 def foreign_model(provider: Provider, model: str) -> bool:
