@@ -54,7 +54,7 @@ def responses(body: Event, say: str, call: Event | None) -> Iterator[Event]:
         item = {"type": "function_call", "id": "f1", "call_id": call["id"], "name": call["name"]}
         items.append({**item, "arguments": json.dumps(call["input"]), "status": "completed"})
     for at, item in enumerate(items):
-        started = {**item, "status": "in_progress"}
+        started: Event = {**item, "status": "in_progress"}
         started |= {"content": []} if item["type"] == "message" else {"arguments": ""}
         yield {"type": "response.output_item.added", "output_index": at, "item": started}
         if item["type"] == "message":
@@ -80,8 +80,8 @@ def messages(body: Event, say: str, call: Event | None) -> Iterator[Event]:
         yield {"type": "content_block_start", "index": 1, "content_block": block}
         yield {"type": "content_block_delta", "index": 1, "delta": delta}
         yield {"type": "content_block_stop", "index": 1}
-    delta = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
-    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 50}}
+    end: Event = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
+    yield {"type": "message_delta", "delta": end, "usage": {"output_tokens": 50}}
     yield {"type": "message_stop"}
 
 

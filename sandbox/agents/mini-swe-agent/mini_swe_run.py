@@ -15,7 +15,8 @@ options = parser.parse_args()
 provider = "ANTHROPIC" if options.model.startswith("anthropic/") else "OPENAI"
 trajectory = SESSION / "trajectory.json"
 COMMAND = [
-    *("/opt/mini-swe-agent/bin/mini-swe-agent", "--yolo", "--exit-immediately", "--cost-limit=0"),
+    *("/opt/mini-swe-agent/bin/python", "-W", "ignore", "/opt/mini-swe-agent/bin/mini-swe-agent"),
+    *("--yolo", "--exit-immediately", "--cost-limit=0"),
     *("--agent-class=continued.ContinuedAgent", f"--model={options.model}", f"--output={trajectory}"),
     *("-c", "mini", "-c", f"environment.timeout={HOURS}"),
     *("-c", f"model.model_kwargs.api_base={os.environ[f'{provider}_BASE_URL']}"),
