@@ -54,8 +54,8 @@ def responses(body: Event, say: str, call: Event | None) -> Iterator[Event]:
         item = {"type": "function_call", "id": "f1", "call_id": call["id"], "name": call["name"]}
         items.append({**item, "arguments": json.dumps(call["input"]), "status": "completed"})
     for at, item in enumerate(items):
-        started: Event = {**item, "status": "in_progress"}
-        started |= {"content": []} if item["type"] == "message" else {"arguments": ""}
+        empty: Event = {"content": []} if item["type"] == "message" else {"arguments": ""}
+        started = {**item, **empty, "status": "in_progress"}
         yield {"type": "response.output_item.added", "output_index": at, "item": started}
         if item["type"] == "message":
             place = {"item_id": "m1", "output_index": at, "content_index": 0}
