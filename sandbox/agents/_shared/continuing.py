@@ -106,7 +106,7 @@ class Session:
         self.failures = self.insists = 0
 
     def run(self) -> int:
-        """Take turns; returns the exit code: 0, or that of the command if no turn was without an error, or too many."""
+        """Take turns; returns the exit code: 0, or that of the command if it failed in all turns or too often."""
         TURNS.mkdir(parents=True, exist_ok=True)
         SESSION.mkdir(exist_ok=True)
         why, lost = "", False
@@ -118,6 +118,7 @@ class Session:
             code, ended = self._turn(self._command(why, lost=lost))
             changed = _files() != before
             if ended is not None:
+                self.failures = 0
                 break
             if code:
                 self.failures, self.insists, why = self.failures + 1, 0, BROKEN
@@ -131,8 +132,8 @@ class Session:
                 self.failures, worked, why, lost = 0, True, STOPPED, False
                 self.insists = 0 if changed else self.insists + 1
         report(ended=ended)
-        # A command that was ended because the time was over has not failed.
-        return code if ended == "errors" or (ended != "time" and not worked) else 0
+        # A command has not failed if it was ended because the time was over, or if the gateway refused its requests.
+        return code if ended == "errors" or (ended == "time" and self.failures and not worked) else 0
 
     def _command(self, why: str, *, lost: bool) -> list[str]:
         where = {"code": CODE, "submission": SUBMISSION}

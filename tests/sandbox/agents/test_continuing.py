@@ -38,7 +38,7 @@ from continuing import CommandLine, Pace, run
 agent = [os.environ.get("COMMAND", sys.executable), sys.argv[1]]
 run(
     CommandLine(lambda text: [*agent, "first", text], lambda text: [*agent, "again", text], "native"),
-    Pace(pause=0.01, poll=0.05, refused=0.1, grace=0.2, **eval(sys.argv[2])),
+    Pace(**{"pause": 0.01, "poll": 0.05, "refused": 0.1, "grace": 0.2, **eval(sys.argv[2])}),
 )
 """
 WORK = "open(os.environ['CODE_DIR'] + '/solution.py', 'a').write('x')"
@@ -197,3 +197,15 @@ def test_it_ends_the_agent_when_it_is_ended(loop: Loop) -> None:
     assert process.wait(60) == 143
     with pytest.raises(ProcessLookupError):
         os.kill(int(printed.read_text()), 0)
+
+
+def test_using_up_the_budget_in_one_turn_is_no_failure(loop: Loop, budget: Callable[[bool], None]) -> None:
+    until_told = "import time; any(time.sleep(0.01) for _ in iter(lambda: (logs / 'go').exists(), True))"
+    process = loop.start(f"{until_told}; raise SystemExit(1)")
+    until(lambda: (loop.folder / "logs" / "said" / "00").exists())
+    budget(True)
+    (loop.folder / "logs" / "go").touch()
+    output, _ = process.communicate(timeout=60)
+    assert [json.loads(line).get("exit_code", 1) for line in output.splitlines()] == [1, 1]
+    assert json.loads(output.splitlines()[-1]) == {"ended": "budget"}
+    assert process.returncode == 0
