@@ -24,6 +24,8 @@ from sandbox.fields import read_fields
 from sandbox.limits import GIB, Limits
 
 BUILTIN_AGENTS = Path(__file__).parent / "agents"
+SHARED = BUILTIN_AGENTS / "_shared"
+"""Files that several agents use. An agent gets those that it names."""
 DEFINITION = "agent.yaml"
 FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """The most that an agent's folder may contain. It is read for its fingerprint and copied for every run."""
@@ -51,6 +53,10 @@ class Agent(BaseModel):
     start: str = Field(
         default="start.sh",
         description="File in the folder that starts the agent, run with bash unless it is executable.",
+    )
+    includes: list[str] = Field(
+        default_factory=list,
+        description="Files that ship with the package and that the agent gets beside its own: `continuing.py`.",
     )
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
         default_factory=dict,
@@ -104,6 +110,14 @@ class Agent(BaseModel):
             raise ValueError("must be a file inside the agent's folder")
         return value
 
+    @field_validator("includes")
+    @classmethod
+    def _includes_exist(cls, value: list[str]) -> list[str]:
+        known = sorted(path.name for path in SHARED.iterdir() if path.is_file())
+        if unknown := set(value) - set(known):
+            raise ValueError(f"{names.shown(min(unknown))} does not ship with the package; there is {', '.join(known)}")
+        return value
+
     @property
     def full_name(self) -> str:
         """Name and variant, as in tables: ``aide@dev``."""
@@ -123,7 +137,7 @@ class Agent(BaseModel):
         return [part for name, text in texts.items() for part in (f"--{name}", text)]
 
     def files(self) -> Iterator[Path]:
-        """The agent's files relative to its folder, sorted.
+        """The agent's files relative to its folder, sorted, with those that it includes.
 
         Caches are left out, and in the folder itself files such as README.md (`ABOUT`): the agent does not get them.
 
@@ -150,12 +164,18 @@ class Agent(BaseModel):
                         f"{self.folder} has more than {size(FOLDER_BYTES)} or {FOLDER_FILES:,} files: keep large files "
                         "elsewhere, for example in an image"
                     )
+        found += [Path(name) for name in self.includes]
+        if len(found) > len(set(found)):
+            raise AgentError(
+                f"{self.folder} has a file that it also includes: rename one of {', '.join(self.includes)}"
+            )
         yield from sorted(each for each in found if IGNORED.isdisjoint(each.parts))
 
     @contextlib.contextmanager
     def opened(self, file: Path) -> Iterator[int]:
         """Descriptor of one of the agent's files. Raises `AgentError` if it is no longer a regular file."""
-        with self._readable(), trees.opened_below(self.folder, file) as descriptor:
+        folder = SHARED if file.as_posix() in self.includes else self.folder
+        with _readable(folder), trees.opened_below(folder, file) as descriptor:
             yield descriptor
 
     @contextlib.contextmanager

@@ -119,6 +119,8 @@ class BudgetTracker:
         self.spent, self.total = Spending(), Spending()
         self._journal = JsonLinesLog(folder / UNDER_WAY, 64 * MIB)
         self._under_way = Spending()
+        self.used_up = False
+        """Whether the last request was refused because of the budget."""
         self._refused = 0
         _settle(self.log, self._journal)
         for record in self.log.records():
@@ -130,7 +132,19 @@ class BudgetTracker:
 
     def reset(self) -> None:
         """Count only requests from now on towards the budget."""
-        self.spent = Spending()
+        self.spent, self.used_up = Spending(), False
+
+    def left(self) -> dict[str, float | None]:
+        """What is left of each limit, without what requests under way may use; None without a limit."""
+        budget, spent = self.budget, self.spent
+        return {
+            name: None if limit is None else max(0, limit - used)
+            for name, limit, used in (
+                ("requests", budget.requests, spent.requests),
+                ("tokens", budget.tokens, spent.tokens),
+                ("dollars", budget.dollars, spent.dollars),
+            )
+        }
 
     def admit(self, worst: WorstCase, provider: Provider, rates: Rates | None) -> WorstCase:
         """The request's worst case, with its output limited so that it fits into what is left.
@@ -163,6 +177,8 @@ class BudgetTracker:
                 worst = worst.limited(min(fits, provider.output_tokens))
             elif worst.limit is not None:
                 worst = worst.limited(fits)
+        if full.total:
+            self.used_up = False
         return worst
 
     @contextmanager
@@ -184,11 +200,12 @@ class BudgetTracker:
             if self._under_way.requests == 0:
                 self._journal.clear()
 
-    def refuse(self, entry: Entry, reason: str) -> None:
+    def refuse(self, entry: Entry, reason: OverBudget) -> None:
         """Log that a request was refused. Only the first thousand are logged, as an agent may retry without end."""
         self._refused += 1
+        self.used_up |= reason.problem == "budget"
         if self._refused <= REFUSALS_RECORDED:
-            entry.status, entry.message = "refused", reason
+            entry.status, entry.message = "refused", str(reason)
             self.log.append(entry.record())
 
 

@@ -8,6 +8,7 @@ provider, `MLEBENCH_LLM_HOSTED_TOOLS` for all tools that providers run.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from common.providers import Api, Provider
@@ -44,6 +45,11 @@ FIELDS: dict[str, frozenset[str]] = {
     ),
 }
 FIELDS["/v1/messages/count_tokens"] = FIELDS["/v1/messages"]
+ABOUT_CLIENT = {
+    "/responses": _words("client_metadata"),  # Codex: which machine and session it is
+    "/chat/completions": _words("provider_specific_fields"),  # litellm: what it read in an earlier answer
+}
+"""Fields of a request, or of its messages, that are meant for the client itself. They do not reach the provider."""
 HOSTED = _words("web_search_options mcp_servers container plugins search_parameters")
 """Fields that are allowed besides with hosted tools."""
 PLAIN_TIERS = ("auto", "default", "flex", "standard_only")
@@ -74,9 +80,20 @@ def unknown_field(path: str, body: dict[str, Any], provider: Provider, *, hosted
 
 
 def without_empty(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The body without unlisted fields that ask for nothing, which some clients send."""
-    known = FIELDS[path]
-    return {name: value for name, value in body.items() if name in known or value not in (None, False, [], {}, "")}
+    """The body without unlisted fields that ask for nothing, which some clients send, and those about the client."""
+    known, own = FIELDS[path], ABOUT_CLIENT.get(path, ())
+    body = {
+        name: value
+        for name, value in body.items()
+        if name in known or (value not in (None, False, [], {}, "") and name not in own)
+    }
+    if own and isinstance(body.get("messages"), list):
+        body["messages"] = [_without(own, each) for each in body["messages"]]
+    return body
+
+
+def _without(names: Iterable[str], message: Any) -> Any:
+    return {name: message[name] for name in message if name not in names} if isinstance(message, dict) else message
 
 
 def foreign_model(provider: Provider, model: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from common.jsonlines import JsonLinesLog
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 15.0
 _PROBLEMS: dict[str, Problem] = {"timeout": "timeout", "credentials": "account"}
+_TOKEN = "this gateway only accepts the API key in the run's environment"  # noqa: S105
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
@@ -72,6 +73,7 @@ class GatewayService:
         self.budget = BudgetTracker(folder, policy.budget, since)
         self.routes = [Route(path, self._complete, methods=["POST"]) for path in ENDPOINTS]
         self.routes += [Route(path, self._models, methods=["GET"]) for path in ("/v1/models", "/v1/models/{model}")]
+        self.routes += [Route("/v1/budget", self._left, methods=["GET"])]
         self._policy = policy
         self._token = token.encode()
         self._redactor = Redactor(policy.secrets())
@@ -107,10 +109,16 @@ class GatewayService:
         path = ("/v1" if api == "anthropic" else "") + "/models" + (f"/{model}" if model else "")
         return await self._handle(request, api, Endpoint(api, path, "GET", free=True))
 
+    async def _left(self, request: Request) -> Response:
+        """What is left of the budget, and whether the last request was refused because of it. Asks no provider."""
+        if not secrets.compare_digest(dialects.token_of(request).encode(), self._token):
+            return dialects.error(dialects.api_of(request), "token", _TOKEN)
+        return JSONResponse({"left": self.budget.left(), "used_up": self.budget.used_up})
+
     async def _handle(self, request: Request, api: Api, endpoint: Endpoint) -> Response:
         """Handle a request; every error is returned in the format of the agent's client."""
         if not secrets.compare_digest(dialects.token_of(request).encode(), self._token):
-            return dialects.error(api, "token", "this gateway only accepts the API key in the run's environment")
+            return dialects.error(api, "token", _TOKEN)
         try:
             self._check_rates()
             return await self._pass_on(request, endpoint)
@@ -201,7 +209,7 @@ class GatewayService:
                 if stated.leaves_room(body) and not worst.leaves_room(body):
                     raise OverBudget("budget", f"what is left of the budget allows {worst.limit} tokens: think less")
             except OverBudget as reached:
-                self.budget.refuse(entry, str(reached))
+                self.budget.refuse(entry, reached)
                 raise
             body = _with_usage(worst.apply(body), endpoint, provider)
             most = worst.usage(provider, rates) if not endpoint.free else Usage()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -164,3 +165,17 @@ def test_the_supervisor_needs_no_pydantic() -> None:
         subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2]).strip()
         == "False"
     )
+
+
+def test_an_agent_gets_the_files_that_it_includes(folder: Path) -> None:
+    plain = load_agent(define(folder, "description: Mine.\n"))
+    agent = load_agent(define(folder, "description: Mine.\nincludes: [continuing.py]\n"))
+    assert [path.name for path in agent.files()] == ["agent.yaml", "continuing.py", "start.sh"]
+    with agent.opened(Path("continuing.py")) as file:
+        assert b"class Pace" in os.read(file, 100_000)
+    assert agent.fingerprint() != plain.fingerprint()
+    (folder / "continuing.py").touch()
+    with pytest.raises(AgentError, match=r"also includes: rename one of continuing\.py"):
+        list(agent.files())
+    with pytest.raises(AgentError, match=r"other.py. does not ship with the package; there is continuing.py"):
+        load_agent(define(folder, "description: Mine.\nincludes: [other.py]\n"))

@@ -142,3 +142,17 @@ def test_an_answer_takes_milliseconds(gateway: Callable[..., Gateway]) -> None:
         gate.chat()
         took.append(time.monotonic() - began)
     assert min(took[1:]) < 0.035  # with a delayed acknowledgement each would take 40 ms at least
+
+
+def test_agents_can_ask_what_is_left(gateway: Callable[..., Gateway]) -> None:
+    gate = gateway(requests=2, tokens=100_000)
+    assert gate.http.get("/v1/budget", headers={"authorization": "Bearer other"}).status_code == 401
+    assert gate.chat().status_code == 200
+    [record] = gate.log
+    used = record["input_tokens"] + record["output_tokens"]
+    left = {"requests": 1, "tokens": 100_000 - used, "dollars": None}
+    assert gate.http.get("/v1/budget").json() == {"left": left, "used_up": False}
+    assert [gate.chat().status_code for _ in range(2)] == [200, 429]
+    answer = gate.http.get("/v1/budget").json()
+    assert (answer["left"]["requests"], answer["used_up"]) == (0, True)
+    assert len(gate.log) == 3  # asking is not a request to a language model

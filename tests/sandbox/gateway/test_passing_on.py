@@ -97,6 +97,15 @@ def test_the_other_paths(gateway: Callable[..., Gateway], path: str, fields: dic
     assert gate.services.counts()["gateway_tokens"] == tokens
 
 
+def test_what_identifies_the_client_is_left_out(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
+    body = {"model": "gpt-4o", "input": "Solve it.", "client_metadata": {"x-codex-installation-id": "1"}}
+    assert gateway().http.post("/v1/responses", json=body).status_code == 200
+    assert "client_metadata" not in llm.requests[-1].body
+    messages = [{"role": "assistant", "content": "Yes.", "provider_specific_fields": {"refusal": None}}]
+    assert gateway(workdir="other").chat(messages=messages).status_code == 200
+    assert llm.requests[-1].body["messages"] == [{"role": "assistant", "content": "Yes."}]
+
+
 def test_models_and_counting_tokens_cost_nothing(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     gate = gateway(dollars=1.0)
     assert gate.http.get("/v1/models").json()["data"][0]["id"] == "gpt-4o"
