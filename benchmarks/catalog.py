@@ -19,13 +19,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
 from competitions import registry
 from competitions.competition import Competition
-from tests.prepared import Prepared, PreparedCompetitions
+
+if TYPE_CHECKING:
+    from tests.prepared import Prepared
 
 SECONDS, MEMORY = 2.0, 1e9
 _FEWEST = 10_000  # rows below which a time for 100,000 says little
@@ -57,6 +59,8 @@ class Cost(NamedTuple):
 
 def cost(competition_id: str, root: Path, rows: int) -> Cost:
     """Grade an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
+    from tests.prepared import PreparedCompetitions  # not part of the installed package
+
     subject = PreparedCompetitions(root)[competition_id]
     competition = subject.competition
     competition.load_grader()

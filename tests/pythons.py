@@ -2,9 +2,10 @@
 
     PYTHONS="python3.12 python3.13" python -m tests.pythons
 
-Each version has an environment of its own, `.venv-<version>`, with the locked versions of all dependencies. There the
-wheel is installed, every module imported, a benchmark of one small competition run from a directory that has a `flows`
-and a `tasks` of its own, and the tests of metrics and units run. Versions that are not installed are named and skipped.
+The wheel has every file of the packages. In each version, an environment of its own gets the locked versions of all
+dependencies and the wheel. There every module is imported, a benchmark of one small competition runs from a directory
+that has a `flows` and a `tasks` of its own, and tests of metrics, statistics and stores run. Versions that are not
+installed are named and skipped.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.test_architecture import ROOMS, ROOT
+
 TESTS = ("tests/common", "tests/competitions/scoring", "tests/grading/statistics", "tests/storage/test_store.py")
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 _IMPORT = """
@@ -24,8 +28,7 @@ import importlib, pathlib, sys
 import flows
 top = pathlib.Path(flows.__file__).parents[1]
 assert "site-packages" in str(top), top
-rooms = "common competitions grading storage sandbox tasks flows deployments benchmarks".split()
-files = [path.relative_to(top) for room in rooms for path in (top / room).rglob("*.py")]
+files = [path.relative_to(top) for room in sys.argv[1:] for path in (top / room).rglob("*.py")]
 own = ("competitions/catalog/", "competitions/template/", "sandbox/agents/")
 names = [path.with_suffix("").as_posix() for path in files if not path.as_posix().startswith(own)]
 names = [name.replace("/", ".") for name in names if not name.endswith("__main__")]
@@ -37,25 +40,32 @@ print(len(names), "modules imported")
 
 def main() -> int:
     """Try every version that is installed; returns the exit code."""
-    with tempfile.TemporaryDirectory() as folder:
-        wheel = built(Path(folder))
+    with tempfile.TemporaryDirectory() as place:
+        wheel = built(Path(place))
         for name in os.environ.get("PYTHONS", "python3.12 python3.13").split():
             found = next(candidates(name), None)
             if found is None:
-                print(f"{name}: not installed, skipped")
+                print(f"{name}: not installed, skipped", flush=True)
                 continue
+            started = time.monotonic()
             try:
-                check(found, wheel)
+                check(found, wheel, Path(place) / name)
             except subprocess.CalledProcessError as error:
                 print(f"{name}: failed: {error}", file=sys.stderr)
                 return 1
+            print(f"{name}: works ({time.monotonic() - started:.0f} s)", flush=True)
     return 0
 
 
 def built(folder: Path) -> Path:
-    """The wheel of this checkout."""
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
-    return next(folder.glob("*.whl"))
+    """The wheel of this checkout. Raises `SystemExit` if a file of our packages is not in it."""
+    run(uv(), "build", "--quiet", "--out-dir", folder, ROOT)  # the source archive, and the wheel from it
+    wheel = next(folder.glob("*.whl"))
+    ours = run("git", "ls-files", *ROOMS, "mlebench_pipeline.py", capture_output=True).stdout.split("\n")
+    missing = {each for each in ours if each} - set(zipfile.ZipFile(wheel).namelist())
+    if missing:
+        raise SystemExit(f"not in the wheel: {', '.join(sorted(missing))}")
+    return wheel
 
 
 def candidates(name: str) -> Iterator[str]:
@@ -70,26 +80,26 @@ def candidates(name: str) -> Iterator[str]:
             yield command
 
 
-def check(command: str, wheel: Path) -> None:
+def check(command: str, wheel: Path, home: Path) -> None:
     """Raises `CalledProcessError` if anything of this wheel does not work in this Python."""
-    version = run(command, "-c", _VERSION, capture_output=True).stdout.strip()
-    home = ROOT / f".venv-{version}"
-    python = home / "bin" / "python"
-    if not python.exists():
-        run(command, "-m", "venv", home)
-    install = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    run(*install, "--no-deps", "--require-hashes", "--requirement", ROOT / "requirements-dev.txt")
-    run(*install, "--no-deps", "--force-reinstall", wheel)
+    python, mlebench = home / "bin" / "python", home / "bin" / "mlebench"
+    run(uv(), "venv", "--quiet", "--python", command, home)
+    install = (uv(), "pip", "install", "--quiet", "--python", python, "--no-deps")
+    run(*install, "--require-hashes", "--requirement", ROOT / "requirements-dev.txt")
+    run(*install, wheel)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "flows").mkdir()
         for own in ("flows/__init__.py", "tasks.py", "storage.py"):
             (folder / own).write_text("raise ImportError('this is the folder of a user')\n")
-        run(python, "-P", "-c", _IMPORT, cwd=folder)
-        mlebench = home / "bin" / "mlebench"
+        run(python, "-P", "-c", _IMPORT, *ROOMS, cwd=folder)
         run(mlebench, "run", "-c", "digits", "--run-group", "try", "--store", folder / "store", cwd=folder)
-    run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS, cwd=ROOT)
-    print(f"Python {version}: works", flush=True)
+    run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS)
+
+
+def uv() -> Path:
+    """Installs the locked versions in seconds, from its cache in the second environment."""
+    return Path(sys.executable).parent / "uv"
 
 
 def run(*command: str | Path, cwd: Path = ROOT, capture_output: bool = False) -> subprocess.CompletedProcess[str]:
