@@ -12,9 +12,10 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
 PYTEST ?= -n $(WORKERS) --dist loadfile
 READERS := .venv-readers
+DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-failed test-fast test-pythons check format bench readers lock update up down clean
+.PHONY: help demo test test-failed test-fast test-pythons check format bench docs readers lock update up down clean
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
@@ -26,6 +27,7 @@ help:
 	@echo "make update  the same, with the newest versions of everything"
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make bench   performance measurements, one line per case (SCALE=full for the long form)"
+	@echo "make docs    the documentation as a site, with API reference and figures, in build/site"
 	@echo "make readers the tools that read our exports, for the tests of exports, in an environment of their own"
 	@echo "make up      start a Prefect server with UI, a worker, Dask and the deployments in the background (PORT=4200)"
 	@echo "make down    stop what make up started"
@@ -71,6 +73,16 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	@$(BIN)/python -m benchmarks
 
+docs: $(VENV)/installed-dev $(DOCS)/installed
+	@$(BIN)/python -m tests.docs.site
+
+$(DOCS)/installed: requirements-docs.txt
+	@echo "Installing what the site needs into $(DOCS) ..."
+	@$(BIN)/python -m venv --clear $(DOCS)
+	@$(BIN)/uv pip install --quiet --python $(DOCS)/bin/python --no-deps --require-hashes --requirement requirements-docs.txt \
+		|| $(DOCS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes --requirement requirements-docs.txt
+	@touch $@
+
 # One set of versions for every Python and platform. Of a new version, hashes of all its files are kept.
 lock update: $(VENV)/installed-dev
 	@for extra in "" dev; do \
@@ -78,6 +90,8 @@ lock update: $(VENV)/installed-dev
 			--no-emit-index-url --quiet $(if $(filter update,$@),--upgrade) $${extra:+--extra $$extra} \
 			--output-file requirements$${extra:+-$$extra}.txt || exit 1; \
 	done
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --group docs --constraint requirements.txt --universal --generate-hashes \
+		--no-emit-index-url --quiet $(if $(filter update,$@),--upgrade) --output-file requirements-docs.txt
 
 # PYTHONS are tried one after the other. Each has an environment of its own, with the wheel instead of the checkout.
 PYTHONS ?= python3.12 python3.13

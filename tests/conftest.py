@@ -55,6 +55,7 @@ from competitions.competition import Competition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
 from tests import readers, workers  # noqa: E402
 from tests.deployments.postgresql import binaries  # noqa: E402
+from tests.docs import site  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
 from tests.s3 import radosgw as s3_server  # noqa: E402
 from tests.stores import Store  # noqa: E402
@@ -93,6 +94,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
     "s3": s3_server.missing,
     "postgres": _postgres,
     "readers": readers.missing,
+    "docs": site.missing,
 }
 
 

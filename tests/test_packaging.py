@@ -40,16 +40,20 @@ def test_type_checkers_are_told_that_the_room_has_types(room: str) -> None:
     assert (ROOT / room / "py.typed").is_file()
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("requirements.txt", ()), ("requirements-dev.txt", ("dev",))])
-def test_the_lock_has_a_version_of_everything_that_is_required(lock: str, extras: tuple[str, ...]) -> None:
+PROJECT = PYPROJECT["project"]
+LOCKS: dict[str, list[str]] = {
+    "requirements.txt": PROJECT["dependencies"],
+    "requirements-dev.txt": [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]],
+    "requirements-docs.txt": PYPROJECT["dependency-groups"]["docs"],
+}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_has_a_version_of_everything_that_is_required(lock: str) -> None:
     text = (ROOT / lock).read_text()
     pinned = {canonicalize_name(found["name"]): found["version"] for found in _PIN.finditer(text)}
     assert len(pinned) == len(set(re.findall(r"^[\w.-]+(?===)", text, re.MULTILINE))), "without a hash"
-    project = PYPROJECT["project"]
-    for line in (
-        *project["dependencies"],
-        *(each for name in extras for each in project["optional-dependencies"][name]),
-    ):
+    for line in LOCKS[lock]:
         required = Requirement(line)
         version = pinned.get(canonicalize_name(required.name))
         assert version is not None, f"{required.name}: make lock"
