@@ -87,7 +87,7 @@ class Settings(BaseSettings):
 
     store: str = Field(
         default_factory=lambda: (_home() / ".local" / "share" / "mlebench").as_uri(),
-        description="Root of everything: a path, file:// or any fsspec URL such as s3://bucket/prefix.",
+        description="Root of everything: a directory, or an S3 bucket such as s3://bucket/prefix.",
     )
     raw_dir: PathOrNone = Field(default=None, description="Directory of already downloaded <id>.zip files.")
     scratch: OnePath = Field(

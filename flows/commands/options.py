@@ -239,7 +239,9 @@ class StoreOptions:
     store: Annotated[
         str | None,
         option(
-            "--store", metavar="URL", help="Root of the store: a directory or any fsspec URL. Default: MLEBENCH_STORE."
+            "--store",
+            metavar="URL",
+            help="Root of the store: a directory, or s3://bucket/prefix. Default: MLEBENCH_STORE.",
         ),
     ] = None
     data_dir: Annotated[

@@ -73,6 +73,8 @@ def command(
         raise click.UsageError("--retry needs the name of the group: give --run-group NAME")
     if run.seed and run.seeds != 1:
         raise click.UsageError("--seed and --seeds are alternatives; give one of them")
+    if run.retain:
+        click.echo("`--retain` keeps no container: what the agent left is in the store; see `mlebench show`", err=True)
     if run.container_config is not None:
         run, isolation = _configured(run.container_config, run, isolation)
     ids = selection.ids()

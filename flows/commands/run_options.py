@@ -116,6 +116,15 @@ class RunOptions:
             "run gets, and its runtime is used.",
         ),
     ] = None
+    retain: Annotated[
+        bool,
+        option(
+            "--retain",
+            is_flag=True,
+            help="Taken for the published tool's sake. What it keeps is always kept: logs, code and submissions are in "
+            "the store. Containers are removed.",
+        ),
+    ] = False
     obfuscated: Annotated[
         bool,
         option(
