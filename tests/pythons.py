@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.test_architecture import ROOMS, ROOT
@@ -59,7 +59,9 @@ def main() -> int:
 
 def built(folder: Path) -> Path:
     """The wheel of this checkout. Raises `SystemExit` if a file of our packages is not in it."""
-    run(uv(), "build", "--quiet", "--out-dir", folder, ROOT)  # the source archive, and the wheel from it
+    # The wheel is made from the source archive, not from files that only lie in this checkout.
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    either((uv(), "build", "--quiet", "--out-dir", folder, ROOT), pip)
     wheel = next(folder.glob("*.whl"))
     ours = run("git", "ls-files", *ROOMS, "mlebench_pipeline.py", capture_output=True).stdout.split("\n")
     missing = {each for each in ours if each} - set(zipfile.ZipFile(wheel).namelist())
@@ -83,10 +85,10 @@ def candidates(name: str) -> Iterator[str]:
 def check(command: str, wheel: Path, home: Path) -> None:
     """Raises `CalledProcessError` if anything of this wheel does not work in this Python."""
     python, mlebench = home / "bin" / "python", home / "bin" / "mlebench"
-    run(uv(), "venv", "--quiet", "--python", command, home)
-    install = (uv(), "pip", "install", "--quiet", "--python", python, "--no-deps")
-    run(*install, "--require-hashes", "--requirement", ROOT / "requirements-dev.txt")
-    run(*install, wheel)
+    run(command, "-m", "venv", home)
+    for what in (("--require-hashes", "--requirement", ROOT / "requirements-dev.txt"), (wheel,)):
+        options = ("install", "--quiet", "--no-deps", *what)
+        either((uv(), "pip", *options, "--python", python), (python, "-m", "pip", *options))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "flows").mkdir()
@@ -100,6 +102,14 @@ def check(command: str, wheel: Path, home: Path) -> None:
 def uv() -> Path:
     """Installs the locked versions in seconds, from its cache in the second environment."""
     return Path(sys.executable).parent / "uv"
+
+
+def either(first: Sequence[str | Path], second: Sequence[str | Path]) -> None:
+    """Run a command, and if it fails another one: uv does not know the package indexes in pip's configuration."""
+    try:
+        run(*first)
+    except subprocess.CalledProcessError:
+        run(*second)
 
 
 def run(*command: str | Path, cwd: Path = ROOT, capture_output: bool = False) -> subprocess.CompletedProcess[str]:
