@@ -38,13 +38,14 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
     written to tables/comparisons, if the store can be written.
     """
-    from grading.conditions import unlike
+    from grading.conditions import unlike, unlike_grades
     from grading.statistics.compare import compare
     from storage.remote import describe_error
     from storage.tables import read_table, write_frame
 
     place = storage.open()
-    found = compare(_grades(place, a), _grades(place, b))
+    grades = [_grades(place, name) for name in (a, b)]
+    found = compare(*grades)
     if found.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
     try:
@@ -58,7 +59,8 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     runs = [read_table(place, "runs", [name.partition("@")[0]]) for name in (a, b)]
     if not all(len(each) for each in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
-    elif different := unlike(runs):
+        runs = []
+    if different := unlike(runs) + unlike_grades(grades):
         click.echo(f"mlebench: the conditions differ in {', '.join(different)}", err=True)
 
 

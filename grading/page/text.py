@@ -73,9 +73,10 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
 
     Text from agents is escaped.
     """
-    grades = results.grades
-    view = build_view(grades, results.runs, thresholds=results.thresholds, facts=results.facts)
-    found = results.aggregate()
+    chosen, found = results.chosen, results.aggregate()
+    view = build_view(
+        results.grades, results.runs, thresholds=results.thresholds, facts=results.facts, expected=results.expected
+    )
     lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
     lines += _table(
         ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values()],
@@ -90,7 +91,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
             for series, split, values in rates(view, found)
         ],
     )
-    lines += ["", "## Published row", "", *_published(published_rows(view, results, found))]
+    lines += ["", "## Published row", "", *_published(published_rows(view, chosen, found))]
     lines += ["", found.statement(), *(f"- {_escape(gap)}" for gap in gaps(view, found))]
     models = [_escape(c.id) for c in view.competitions if not c.human]
     if models:
@@ -107,7 +108,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         lines += ["", "## Any medal over time", ""]
         rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
         lines += _table(["Agent", "Split", *times.moments], rows)
-    costs = cost_tables(view, grades, results.usage)
+    costs = cost_tables(view, chosen.grades, chosen.usage)
     if costs:
         lines += ["", "## Cost", ""]
         lines += _table(

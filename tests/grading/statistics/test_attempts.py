@@ -165,14 +165,6 @@ class TestAttempts:
         assert rate(table, competition_id="b")["human_percentile"] == pytest.approx((75 + 0 + 50) / 3)
         assert rate(table, competition_id="c")["human_percentile"] == 0
 
-    def test_the_options_of_the_report_reach_every_figure(self) -> None:
-        counting = Counting(expected={"b": "low"}, incomplete="fail")
-        grades = grades_of()
-        for table in (best_of(grades, counting=counting), competition_table(grades, counting=counting)):
-            assert set(table["competition_id"]) == {"b"}
-        assert set(pass_at(grades, counting=counting)["competitions"]) == {1}
-        assert set(over_time(TestOverTime.GRADES, TestOverTime.SNAPSHOTS, counting=counting)["competitions"]) == {1}
-
     def test_a_failed_grading_is_no_attempt(self) -> None:
         grades = grades_of()
         grades.loc[0, "outcome"] = "failed"
