@@ -10,7 +10,7 @@ import click
 from common.causes import cause_of
 from common.errors import UserError
 from flows.commands.answers import answer, takes_json
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import GRADED_GROUP, StoreOptions, takes
 from grading.words import number
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", 
 
 
 @click.command("compare")
-@click.argument("a", type=RUN_GROUP)
-@click.argument("b", type=RUN_GROUP)
+@click.argument("a", type=GRADED_GROUP)
+@click.argument("b", type=GRADED_GROUP)
 @click.option("--everything", is_flag=True, help="Also list competitions without changes.")
 @takes(storage=StoreOptions)
 @takes_json
@@ -74,10 +74,12 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
 
     group, _, edition = name.partition("@")
     grades = read_table(store, "grades", [group])
+    if edition and len(grades) and edition not in (known := sorted(set(grades["edition"]))):
+        raise UserError(f"group {group!r} is not graded as {edition}, but as {' and '.join(known)}")
     if edition and len(grades):
         grades = grades[grades["edition"] == edition]
     if not len(grades):
-        raise no_runs(store, name, "graded runs")
+        raise no_runs(store, group, "graded runs")
     editions = sorted(set(grades["edition"]))
     if len(editions) > 1:
         raise UserError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")

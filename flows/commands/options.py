@@ -54,7 +54,18 @@ class _RunGroup(click.ParamType):
         return GROUPS(ctx, param, incomplete)
 
 
+class _GradedGroup(_RunGroup):
+    """The name of a run group, or GROUP@EDITION for its grades of one edition."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        group, at, edition = str(value).partition("@")
+        if at and edition not in EDITIONS:
+            raise UserError(f"{value!r}: unknown edition {edition!r}; editions are {', '.join(EDITIONS)}")
+        return f"{check_run_group(group)}{at}{edition}"
+
+
 RUN_GROUP = _RunGroup()
+GRADED_GROUP = _GradedGroup()
 
 
 @dataclass(frozen=True)
