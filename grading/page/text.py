@@ -14,7 +14,7 @@ from grading.page.build import build_view
 from grading.page.cleaning import clean
 from grading.page.published import HEADER, PublishedRows, published_rows
 from grading.page.render import TITLE
-from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, rates
+from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, percentiles, rates
 from grading.page.timeline import time_table
 from grading.page.view import Result
 from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
@@ -78,8 +78,9 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         results.grades, results.runs, thresholds=results.thresholds, facts=results.facts, expected=results.expected
     )
     lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
+    beaten = percentiles(view, results)
     lines += _table(
-        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values()],
+        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Mean percentile"],
         [
             [
                 _escape(f"{series.agent} ({series.run_group}, {series.edition})"),
@@ -87,6 +88,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
                 str(values["any_medal"]["competitions"]),
                 str(values["any_medal"]["seeds"]),
                 *(fmt.mean_sem(values[name]["mean"], values[name]["sem"]) for name in RATE_NAMES),
+                fmt.DASH if (share := beaten.get((series.index, split))) is None else f"{share:.1f}",
             ]
             for series, split, values in rates(view, found)
         ],
