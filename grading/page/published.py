@@ -51,7 +51,7 @@ def published_rows(view: View, results: Results, found: Aggregate) -> PublishedR
         own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
         ran.add(frozenset(own))
         leaks = f"{len(own & set(leaking))} of {counted(len(own), 'competition')}" if own & set(leaking) else "none"
-        rows.append((series, [series.agent, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
+        rows.append((series, [series.label, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
         seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
         away.append((series, deviations(runs, seeds, series.edition, results.incomplete)))
     different = unlike([_of(series, results.runs) for series in view.series])

@@ -108,6 +108,9 @@ def test_agents_with_other_competitions_or_seeds_are_not_ranked() -> None:
     kept = [table[~late.to_numpy()] for table in (grades, runs)]
     assert "unlike conditions: number of counted seeds." in words(page(*kept))
     assert "unlike conditions: what is not known of imported results." in words(page(grades, None))
+    namesakes = page(*(table.assign(agent="same") for table in (grades, runs))).split('<pre class="paste">')[1]
+    assert "| same · group-0 |" in namesakes
+    assert "| same · group-1 |" in namesakes
 
 
 def test_a_split_is_all_that_the_page_shows() -> None:

@@ -15,7 +15,7 @@ from scipy import stats
 from grading.conditions import deviations, unlike, unlike_grades
 from grading.statistics.counting import Cells, Counting, cells_of
 from grading.statistics.differences import Difference, differences, letters
-from grading.statistics.seeds import Interval, smallest_difference
+from grading.statistics.seeds import Interval, holm, smallest_difference
 from grading.statistics.sensitivity import sensitivity
 from tests.grading.statistics.rows import grade
 
@@ -52,7 +52,9 @@ class TestDifferences:
         before, after = np.zeros(20), np.array([1.0] * 4 + [0.0] * 16)
         assert first.p_value == pytest.approx(stats.ttest_rel(after, before).pvalue)
         assert first.corrected == first.p_value, "one comparison needs no correction"
-        assert differences([a, b, c])[0].corrected >= first.p_value
+        found = differences([a, b, c])
+        assert [each.corrected for each in found] == holm([each.p_value for each in found])
+        assert any(each.corrected > each.p_value for each in found)
         assert first.smallest == pytest.approx(first.sem * (stats.t.ppf(0.975, 19) + stats.t.ppf(0.8, 19)))
 
     def test_overlapping_groups(self) -> None:
