@@ -10,7 +10,7 @@ import click
 from common.causes import cause_of
 from common.errors import UserError
 from flows.commands.answers import answer, takes_json
-from flows.commands.options import GRADED_GROUP, StoreOptions, takes
+from flows.commands.options import GRADED_GROUP, StoreOptions, one_agent, takes
 from grading.words import number
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
         grades = grades[grades["edition"] == edition]
     if not len(grades):
         raise no_runs(store, group, "graded runs")
+    one_agent(group, grades)
     editions = sorted(set(grades["edition"]))
     if len(editions) > 1:
         raise UserError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")

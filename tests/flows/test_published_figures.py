@@ -15,7 +15,7 @@ from scipy import stats
 from competitions import registry
 from flows.cli import main
 from storage.runs.evidence.manifest import append
-from storage.tables import read_table
+from storage.tables import read_table, write_frame
 from tests.stores import Store
 
 SEEDS = 3
@@ -203,6 +203,21 @@ def test_groups_of_an_experiment_are_its_seeds_and_missing_seeds_are_padded(
     (one,) = as_json(store, capsys, "g1", "--num-seeds", "1", "--split", "low")
     assert one["splits"]["low"]["any_medal"]["sem"] is None
     assert main(["report", "g1", "--num-seeds", "3", "--store", store.root]) == 1, "only with --json"
+
+
+def test_agents_of_one_group_are_not_averaged(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, _ = files
+    assert main(["import-report", *map(str, paths), "--group", "both", "--agent", "a", "--store", store.root]) == 0
+    grades = read_table(store, "grades", ["both"])
+    mixed = grades.assign(agent=["ab"[seed % 2] for seed in grades["seed"]]).drop(columns="run_group")
+    write_frame(store, "grades", "both", mixed)
+    for arguments in (["compare", "both", "both"], ["report", "both", "--json"]):
+        capsys.readouterr()
+        assert main([*arguments, "--store", store.root]) == 1
+        assert "group 'both' has runs of several agents (a, b)" in capsys.readouterr().err
+    assert main(["report", "both", "--store", store.root]) == 0
 
 
 def test_groups_of_several_editions_are_compared_with_a_warning(
