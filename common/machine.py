@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections import Counter
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +13,7 @@ _PACKAGE = "mlebench-pipeline"
 _LIBRARIES = ("pandas", "numpy", "scikit-learn", "prefect")
 _SOURCE = Path(__file__).parents[1]
 _CPUINFO = Path("/proc/cpuinfo")
+_NVIDIA = Path("/proc/driver/nvidia/gpus")
 
 
 @cache
@@ -28,12 +30,13 @@ def software() -> str:
 
 @cache
 def hardware() -> str:
-    """Operating system, processor, cores and memory of this machine."""
+    """Operating system, processor, cores, memory and NVIDIA GPUs of this machine."""
     import psutil
 
     memory = psutil.virtual_memory().total / (1 << 30)
     system = f"{platform.system()} {platform.machine()}"
-    return ", ".join(filter(None, [system, _processor(), f"{psutil.cpu_count()} cores", f"{memory:.0f} GiB"]))
+    parts = [system, _processor(), f"{psutil.cpu_count()} cores", f"{memory:.0f} GiB", *_gpus()]
+    return ", ".join(filter(None, parts))
 
 
 def _processor() -> str:
@@ -43,6 +46,18 @@ def _processor() -> str:
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def _gpus() -> list[str]:
+    """The names of the NVIDIA GPUs as their driver reports them, each with its number if there are several."""
+    found: Counter[str] = Counter()
+    for path in sorted(_NVIDIA.glob("*/information")):
+        try:
+            lines = path.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+        found.update(name.strip() for key, _, name in (line.partition(":") for line in lines) if key == "Model")
+    return [name if count == 1 else f"{count} x {name}" for name, count in found.items()]
 
 
 def version(package: str) -> str | None:

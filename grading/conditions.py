@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common import machine
 
@@ -28,7 +29,9 @@ _PUBLISHED: tuple[tuple[str, tuple[float, ...], str], ...] = (
     ("cpus", (36,), "36 vCPU"),
     ("memory_bytes", (440e9, 440 * 2**30), "440 GB"),  # decimal, or binary as Docker counts
 )
+_LIMITS = [f"{medal}_threshold" for medal in ("gold", "silver", "bronze", "median")]
 _PUBLISHED_SEEDS = 3
+_PUBLISHED_GPU = re.compile(r"\bA10\b")  # neither an A100 nor an A10G
 
 
 def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) -> list[str]:
@@ -41,17 +44,17 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) ->
     """
     found = []
     for column, published, words in _PUBLISHED:
-        values = sorted(float(value) for value in runs[column].dropna().unique()) if column in runs else []
-        if not values:
-            found.append(f"{_COMPARED[column]}: not recorded (published: {words})")
-        elif not all(any(math.isclose(value, each, rel_tol=0.03) for each in published) for value in values):
-            shown = ", ".join(_shown(column, value) for value in values)
-            found.append(f"{_COMPARED[column]}: {shown} (published: {words})")
-    gpus = sorted(int(value) for value in runs["gpus"].dropna().unique()) if "gpus" in runs else []
-    boards = " ".join(str(each) for each in runs["hardware"].dropna().unique()) if "hardware" in runs else ""
-    if gpus != [1] or "A10" not in boards:
-        number = ", ".join(map(str, gpus)) or "not recorded"
-        found.append(f"GPUs: {number}{'' if 'A10' in boards else ', kind not recorded'} (published: one A10)")
+        values, unknown = _recorded(runs, column)
+        if any(not any(math.isclose(value, each, rel_tol=0.03) for each in published) for value in values) or unknown:
+            shown = [_shown(column, value) for value in values] + ["not recorded"] * unknown
+            found.append(f"{_COMPARED[column]}: {', '.join(shown)} (published: {words})")
+    gpus, unknown = _recorded(runs, "gpus")
+    boards = _known(runs, "hardware")
+    kinds = [_PUBLISHED_GPU.search(board) is not None for board in boards]
+    if gpus != [1] or unknown or not kinds or not all(kinds):
+        number = ", ".join([f"{value:g}" for value in gpus] + ["not recorded"] * unknown)
+        kind = "" if kinds and all(kinds) else ", not all of them an A10" if any(kinds) else ", no A10 recorded"
+        found.append(f"GPUs: {number}{kind} (published: one A10)")
     if seeds != _PUBLISHED_SEEDS:
         found.append(f"counted seeds: {seeds} (published: {_PUBLISHED_SEEDS})")
     if edition != "v1":
@@ -64,16 +67,55 @@ def deviations(runs: pd.DataFrame, seeds: int, edition: str, incomplete: str) ->
 
 
 def unlike(groups: Sequence[pd.DataFrame]) -> list[str]:
-    """The conditions in which groups of runs differ, in words. Groups without runs, as imported ones, are unknown."""
+    """The conditions in which groups of runs differ, in words.
+
+    A limit that was not set is a condition as any other. Groups without runs, as imported ones, have unknown
+    conditions, which are unlike all others, also unknown ones.
+    """
+    if len(groups) < 2:
+        return []
+    known = [runs for runs in groups if len(runs)]
+    seen = {words: {frozenset(_conditions(runs, column)) for runs in known} for column, words in _COMPARED.items()}
+    found = [words for words, values in seen.items() if len(values) > 1]
+    return found if len(known) == len(groups) else [*found, "what is not known of imported results"]
+
+
+def _conditions(runs: pd.DataFrame, column: str) -> set[Any]:
+    """The values of a condition. Numbers are floats, because columns with an unknown value are read as such."""
+    if column not in runs:
+        return {None}
+    if column == "obfuscated":
+        return set(runs[column].eq(True))  # null says that it was not
+    known = {value if isinstance(value, str) else float(value) for value in runs[column].dropna()}
+    return known | {None} if runs[column].isna().any() else known
+
+
+def unlike_grades(tables: Sequence[pd.DataFrame]) -> list[str]:
+    """What differs in how groups were graded, in words; each of `tables` has the grades of one of them."""
     found = []
-    for column, words in _COMPARED.items():
-        seen = {
-            frozenset(str(value) for value in runs[column].dropna().unique()) if column in runs else frozenset()
-            for runs in groups
-        }
-        if len(seen) > 1:
-            found.append(words)
+    if len({frozenset(grades["edition"]) for grades in tables}) > 1:
+        found.append("edition")
+    elif len(versions := {frozenset(_known(grades, "edition_version")) for grades in tables} - {frozenset()}) > 1:
+        found.append(f"version of the edition ({', '.join(sorted({each for known in versions for each in known}))})")
+    limits: dict[str, tuple[Any, ...]] = {}
+    for grades in tables:
+        if not set(_LIMITS) <= set(grades):
+            continue
+        for name, *own in grades[["competition_id", *_LIMITS]].drop_duplicates().itertuples(index=False):
+            if limits.setdefault(str(name), tuple(own)) != tuple(own):
+                return [*found, "medal thresholds"]
     return found
+
+
+def _known(table: pd.DataFrame, column: str) -> set[str]:
+    return set(table[column].dropna().astype(str)) if column in table else set()
+
+
+def _recorded(runs: pd.DataFrame, column: str) -> tuple[list[float], bool]:
+    """The sorted values of a condition, and whether any run has none."""
+    if column not in runs or runs.empty:
+        return [], True
+    return sorted({float(value) for value in runs[column].dropna()}), bool(runs[column].isna().any())
 
 
 def _shown(column: str, value: float) -> str:

@@ -103,7 +103,7 @@ _RUNS = TableSchema(
         Column("tries", "int64", "How often the run was begun: above 1, machines or engines ended it before.", since=2),
         Column("host", "string", "Name of the host on which it ran in the end.", since=2),
         Column("prices", "string", "Version of the list prices; null if the run had no gateway.", since=2),
-        Column("hardware", "string", "Operating system, processor, cores and memory of the machine."),
+        Column("hardware", "string", "Operating system, processor, cores, memory and GPUs of the machine."),
         Column("package_version", "string", "Version of mlebench-pipeline that made the run."),
         Column("git_commit", "string", "Its git commit, or how it was installed."),
         Column("ledger_head", "string", "Hash of the last entry of the run's evidence, `ledger.jsonl`."),

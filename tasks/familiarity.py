@@ -15,6 +15,7 @@ from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
 from grading.integrity.familiarity import at_places, mean_probability
+from grading.statistics.attempts import competition_table
 from grading.statistics.correlation import correlation
 from grading.statistics.series import latest_grades
 from storage.dataset import Dataset
@@ -27,6 +28,7 @@ from storage.store import Store
 from storage.tables import read_table, write_table
 from tasks.aggregate import write_tables
 from tasks.normalised import normalised_scores
+from tasks.report import leaderboards_of
 from tasks.wiring.language_model import LanguageModel, ModelError, language_model
 from tasks.wiring.retries import retried
 from tasks.wiring.services import gateway_policy
@@ -80,9 +82,11 @@ def find_familiarity(
         UserError: the group has no graded runs.
         ModelError: a request to the model failed, or the model returns no probabilities.
     """
-    scores = read_table(store, "aggregates/competitions", [run_group])
-    if scores.empty:
+    grades = read_table(store, "grades", [run_group])
+    if grades.empty:
         raise no_runs(store, run_group, "graded runs")
+    # Not from tables/aggregates, which has what the options of the last report chose.
+    scores = competition_table(grades, leaderboards_of(grades))
     edition = min(scores["edition"])
     beaten = scores[scores["edition"] == edition].groupby("competition_id")["human_percentile"].mean().to_dict()
     shares = normalised_scores(store, _attempts(store, run_group, edition), edition) if places else {}

@@ -58,11 +58,12 @@ def write_aggregates(
     settings = {"incomplete": incomplete, "interval": interval, "counted": split or "what was run"}
     tables["aggregates/rates"] = tables["aggregates/rates"].assign(**settings)
     tables["aggregates/pass_at_k"] = pass_at(grades, runs, counting)
-    tables["aggregates/best_of_k"] = best_of(grades, counting=counting)
-    tables["aggregates/competitions"] = competition_table(grades, _percentiles(_facts(grades, runs)), counting)
+    tables["aggregates/best_of_k"] = best_of(grades, runs, counting)
+    tables["aggregates/competitions"] = competition_table(grades, leaderboards_of(grades, runs), counting, runs)
     tables["aggregates/over_time"] = over_time(grades, snapshots, runs, counting)
-    tables["aggregates/usage_by_run"] = usage_by_run(usage)
-    tables["aggregates/usage"] = usage_by_series(grades, usage) if len(usage) else usage
+    own, used = (counting.chosen(table) for table in (grades, usage))
+    tables["aggregates/usage_by_run"] = usage_by_run(used)
+    tables["aggregates/usage"] = usage_by_series(own, used) if len(used) else used
     for name, table in tables.items():
         if name in _PARTS and "seed" in table:  # a run without a seed is identified by its name
             seeds = table["seed"].astype(object)
@@ -270,6 +271,11 @@ def _thresholds(facts: CompetitionFacts, grades: pd.DataFrame) -> Thresholds:
     return replace(
         stored, gold=gold, silver=silver, bronze=bronze, median=median, teams=0, leaderboard=row["leaderboard"]
     )
+
+
+def leaderboards_of(*tables: pd.DataFrame) -> dict[str, Any]:
+    """21 scores of the leaderboard of each competition in the tables, from best to worst, where it is known."""
+    return _percentiles(_facts(*tables))
 
 
 def _percentiles(facts: dict[str, CompetitionFacts]) -> dict[str, Any]:

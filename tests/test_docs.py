@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from common.settings import OTHER_VARIABLES, PREFIX, Settings
 from flows.cli import cli
@@ -47,6 +48,18 @@ def test_every_command_exists_with_its_options(line: str) -> None:
 )
 def test_every_make_target_exists(target: tuple[str, str]) -> None:
     assert re.search(rf"^{''.join(target)}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_both_forms_of_the_citation_say_the_same() -> None:
+    (entry,) = [block for document, block in blocks("bibtex") if document == "README.md"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["preferred-citation"]
+    fields = dict(re.findall(r"^  (\w+) += \{(.*?)\},?$", entry, re.MULTILINE | re.DOTALL))
+    names = [name.split(",")[0].strip() for name in " ".join(fields["author"].split()).split(" and ")]
+    assert [name.replace("\\k{a}", "ą").replace("{ą}", "ą") for name in names] == [
+        author["family-names"] for author in cited["authors"]
+    ]
+    assert fields["title"].replace("{", "").replace("}", "") == cited["title"]
+    assert (fields["year"], f"arXiv:{fields['eprint']}") == (str(cited["year"]), cited["identifiers"][0]["value"])
 
 
 @pytest.mark.parametrize(("document", "block"), blocks("python"))

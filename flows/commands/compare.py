@@ -10,7 +10,7 @@ import click
 from common.causes import cause_of
 from common.errors import UserError
 from flows.commands.answers import answer, takes_json
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import GRADED_GROUP, StoreOptions, one_agent, takes
 from grading.words import number
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _SHOWN = {"any_medal": "medal", "gold_medal": "gold", "above_median": "median", 
 
 
 @click.command("compare")
-@click.argument("a", type=RUN_GROUP)
-@click.argument("b", type=RUN_GROUP)
+@click.argument("a", type=GRADED_GROUP)
+@click.argument("b", type=GRADED_GROUP)
 @click.option("--everything", is_flag=True, help="Also list competitions without changes.")
 @takes(storage=StoreOptions)
 @takes_json
@@ -38,13 +38,14 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     in which the groups differ are named. GROUP@EDITION selects the grades of one edition. The comparison is also
     written to tables/comparisons, if the store can be written.
     """
-    from grading.conditions import unlike
+    from grading.conditions import unlike, unlike_grades
     from grading.statistics.compare import compare
     from storage.remote import describe_error
     from storage.tables import read_table, write_frame
 
     place = storage.open()
-    found = compare(_grades(place, a), _grades(place, b))
+    grades = [_grades(place, name) for name in (a, b)]
+    found = compare(*grades)
     if found.competitions.empty:
         raise UserError(f"{a} and {b} have no competition in common")
     try:
@@ -58,7 +59,8 @@ def command(a: str, b: str, everything: bool, storage: StoreOptions) -> None:
     runs = [read_table(place, "runs", [name.partition("@")[0]]) for name in (a, b)]
     if not all(len(each) for each in runs):
         click.echo("mlebench: the conditions of imported grades are unknown", err=True)
-    elif different := unlike(runs):
+        runs = []
+    if different := unlike(runs) + unlike_grades(grades):
         click.echo(f"mlebench: the conditions differ in {', '.join(different)}", err=True)
 
 
@@ -72,10 +74,13 @@ def _grades(store: Store, name: str) -> pd.DataFrame:
 
     group, _, edition = name.partition("@")
     grades = read_table(store, "grades", [group])
+    if edition and len(grades) and edition not in (known := sorted(set(grades["edition"]))):
+        raise UserError(f"group {group!r} is not graded as {edition}, but as {' and '.join(known)}")
     if edition and len(grades):
         grades = grades[grades["edition"] == edition]
     if not len(grades):
-        raise no_runs(store, name, "graded runs")
+        raise no_runs(store, group, "graded runs")
+    one_agent(group, grades)
     editions = sorted(set(grades["edition"]))
     if len(editions) > 1:
         raise UserError(f"group {group!r} is graded as {' and '.join(editions)}; choose one: {group}@{editions[0]}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
+from competitions.facts import ID_PATTERN
 from flows.commands.submissions import parse_line
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def read_external(path: Path) -> list[External]:
             line = parse_line(text)
         except UserError as error:
             raise UserError(f"{path}:{number}: {error}") from error
-        if "/" in line.competition_id or line.competition_id in ("", ".", ".."):
+        if not re.fullmatch(ID_PATTERN, line.competition_id):
             raise UserError(f"{path}:{number}: {line.competition_id!r} is not the id of a competition")
         code, logs = (path.parent / each if each else None for each in (line.code_path, line.logs_path))
         for place in (code, logs):

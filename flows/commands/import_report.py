@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +17,14 @@ from common.units import counted
 from competitions import registry
 from competitions.editions import EDITIONS
 from competitions.errors import UnknownCompetition
+from competitions.facts import ID_PATTERN
 from flows.commands.options import StoreOptions, takes
 
 if TYPE_CHECKING:
     from grading.report import CompetitionReport
+
+_LONGEST_ID = 100
+_YEARS = (1970, 2200)  # tables count nanoseconds in 64 bits
 
 
 @click.command("import-report")
@@ -101,11 +107,30 @@ def _read(path: Path) -> list[CompetitionReport]:
     known = set(CompetitionReport.model_fields)
     try:
         items: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["competition_reports"]
-        return [CompetitionReport.model_validate({k: v for k, v in item.items() if k in known}) for item in items]
+        found = [CompetitionReport.model_validate({k: v for k, v in item.items() if k in known}) for item in items]
     except ValidationError as error:
         raise UserError(f"{path} is not a grading report: {one_line(error)}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a grading report: it has no competition_reports") from error
+    if not found:
+        raise UserError(f"{path} has no competition_reports to import")
+    for report in found:
+        if wrong := _wrong(report):
+            raise UserError(f"{path} is not a grading report: {wrong}")
+    return found
+
+
+def _wrong(report: CompetitionReport) -> str | None:
+    """What makes a well-formed report impossible to store or to compare; None for a sound one."""
+    name = report.competition_id
+    if len(name) > _LONGEST_ID or not re.fullmatch(ID_PATTERN, name):
+        return f"{name[:_LONGEST_ID]!r} is not the id of a competition"
+    limits = {part: getattr(report, f"{part}_threshold") for part in ("gold", "silver", "bronze", "median")}
+    if wrong := [part for part, limit in limits.items() if not math.isfinite(limit)]:
+        return f"{name} has no finite {wrong[0]}_threshold"
+    if not _YEARS[0] <= report.created_at.year <= _YEARS[1]:
+        return f"{name} was created in the year {report.created_at.year}"
+    return None
 
 
 def _run_id(report: CompetitionReport, otherwise: str) -> str:

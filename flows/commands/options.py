@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,6 +18,9 @@ from competitions.editions import EDITIONS, Edition
 from flows.commands.completion import COMPETITIONS, GROUPS, SPLITS
 from grading.medals import Leaderboard
 from storage.store import Store, check_run_group
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,7 +57,26 @@ class _RunGroup(click.ParamType):
         return GROUPS(ctx, param, incomplete)
 
 
+class _GradedGroup(_RunGroup):
+    """The name of a run group, or GROUP@EDITION for its grades of one edition."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        group, at, edition = str(value).partition("@")
+        if at and edition not in EDITIONS:
+            raise UserError(f"{value!r}: unknown edition {edition!r}; editions are {', '.join(EDITIONS)}")
+        return f"{check_run_group(group)}{at}{edition}"
+
+
+def one_agent(run_group: str, grades: pd.DataFrame) -> None:
+    """Raise `UserError` if the grades of a group are of several agents, where they would be averaged."""
+    agents = sorted(set(grades["agent"]))
+    if len(agents) > 1:
+        names = ", ".join(agents)
+        raise UserError(f"group {run_group!r} has runs of several agents ({names}); mlebench report tells them apart")
+
+
 RUN_GROUP = _RunGroup()
+GRADED_GROUP = _GradedGroup()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import click
 
 from common import months
 from common.errors import UserError
-from flows.commands.options import RUN_GROUP, StoreOptions, takes
+from flows.commands.options import RUN_GROUP, StoreOptions, one_agent, takes
 
 if TYPE_CHECKING:
     from storage.store import Store
@@ -131,6 +131,8 @@ def _as_json(place: Store, groups: list[str], split: str | None, num_seeds: int 
     found = []
     for label, chosen in [(name, groups)] if name else [(group, [group]) for group in groups]:
         grades = read_table(place, "grades", chosen)
+        for group, own in grades.groupby("run_group"):
+            one_agent(str(group), own)
         splits = listed if split else benchmark_splits(listed, list(grades["competition_id"]))
         try:
             found.append({"experiment_id": label, **experiment(grades, chosen, splits, num_seeds)})

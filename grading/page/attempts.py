@@ -40,15 +40,15 @@ def pass_table(view: View, results: Results) -> tuple[list[int], list[tuple[Seri
     return ks, [(view.series[i], clean(split), [rows[i, split].get(k, DASH) for k in ks]) for i, split in keys]
 
 
-def best_scores(view: View, grades: pd.DataFrame) -> dict[tuple[str, int], str]:
+def best_scores(view: View, results: Results) -> dict[tuple[str, int], str]:
     """A summary of the attempts by competition and series index: mean score, and expected best of k."""
     texts: dict[tuple[str, int], str] = {}
-    if grades.empty:
+    if results.grades.empty:
         return texts
-    for row in best_of(grades).to_dict("records"):
+    for row in best_of(results.grades, results.runs, results.counting).to_dict("records"):
         if row["attempts"] > 1 and not math.isnan(row["score"]):
             key = (clean(row["competition_id"]), view.series_of(row).index)
-            name = "mean" if row["k"] == 1 else f"best of {row['k']}"
+            name = "mean" if row["k"] == 1 else f"best of {row['k']}:"
             texts[key] = ", ".join(filter(None, [texts.get(key, ""), f"{name} {number(row['score'])}"]))
     return texts
 

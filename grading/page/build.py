@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,11 +24,12 @@ def build_view(
     percentiles: Mapping[str, Sequence[float]] | None = None,
     titles: Mapping[str, str] | None = None,
     facts: Facts | None = None,
+    expected: Container[str] | None = None,
 ) -> View:
     """The view of the tables `grades` and `runs`: the newest grade of each run, and runs without a grade.
 
     Competitions that are missing in `thresholds` use the thresholds in their grades. `facts` has complexity and
-    category of competitions without a grade.
+    category of competitions without a grade. With `expected`, other competitions are left out, but not their series.
     """
     graded = [_plain(row) for row in latest_grades(grades).to_dict("records")]
     by_run = {(row["run_group"], row["run_id"]): row for row in map(_plain, _records(runs))}
@@ -41,6 +42,8 @@ def build_view(
 
     competitions = []
     for competition_id in {row["competition_id"]: None for row in rows}:
+        if expected is not None and competition_id not in expected:
+            continue
         own = [row for row in rows if row["competition_id"] == competition_id]
         known = next((row for row in own if row["outcome"] is not None), {})
         stated = (thresholds or {}).get(competition_id) or _stored_thresholds(known)

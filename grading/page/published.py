@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 
 from common.units import counted
-from grading.conditions import deviations, unlike
+from grading.conditions import deviations, unlike, unlike_grades
 from grading.page.cleaning import clean
 from grading.page.format import DASH
 from grading.page.results import Results
 from grading.page.sections import headline
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
-from grading.statistics.series import BENCHMARK_SPLITS
+from grading.statistics.series import BENCHMARK_SPLITS, by_series
 
 HEADER = ["Agent", "LLMs", "Low", "Medium", "High", "All", "Hours", "Date", "Known leakage"]
 
@@ -43,17 +43,25 @@ class PublishedRows:
 def published_rows(view: View, results: Results, found: Aggregate) -> PublishedRows:
     """The rows of all series, in the order of the published table."""
     rates = headline(view, found, results.split_sizes)["cells"]
-    rows, away = [], []
+    rows, away, ran = [], [], set()
     for series in view.series:
         runs = _of(series, results.runs)
         cells = [_rate(rates.get((series.index, split))) for split in (*BENCHMARK_SPLITS, "all")]
         leaking = results.leaking.get(series.edition, ())
         own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
+        ran.add(frozenset(own))
         leaks = f"{len(own & set(leaking))} of {counted(len(own), 'competition')}" if own & set(leaking) else "none"
-        rows.append((series, [series.agent, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
+        rows.append((series, [series.label, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
         seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
         away.append((series, deviations(runs, seeds, series.edition, results.incomplete)))
-    return PublishedRows(rows, away, unlike([_of(series, results.runs) for series in view.series]))
+    different = unlike([_of(series, results.runs) for series in view.series])
+    different += unlike_grades([part for _, part in by_series(results.grades)] if len(results.grades) else [])
+    different += ["competitions"] * (len(ran) > 1)
+    counts: dict[str, set[int]] = {}
+    for (_, split), row in rates.items():
+        counts.setdefault(split, set()).add(row["seeds"])
+    different += ["number of counted seeds"] * any(len(seeds) > 1 for seeds in counts.values())
+    return PublishedRows(rows, away, different)
 
 
 def _of(series: Series, runs: pd.DataFrame | None) -> pd.DataFrame:

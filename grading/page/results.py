@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from grading.statistics.aggregate import Aggregate, rates_of
 from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned, Uncertainty
@@ -106,6 +106,24 @@ class Results:
     def counting(self) -> Counting:
         """How the runs are counted, in every figure."""
         return Counting(self.expected, self.facts, self.incomplete, self.interval, self.planned)
+
+    @property
+    def chosen(self) -> Results:
+        """These results with the rows of the competitions that count, for tables and figures of single runs.
+
+        Familiarity keeps all rows: its correlation is that of the whole run group.
+        """
+        if self.expected is None:
+            return self
+        names = ("grades", "runs", "snapshots", "usage", "own", "validations", "noise")
+        tables: dict[str, Any] = {
+            name: self.counting.chosen(table) for name in names if (table := getattr(self, name)) is not None
+        }
+        findings = {
+            name: table if name.startswith("familiarity") else self.counting.chosen(table)
+            for name, table in self.examined.items()
+        }
+        return replace(self, examined=findings, **tables)
 
     def aggregate(self, by: By = "complexity", incomplete: Incomplete | None = None) -> Aggregate:
         """The rates of these results; see `grading.statistics.aggregate.rates_of`.

@@ -97,7 +97,7 @@ def apart(view: View, results: Results, found: Aggregate) -> dict[str, Any] | No
     chosen = sorted(by_split[split], key=lambda cells: -means[view.series_of(cells.series).index])
     if len(chosen) < 2:
         return None
-    pairs = differences(chosen)
+    pairs = differences(chosen, interval=results.interval)
     series = [view.series_of(cells.series) for cells in chosen]
     named = {each.index: text for each, text in zip(series, letters(len(chosen), pairs), strict=True)}
     return {"split": split, "letters": named, "pairs": [(series[each.a], series[each.b], each) for each in pairs]}

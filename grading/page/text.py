@@ -14,7 +14,7 @@ from grading.page.build import build_view
 from grading.page.cleaning import clean
 from grading.page.published import HEADER, PublishedRows, published_rows
 from grading.page.render import TITLE
-from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, rates
+from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, percentiles, rates
 from grading.page.timeline import time_table
 from grading.page.view import Result
 from grading.words import KIND_GLYPHS, KIND_WORDS, Kind
@@ -73,12 +73,14 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
 
     Text from agents is escaped.
     """
-    grades = results.grades
-    view = build_view(grades, results.runs, thresholds=results.thresholds, facts=results.facts)
-    found = results.aggregate()
+    chosen, found = results.chosen, results.aggregate()
+    view = build_view(
+        results.grades, results.runs, thresholds=results.thresholds, facts=results.facts, expected=results.expected
+    )
     lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
+    beaten = percentiles(view, results)
     lines += _table(
-        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values()],
+        ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Mean percentile"],
         [
             [
                 _escape(f"{series.agent} ({series.run_group}, {series.edition})"),
@@ -86,11 +88,12 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
                 str(values["any_medal"]["competitions"]),
                 str(values["any_medal"]["seeds"]),
                 *(fmt.mean_sem(values[name]["mean"], values[name]["sem"]) for name in RATE_NAMES),
+                fmt.DASH if (share := beaten.get((series.index, split))) is None else f"{share:.1f}",
             ]
             for series, split, values in rates(view, found)
         ],
     )
-    lines += ["", "## Published row", "", *_published(published_rows(view, results, found))]
+    lines += ["", "## Published row", "", *_published(published_rows(view, chosen, found))]
     lines += ["", found.statement(), *(f"- {_escape(gap)}" for gap in gaps(view, found))]
     models = [_escape(c.id) for c in view.competitions if not c.human]
     if models:
@@ -107,7 +110,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         lines += ["", "## Any medal over time", ""]
         rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
         lines += _table(["Agent", "Split", *times.moments], rows)
-    costs = cost_tables(view, grades, results.usage)
+    costs = cost_tables(view, chosen.grades, chosen.usage)
     if costs:
         lines += ["", "## Cost", ""]
         lines += _table(

@@ -11,7 +11,7 @@ import pandas as pd
 from grading.medals import human_percentile
 from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
 from grading.statistics.seeds import bootstrap_interval, expected_best, mean, pass_at_k, standard_error
-from grading.statistics.series import RATES, SERIES, by_series, latest_grades
+from grading.statistics.series import RATES, SERIES
 
 _PASS_COLUMNS = [*SERIES, "split", "rate", "k", "mean", "ci_low", "ci_high", "competitions"]
 _COMPETITION_COLUMNS = [*SERIES, "competition_id", "complexity", "category", "attempts", "valid", "medals"]
@@ -45,55 +45,62 @@ def pass_at(
     return pd.DataFrame(rows, columns=_PASS_COLUMNS)
 
 
-def best_of(grades: pd.DataFrame, ks: Sequence[int] | None = None, counting: Counting = EVERYTHING) -> pd.DataFrame:
+def best_of(
+    grades: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    counting: Counting = EVERYTHING,
+    ks: Sequence[int] | None = None,
+) -> pd.DataFrame:
     """Expected best score of k attempts (`grading.statistics.seeds.expected_best`) by series, competition and k.
 
-    Of `counting`, only the competitions that are expected matter.
+    Which attempts count is as in `competition_table`.
     """
     rows: list[dict[str, Any]] = []
-    for series, group in _attempts(grades):
-        for competition_id, part in group.groupby("competition_id"):
-            if counting.expected is not None and competition_id not in counting.expected:
-                continue
-            scores = _scores(part)
-            for k in ks or _powers(len(part)):
-                best = expected_best(scores, len(part), k, bool(part["is_lower_better"].iloc[0]))
-                rows.append({**series, "competition_id": competition_id, "k": k, "attempts": len(part), "score": best})
+    for cells, name, graded, attempts in _attempts(grades, runs, counting):
+        scores = _scores(graded)
+        lower = any(bool(row["is_lower_better"]) for row in graded)
+        for k in ks or _powers(attempts):
+            best = expected_best(scores, attempts, k, lower)
+            rows.append({**cells.series, "competition_id": name, "k": k, "attempts": attempts, "score": best})
     return pd.DataFrame(rows, columns=[*SERIES, "competition_id", "k", "attempts", "score"])
 
 
 def competition_table(
-    grades: pd.DataFrame, percentiles: Mapping[str, Sequence[float]] | None = None, counting: Counting = EVERYTHING
+    grades: pd.DataFrame,
+    percentiles: Mapping[str, Sequence[float]] | None = None,
+    counting: Counting = EVERYTHING,
+    runs: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """One row per series and competition: attempts, medals, scores over seeds, and the human percentile.
 
     `human_percentile` is the mean over attempts of the share of teams beaten, 0-100. An attempt without a score beats
     nobody and counts 0. NaN where the leaderboard is unknown. Scores are of the valid attempts only, because no score
-    stands for a failure. Of `counting`, only the competitions that are expected matter.
+    stands for a failure.
+
+    Each competition is a split of its own: a seed that is incomplete elsewhere counts. Attempts that are not graded, or
+    whose grading failed, are left out, or count as attempts without a score if `counting` says so.
     """
     rows: list[dict[str, Any]] = []
-    for series, group in _attempts(grades):
-        for competition_id, part in group.groupby("competition_id"):
-            if counting.expected is not None and competition_id not in counting.expected:
-                continue
-            scores, points = _scores(part), (percentiles or {}).get(str(competition_id))
-            pick = min if bool(part["is_lower_better"].iloc[0]) else max
-            numbers = [score for score in scores if not math.isnan(score)]
-            rows.append(
-                {
-                    **series,
-                    "competition_id": competition_id,
-                    "complexity": part["complexity"].iloc[0],
-                    "category": part["category"].iloc[0],
-                    "attempts": len(part),
-                    "valid": int(part["valid_submission"].sum()),
-                    "medals": int(part["any_medal"].sum()),
-                    "mean_score": mean(scores),
-                    "score_sem": standard_error(scores),
-                    "best_score": pick(numbers) if numbers else math.nan,
-                    "human_percentile": mean_percentile(scores, len(part), points),
-                }
-            )
+    for cells, name, graded, attempts in _attempts(grades, runs, counting):
+        scores, points = _scores(graded), (percentiles or {}).get(name)
+        pick = min if any(bool(row["is_lower_better"]) for row in graded) else max
+        numbers = [score for score in scores if not math.isnan(score)]
+        category = next((row["category"] for row in graded), counting.facts.get(name, {}).get("category"))
+        rows.append(
+            {
+                **cells.series,
+                "competition_id": name,
+                "complexity": cells.split,
+                "category": category,
+                "attempts": attempts,
+                "valid": sum(bool(row["valid_submission"]) for row in graded),
+                "medals": sum(bool(row["any_medal"]) for row in graded),
+                "mean_score": mean(scores),
+                "score_sem": standard_error(scores),
+                "best_score": pick(numbers) if numbers else math.nan,
+                "human_percentile": mean_percentile(scores, attempts, points),
+            }
+        )
     return pd.DataFrame(rows, columns=_COMPETITION_COLUMNS)
 
 
@@ -121,14 +128,20 @@ def mean_percentile(scores: Sequence[float], attempts: int, percentiles: Sequenc
     return math.fsum(shares) / attempts
 
 
-def _attempts(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """The attempts of each series. A failed grading says nothing about the agent and does not count."""
-    table = latest_grades(grades)
-    return by_series(table[table["outcome"] != "failed"])
+def _attempts(
+    grades: pd.DataFrame, runs: pd.DataFrame | None, counting: Counting
+) -> Iterator[tuple[Cells, str, list[Mapping[str, Any]], int]]:
+    """Each competition of a series: its cells, its id, its graded rows, and the number of attempts that count."""
+    for cells in cells_of(grades, runs, counting) if len(grades) else ():
+        for name in cells.competitions if cells.split != "all" else ():  # its competitions have splits of their own
+            graded = [row for seed in cells.seeds if (row := cells.rows.get((name, seed))) is not None]
+            attempts = len(cells.seeds) if counting.incomplete == "fail" else len(graded)
+            if attempts:
+                yield cells, name, graded, attempts
 
 
-def _scores(part: pd.DataFrame) -> list[float]:
-    return [float(score) for score in part.loc[part["valid_submission"].astype(bool), "score"]]
+def _scores(graded: Sequence[Mapping[str, Any]]) -> list[float]:
+    return [float(row["score"]) for row in graded if row["valid_submission"]]
 
 
 def _powers(most: int) -> list[int]:

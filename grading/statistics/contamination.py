@@ -16,14 +16,14 @@ import pandas as pd
 from common.months import end_of
 from grading.statistics.attempts import mean_percentile
 from grading.statistics.correlation import correlation
-from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
+from grading.statistics.counting import EVERYTHING, Cells, Counting, Uncertainty, cells_of
 from grading.statistics.seeds import (
     holm,
     mean,
+    mean_interval,
     paired_p_value,
     smallest_difference,
     standard_error,
-    t_interval,
     welch,
 )
 from grading.statistics.series import SERIES
@@ -117,7 +117,7 @@ def plain_and_obfuscated(
     """Each group of obfuscated runs beside each group of plain ones of the same agent and edition, by competition.
 
     One row per pair and measure, in the split with the most competitions that both count. `difference` is obfuscated
-    minus plain, seeds of a competition averaged first; interval and p-value are those of the paired t-test,
+    minus plain, seeds of a competition averaged first; the p-value is that of the paired t-test,
     `p_corrected` for all rows (Holm), `smallest` the smallest true difference that the test would find in 80 % of
     repetitions. Groups with runs of both kinds are left out.
     """
@@ -144,7 +144,10 @@ def plain_and_obfuscated(
     for (agent, edition, group, hidden), candidates in sorted(pairs.items()):
         chosen = max(candidates, key=lambda pair: (_common(*pair), pair[0].split == "all"))
         who = {"agent": agent, "edition": edition, "plain": group, "obfuscated": hidden, "split": chosen[0].split}
-        rows += ({**who, "measure": measure, **_paired(*chosen, measure, percentiles)} for measure in MEASURES)
+        rows += (
+            {**who, "measure": measure, **_paired(*chosen, measure, percentiles, counting.interval)}
+            for measure in MEASURES
+        )
     for row, corrected in zip(rows, holm([row["p_value"] for row in rows]), strict=True):
         row["p_corrected"] = corrected
     return pd.DataFrame(rows, columns=_PAIRED)
@@ -154,12 +157,14 @@ def _common(a: Cells, b: Cells) -> int:
     return len(set(a.competitions) & set(b.competitions))
 
 
-def _paired(plain: Cells, other: Cells, measure: str, percentiles: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+def _paired(
+    plain: Cells, other: Cells, measure: str, percentiles: Mapping[str, Sequence[float]], kind: Uncertainty
+) -> dict[str, Any]:
     names = sorted(set(plain.competitions) & set(other.competitions))
     values = [[_value(cells, name, measure, percentiles) for cells in (plain, other)] for name in names]
     values = [pair for pair in values if not any(map(math.isnan, pair))]
     steps = [b - a for a, b in values]
-    interval = t_interval(steps)
+    interval = mean_interval(steps, kind)
     return {
         "mean_plain": mean([a for a, _ in values]),
         "mean_obfuscated": mean([b for _, b in values]),

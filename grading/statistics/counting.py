@@ -50,6 +50,15 @@ class Counting:
         if self.interval not in ("t", "bootstrap"):
             raise ValueError(f"interval must be 't' or 'bootstrap', got {self.interval!r}")
 
+    def chosen(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the competitions that count, for figures of single runs.
+
+        Rates need all rows: a seed that was run anywhere is an incomplete seed of the competitions that it lacks.
+        """
+        if self.expected is None or "competition_id" not in table:
+            return table
+        return table[table["competition_id"].isin(list(self.expected))]
+
 
 EVERYTHING = Counting()
 """Count what was run, without incomplete seeds."""

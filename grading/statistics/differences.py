@@ -8,15 +8,15 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grading.statistics.counting import Cells
+from grading.statistics.counting import Cells, Uncertainty
 from grading.statistics.seeds import (
     Interval,
     holm,
     mean,
+    mean_interval,
     paired_p_value,
     smallest_difference,
     standard_error,
-    t_interval,
 )
 
 LEVEL = 0.05
@@ -49,8 +49,11 @@ class Difference:
         return self.corrected < LEVEL  # False for NaN
 
 
-def differences(series: Sequence[Cells], rate: str = "any_medal") -> list[Difference]:
-    """The difference of every pair of series in one split, over the competitions that both count."""
+def differences(series: Sequence[Cells], rate: str = "any_medal", interval: Uncertainty = "t") -> list[Difference]:
+    """The difference of every pair of series in one split, over the competitions that both count.
+
+    `interval` is the kind of the interval over competitions. Tests are Student's t in any case.
+    """
     means = [
         {c: mean([cells.value(c, s, rate) for s in cells.counted]) for c in cells.competitions} for cells in series
     ]
@@ -61,7 +64,8 @@ def differences(series: Sequence[Cells], rate: str = "any_medal") -> list[Differ
         error = standard_error(steps)
         smallest = smallest_difference(error, len(steps) - 1)
         p = paired_p_value(steps)
-        found.append(Difference(a, b, mean(steps), error, t_interval(steps), p, math.nan, smallest, len(steps)))
+        ends = mean_interval(steps, interval)
+        found.append(Difference(a, b, mean(steps), error, ends, p, math.nan, smallest, len(steps)))
     corrected = holm([each.p_value for each in found])
     return [Difference(**{**vars(each), "corrected": p}) for each, p in zip(found, corrected, strict=True)]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from grading.statistics.counting import EVERYTHING, Cells, Counting, cells_of
-from grading.statistics.seeds import mean, standard_error, t_interval
+from grading.statistics.counting import EVERYTHING, Cells, Counting, Uncertainty, cells_of
+from grading.statistics.seeds import bootstrap_interval, mean, standard_error, t_interval
 from grading.statistics.series import SERIES
 
 OVER_TIME_RATES = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
@@ -42,7 +42,7 @@ def over_time(
     counting: Counting = EVERYTHING,
     at: Sequence[float] | None = None,
 ) -> pd.DataFrame:
-    """Rates over time: one row per series, split, rate and moment; mean, sem and 95 % t-interval over seeds.
+    """Rates over time: one row per series, split, rate and moment; mean, sem and 95 % interval.
 
     Competitions and seeds are those of the rates in `grading.statistics.aggregate`. At each moment a run counts with
     its newest snapshot so far, and with its grade once it has ended. It counts 0 before its first snapshot, and all
@@ -54,7 +54,7 @@ def over_time(
             any of the rates. Without an edition, as in older tables, it is that of the run. Series without snapshots
             are left out.
         runs: the table of runs, with the durations. A run whose duration is unknown ends at the last moment.
-        counting: which seeds and competitions count.
+        counting: which seeds and competitions count, and the kind of the interval.
         at: moments in seconds; by default `moments` until the end of the longest run.
     """
     if snapshots.empty or grades.empty:
@@ -72,14 +72,15 @@ def over_time(
             for rate in rates:
                 now = {key: state.value(rate, moment, moment == times[-1]) for key, state in states.items()}
                 table = [[now.get((c, s), 0.0) for c in cells.competitions] for s in cells.counted]
-                rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(table)})
+                rows.append({**cells.label, "rate": rate, "at_seconds": moment, **_summary(table, counting.interval)})
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _summary(table: list[list[float]]) -> dict[str, Any]:
-    """Statistics of rows, one per seed."""
+def _summary(table: list[list[float]], kind: Uncertainty) -> dict[str, Any]:
+    """Statistics of rows, one per seed, with a column for each competition."""
     per_seed = [mean(row) for row in table]
-    interval = t_interval(per_seed)
+    by_competition = [mean(column) for column in zip(*table, strict=True)]
+    interval = bootstrap_interval(by_competition) if kind == "bootstrap" else t_interval(per_seed)
     ends = {"ci_low": interval.low, "ci_high": interval.high}
     centre = {"mean": mean(per_seed), "sem": standard_error(per_seed)}
     return {**centre, **ends, "seeds": len(table), "competitions": len(table[0])}

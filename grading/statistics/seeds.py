@@ -163,6 +163,11 @@ def two_way_interval(
     return Interval(float(low), float(high))
 
 
+def mean_interval(values: Sequence[float], kind: str) -> Interval:
+    """The interval of the mean of `values` by Student's t, or with the kind "bootstrap", by `bootstrap_interval`."""
+    return bootstrap_interval(values) if kind == "bootstrap" else t_interval(values)
+
+
 @lru_cache(maxsize=16)  # a report needs the same few sizes thousands of times
 def _weights(size: int, draws: int, seed: int) -> Any:
     """The share of each of `size` values in each of `draws` resamples; shape (draws, size)."""

@@ -17,6 +17,8 @@ FILE = "logs/validation.jsonl"
 AIDE_JOURNALS = "logs/*/journal.json"
 BYTES, LINES = 4 * 1024**2, 10_000
 """What is read of a file."""
+JOURNAL_BYTES = 64 * 1024**2
+"""Journals have the code and the output of each step: some 20 kB a step, hundreds of steps a day. A part is no JSON."""
 _NAME_CHARACTERS = 200
 
 
@@ -31,16 +33,16 @@ def read_own_validations(store: Store, folder: RunFolder, run: RunRecord) -> lis
         found = list(_lines(content))
     elif run.agent.split("@")[0].startswith("aide"):
         urls = store.glob(f"{store.relative(source)}/{AIDE_JOURNALS}")
-        found = [each for url in urls for each in _journal(_beginning(store, url) or b"")]
+        found = [each for url in urls for each in _journal(_beginning(store, url, JOURNAL_BYTES) or b"")]
     else:
         return []
     rows = [_record(each, run) for each in found]
     return sorted((row for row in rows if row is not None), key=lambda row: row.at_seconds)[:LINES]
 
 
-def _beginning(store: Store, url: str) -> bytes | None:
+def _beginning(store: Store, url: str, most: int = BYTES) -> bytes | None:
     try:
-        content: bytes = store.top.fs.cat_file(store.top.path(store.relative(url)), 0, BYTES)
+        content: bytes = store.top.fs.cat_file(store.top.path(store.relative(url)), 0, most)
     except (FileNotFoundError, IsADirectoryError):
         return None
     return content

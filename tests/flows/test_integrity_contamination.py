@@ -19,6 +19,7 @@ from flows.cli import main
 from grading.medals import Thresholds
 from storage.tables import read_table, write_frame
 from tasks.normalised import sample_score
+from tasks.report import write_aggregates
 from tasks.wiring.requests import RunRequest
 from tests.flows.test_integrity_violations import provided
 from tests.grading.page.pages import graded as graded_row
@@ -58,10 +59,13 @@ def llm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reciting]:
 
 
 @pytest.fixture
-def graded(store: Store) -> Store:
-    """A group that scored higher where the model knows more."""
-    rows = [{"competition_id": n, "edition": "v1", "human_percentile": 100 * p - 5} for n, p in KNOWN.items()]
-    write_frame(store, "aggregates/competitions", "g", pd.DataFrame(rows))
+def graded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A group that scored higher where the model knows more; the last report of it was about a split without any."""
+    points = [1 - n / 20 for n in range(21)]
+    monkeypatch.setattr("tasks.familiarity.leaderboards_of", lambda *tables: dict.fromkeys(KNOWN, points))
+    rows = [graded_row(name, 0, sure - 0.05) for name, sure in KNOWN.items()]
+    write_frame(store, "grades", "g", pd.DataFrame(rows))
+    write_aggregates(store, "g", split="high")
     return store
 
 
@@ -98,10 +102,6 @@ def test_at_places_as_published_scores_lie_between_the_sample_submission_and_gol
     graded: Store, llm: Reciting, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scores are those of v1, an invalid submission counts 0, and a failed grading does not count."""
-    rows = read_table(graded, "aggregates/competitions")
-    write_frame(
-        graded, "aggregates/competitions", "g", pd.concat([rows, rows.assign(edition="v2", human_percentile=0.0)])
-    )
     best = {
         "leaf-classification": 0.0,
         "spaceship-titanic": 0.9,
@@ -129,7 +129,7 @@ def test_at_places_as_published_scores_lie_between_the_sample_submission_and_gol
     assert found["spaceship-titanic"] == pytest.approx(min(1.0, 0.4 / (gold - 0.5)))
     assert math.isnan(found["tweet-sentiment-extraction"])
     assert table.loc["places"]["tokens"].between(1, 1000).all()
-    assert table.loc["all"]["human_percentile"]["leaf-classification"] == pytest.approx(85), "v2 is not mixed in"
+    assert table.loc["all"]["human_percentile"]["spaceship-titanic"] == pytest.approx(90), "v2 is not mixed in"
     row = read_table(graded, "familiarity_correlation").set_index("kind").loc["places"]
     assert (row["n"], row["against"]) == (3, "normalised score")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from scipy import stats
 from competitions import registry
 from flows.cli import main
 from storage.runs.evidence.manifest import append
-from storage.tables import read_table
+from storage.tables import read_table, write_frame
 from tests.stores import Store
 
 SEEDS = 3
@@ -85,6 +86,29 @@ def test_a_competition_that_a_report_lacks_is_padded_with_a_failure(
     moved[0] = [medals[0, 1], medals[0, 2], 0]  # the n-th report of a competition is its seed n
     shares = moved.mean(axis=0)
     assert low(store, "compact", "--incomplete", "fail")["sem"] == pytest.approx(stats.sem(shares))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("competition_id", "../../x", "is not the id of a competition"),
+        ("competition_id", "a" * 300, "is not the id of a competition"),
+        ("competition_id", "x\0", "is not the id of a competition"),
+        ("gold_threshold", math.nan, f"{LOW[0]} has no finite gold_threshold"),
+        ("created_at", "9999-12-31T23:59:59", f"{LOW[0]} was created in the year 9999"),
+        (None, None, "has no competition_reports to import"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_before_anything_is(
+    store: Store, tmp_path: Path, field: str | None, value: Any, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ids are names of folders: one with dots led out of the group's."""
+    sound = report(LOW[0], medal=True)
+    content = [sound, {**sound, field: value}] if field else []
+    (tmp_path / "x.json").write_text(json.dumps({"competition_reports": content}))
+    assert main(["import-report", str(tmp_path / "x.json"), "--group", "g", "--store", store.root]) == 1
+    assert says in capsys.readouterr().err
+    assert not list(tmp_path.rglob("grade*.json"))
 
 
 def test_a_stated_cutoff_divides_the_competitions(
@@ -179,3 +203,41 @@ def test_groups_of_an_experiment_are_its_seeds_and_missing_seeds_are_padded(
     (one,) = as_json(store, capsys, "g1", "--num-seeds", "1", "--split", "low")
     assert one["splits"]["low"]["any_medal"]["sem"] is None
     assert main(["report", "g1", "--num-seeds", "3", "--store", store.root]) == 1, "only with --json"
+
+
+def test_agents_of_one_group_are_not_averaged(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, _ = files
+    assert main(["import-report", *map(str, paths), "--group", "both", "--agent", "a", "--store", store.root]) == 0
+    grades = read_table(store, "grades", ["both"])
+    mixed = grades.assign(agent=["ab"[seed % 2] for seed in grades["seed"]]).drop(columns="run_group")
+    write_frame(store, "grades", "both", mixed)
+    for arguments in (["compare", "both", "both"], ["report", "both", "--json"]):
+        capsys.readouterr()
+        assert main([*arguments, "--store", store.root]) == 1
+        assert "group 'both' has runs of several agents (a, b)" in capsys.readouterr().err
+    assert main(["report", "both", "--store", store.root]) == 0
+
+
+def test_groups_of_several_editions_are_compared_with_a_warning(
+    store: Store, files: tuple[list[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, _ = files
+    for group, edition in (("old", "v1"), ("new", "v2")):
+        options = ["--group", group, "--agent", "same", "--edition", edition, "--store", store.root]
+        assert main(["import-report", str(paths[0]), *options]) == 0
+    capsys.readouterr()
+    assert main(["compare", "old", "new", "--store", store.root]) == 0
+    assert "mlebench: the conditions differ in edition" in capsys.readouterr().err
+    assert main(["compare", "old@v2", "new", "--store", store.root]) == 1
+    assert "group 'old' is not graded as v2, but as v1" in capsys.readouterr().err
+    for name, says in (("old@v3", "unknown edition 'v3'"), ("old/x@v1", "run group 'old/x': use letters")):
+        assert main(["compare", name, "new", "--store", store.root]) == 1
+        assert says in capsys.readouterr().err
+    assert main(["compare", "old@v1", "new@v2", "--store", store.root]) == 0
+    assert main(["report", "old", "new", "--store", store.root]) == 0
+    page = (store.local("reports", "old+new") or Path()) / "report.md"
+    assert "Not a ranking: the conditions differ in what is not known of imported results, edition." in page.read_text()
+    assert main(["report", "old", "new", "--json", "--experiment-id", "x", "--store", store.root]) == 1
+    assert "scores of editions v1, v2 cannot be added up" in capsys.readouterr().err

@@ -121,6 +121,20 @@ def test_a_page_of_twelve_agents_over_the_whole_benchmark_is_small_and_sorted(br
 
 
 @pytest.mark.service("chromium")
+def test_nothing_is_cut_off_or_printed_over_on_a_narrow_screen(browser: Browser, tmp_path: Path) -> None:
+    """The labels of five agents, one of which has a long name, and every figure of a submission."""
+    path = tmp_path / "board.html"
+    path.write_text(render_page(board(5, competitions=6, requests=2)), "utf-8")
+    browser.open(path, 390)
+    browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    browser.run("document.head.insertAdjacentHTML('beforeend', '<style>* { content-visibility: visible }</style>')")
+    wide = "filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent)"
+    assert browser.run(f"[...document.querySelectorAll('.stack td')].{wide}") == []
+    boxes = "[...document.querySelectorAll('main .scroll')].filter((box) => !box.querySelector('.matrix, .conditions'))"
+    assert browser.run(f"{boxes}.{wide}") == [], "the medal matrix and the conditions scroll below fixed names"
+
+
+@pytest.mark.service("chromium")
 def test_a_browser_sorts_and_filters_tables(browser: Browser, file: Path) -> None:
     browser.open(file, 1280)
     column = "[...document.querySelectorAll('#all tbody tr')].map((row) => row.cells[4].textContent)"

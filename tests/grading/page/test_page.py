@@ -184,7 +184,7 @@ def test_several_attempts_are_told_as_pass_at_k() -> None:
     text = words(page()).split("Several attempts")[1]
     assert "k = 1 k = 2" in text
     assert "75.0 [50, 100] 100.0 [100, 100]" in text
-    assert "mean 0.85, best of 2 0.95" in words(page())
+    assert "mean 0.85, best of 2: 0.95" in words(page())
     assert "Several attempts" not in words(page(GRADES.iloc[[0, 2]], None))
 
 

@@ -1,11 +1,15 @@
 """The page of several agents: side by side, told apart, and as rows to paste."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 
+from competitions import registry
+from grading.page import Results, render_markdown, render_page
 from grading.page.build import build_view
 from grading.page.results import ON_THE_WEB
+from tests.grading.page.board import board
 from tests.grading.page.pages import GRADES, HIGHER, RUNS, Document, graded, many, page, snapshots, words
 
 
@@ -90,6 +94,55 @@ def test_the_published_row_is_ready_to_paste() -> None:
     pasted = html.split('<pre class="paste">')[1].split("</pre>")[0]
     assert pasted.startswith("| Agent | LLMs | Low | Medium | High | All | Hours | Date | Known leakage |")
     assert "| agent-1 [^1] | – | 33.33 ± 8.33 | – | – | – | 24 | 2026-01-01 | 1 of 4 competitions |" in pasted
+
+
+def test_agents_with_other_competitions_or_seeds_are_not_ranked() -> None:
+    grades, runs = many(2)
+    assert "Not a ranking" not in words(page(grades, runs))
+    other = (grades["agent"] == "agent-1") & (grades["competition_id"] == "competition-3")
+    kept = [table[~other.to_numpy()] for table in (grades, runs)]
+    text = words(page(*kept))
+    assert "unlike conditions: competitions." in text
+    assert "These differences include those of the conditions: competitions." in text
+    late = (grades["agent"] == "agent-1") & (grades["seed"] == 2)
+    kept = [table[~late.to_numpy()] for table in (grades, runs)]
+    assert "unlike conditions: number of counted seeds." in words(page(*kept))
+    assert "unlike conditions: what is not known of imported results." in words(page(grades, None))
+    namesakes = page(*(table.assign(agent="same") for table in (grades, runs))).split('<pre class="paste">')[1]
+    assert "| same · group-0 |" in namesakes
+    assert "| same · group-1 |" in namesakes
+
+
+def test_a_split_is_all_that_the_page_shows() -> None:
+    """Every part, also the tables of single runs; a seed that ran elsewhere is still an incomplete one."""
+    results = board(2, competitions=30, requests=2)
+    low, medium = registry.list("low"), registry.list("medium")
+    chosen = replace(results, expected=dict.fromkeys(low, "low"), examined={**results.examined})
+    chosen.examined.pop("familiarity")  # type: ignore[attr-defined]
+    for text in (render_page(chosen), render_markdown(chosen).replace("\\", "")):
+        assert low[0] in text
+        assert [name for name in medium if name in text] == []
+    elsewhere = results.grades["competition_id"].isin(low) & (results.grades["seed"] == 2)
+    partly = replace(chosen, grades=results.grades[~elsewhere], runs=None, incomplete="fail")
+    assert "22 comp. · 3 seeds" in words(render_page(partly))
+
+
+def test_editions_of_a_group_are_rows_of_the_table_of_sensitivity() -> None:
+    grades, runs = many(1)
+    both = pd.concat([grades, grades.assign(edition="v2", any_medal=False)])
+    table = page(both, runs).split('<h3 id="sensitivity"')[1].split("</table>")[0]
+    padded = "ungraded submissions counted as failures"
+    rows = [words(row) for row in table.split("<tr>") if padded in row]
+    assert [row.split(padded)[0].split()[-1] for row in rows] == ["v1", "v2"]
+    assert [row.split(padded)[1] for row in rows] == [" 33.3 ± 8.3", " 0.0 ± 0.0"]
+
+
+def test_the_share_of_teams_beaten_stands_beside_medals() -> None:
+    points = [1 - n / 20 for n in range(21)]
+    results = Results(*many(2), percentiles={f"competition-{c}": points for c in range(4)})
+    assert "beats 72 % of teams" in words(render_page(results))
+    assert "| Any medal | Mean percentile |" in render_markdown(results)
+    assert "| 71.7 |" in render_markdown(results)
 
 
 def test_the_published_row_claims_neither_more_competitions_nor_more_seeds_than_count() -> None:

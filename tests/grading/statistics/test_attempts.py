@@ -165,14 +165,6 @@ class TestAttempts:
         assert rate(table, competition_id="b")["human_percentile"] == pytest.approx((75 + 0 + 50) / 3)
         assert rate(table, competition_id="c")["human_percentile"] == 0
 
-    def test_the_options_of_the_report_reach_every_figure(self) -> None:
-        counting = Counting(expected={"b": "low"}, incomplete="fail")
-        grades = grades_of()
-        for table in (best_of(grades, counting=counting), competition_table(grades, counting=counting)):
-            assert set(table["competition_id"]) == {"b"}
-        assert set(pass_at(grades, counting=counting)["competitions"]) == {1}
-        assert set(over_time(TestOverTime.GRADES, TestOverTime.SNAPSHOTS, counting=counting)["competitions"]) == {1}
-
     def test_a_failed_grading_is_no_attempt(self) -> None:
         grades = grades_of()
         grades.loc[0, "outcome"] = "failed"
@@ -220,10 +212,11 @@ class TestOverTime:
         """Three seeds of three competitions; one run of each seed made no submission, all others earned a medal."""
         rows = [grade_row(name, seed, None if name == "c" else 0.95) for name in "abc" for seed in range(3)]
         grades = pd.DataFrame(rows)
-        snapshots = pd.DataFrame([snapshot(name, seed, 1, 0.95) for name in "ab" for seed in range(3)])
-        table = over_time(grades, snapshots)
-        found = table[(table["split"] == "all") & (table["rate"] == "any_medal")]
-        assert found["mean"].tolist()[-1] == pytest.approx(2 / 3)
+        for with_one in ("ab", "abc"):  # a submission that was there once, and was removed, is none
+            snapshots = pd.DataFrame([snapshot(name, seed, 1, 0.95) for name in with_one for seed in range(3)])
+            table = over_time(grades, snapshots, at=[3600.0, 7200.0])
+            found = table[(table["split"] == "all") & (table["rate"] == "any_medal")]
+            assert found["mean"].tolist() == pytest.approx([2 / 3, 2 / 3])
         assert set(found["seeds"]) == {3}
 
     def test_a_run_without_snapshots_counts_from_its_end(self) -> None:

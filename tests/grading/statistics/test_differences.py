@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from grading.conditions import deviations, unlike
+from grading.conditions import deviations, unlike, unlike_grades
 from grading.statistics.counting import Cells, Counting, cells_of
 from grading.statistics.differences import Difference, differences, letters
-from grading.statistics.seeds import Interval, smallest_difference
+from grading.statistics.seeds import Interval, holm, smallest_difference
 from grading.statistics.sensitivity import sensitivity
 from tests.grading.statistics.rows import grade
 
@@ -52,7 +52,9 @@ class TestDifferences:
         before, after = np.zeros(20), np.array([1.0] * 4 + [0.0] * 16)
         assert first.p_value == pytest.approx(stats.ttest_rel(after, before).pvalue)
         assert first.corrected == first.p_value, "one comparison needs no correction"
-        assert differences([a, b, c])[0].corrected >= first.p_value
+        found = differences([a, b, c])
+        assert [each.corrected for each in found] == holm([each.p_value for each in found])
+        assert any(each.corrected > each.p_value for each in found)
         assert first.smallest == pytest.approx(first.sem * (stats.t.ppf(0.975, 19) + stats.t.ppf(0.8, 19)))
 
     def test_overlapping_groups(self) -> None:
@@ -122,6 +124,35 @@ class TestConditions:
     def test_what_was_not_recorded_is_a_deviation(self) -> None:
         assert sum("not recorded" in each for each in deviations(pd.DataFrame(), 3, "v1", "fail")) == 4
 
+    @pytest.mark.parametrize("board", ["NVIDIA A100-SXM4-40GB", "NVIDIA A10G", "NVIDIA H100"])
+    def test_only_an_a10_is_an_a10(self, board: str) -> None:
+        other = self.PUBLISHED.assign(hardware=f"Linux, 36 cores, {board}")
+        assert deviations(other, 3, "v1", "fail") == ["GPUs: 1, no A10 recorded (published: one A10)"]
+        mixed = deviations(pd.concat([self.PUBLISHED, other]), 3, "v1", "fail")
+        assert mixed == ["GPUs: 1, not all of them an A10 (published: one A10)"]
+
+    def test_what_one_of_many_runs_lacks_is_a_deviation(self) -> None:
+        runs = pd.concat([self.PUBLISHED, self.PUBLISHED.assign(time_limit_seconds=float("nan"))])
+        assert deviations(runs, 3, "v1", "fail") == ["time limit: 24 h, not recorded (published: 24 h)"]
+
     def test_unlike_groups_are_told(self) -> None:
         assert unlike([self.PUBLISHED, self.PUBLISHED]) == []
         assert unlike([self.PUBLISHED, self.PUBLISHED.assign(cpus=8)]) == ["processors"]
+        assert unlike([self.PUBLISHED, pd.concat([self.PUBLISHED, self.PUBLISHED.assign(cpus=None)])]) == ["processors"]
+        assert unlike([self.PUBLISHED.assign(obfuscated=None), self.PUBLISHED.assign(obfuscated=False)]) == []
+
+    def test_nothing_is_known_of_imported_results(self) -> None:
+        imported = pd.DataFrame()
+        assert unlike([imported]) == []
+        for others in ([imported], [self.PUBLISHED]):
+            assert unlike([imported, *others]) == ["what is not known of imported results"]
+
+    def test_groups_that_were_graded_differently_are_told(self) -> None:
+        rows = [{"competition_id": name, "edition": "v1", "edition_version": "v1.0"} for name in "ab"]
+        grades = pd.DataFrame(rows).assign(gold_threshold=0.9, silver_threshold=0.8, bronze_threshold=0.7)
+        grades = grades.assign(median_threshold=0.5)
+        assert unlike_grades([grades, grades]) == unlike_grades([grades, grades[:1].assign(edition_version=None)]) == []
+        assert unlike_grades([grades, grades.assign(edition="v2", edition_version="v2.3")]) == ["edition"]
+        newer = grades.assign(edition_version="v1.1")
+        assert unlike_grades([grades, newer]) == ["version of the edition (v1.0, v1.1)"]
+        assert unlike_grades([grades, grades.assign(gold_threshold=[0.9, 0.91])]) == ["medal thresholds"]

@@ -91,5 +91,9 @@ def test_the_journal_of_aide(store: Store) -> None:
         (120, 0.7, True),
         (180, 0.8, False),
     ]
+    long = [{**node, "code": "x = 1\n" * 500_000} for node in nodes]
+    assert len(read(store, json.dumps({"nodes": long}), "aide", "logs/run/journal.json")) == 3, (
+        "longer than other files"
+    )
     assert read(store, journal, "other", "logs/run/journal.json") == []
     assert len(read(store, line(score=1, at_seconds=1), "aide")) == 1, "its own file comes first"
