@@ -1,10 +1,10 @@
 import numpy as np
 
 from competitions.editions import Edition
+from competitions.preparing.copies import without_copies
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
-from competitions.preparing.images import without_copies
 
 from .scale import HIGHEST, LOWEST
 

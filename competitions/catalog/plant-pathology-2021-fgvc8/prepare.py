@@ -1,8 +1,8 @@
 from competitions.editions import Edition
+from competitions.preparing.copies import without_copies
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
-from competitions.preparing.images import without_copies
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
