@@ -35,6 +35,7 @@ from storage.datasets.memory import release_memory
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.reuse import with_archives, with_reuse
 from storage.datasets.storable import require_storable
+from storage.datasets.traces import remove_traces
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -275,6 +276,7 @@ def commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
     """
     import pyarrow.parquet as pq
 
+    remove_traces(destination, manifest)
     with destination.open(MANIFEST) as file:
         pq.write_table(manifest, file, row_group_size=ROWS)
     if job.key:
