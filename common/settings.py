@@ -33,6 +33,7 @@ PREFIX = "MLEBENCH_"
 OTHER_VARIABLES = {
     "MLEBENCH_STARTED_BY": "the process that has started a temporary Prefect server, set by the command line",
     "MLEBENCH_PYTHON": "the interpreter of an agent's environment, set by the sandbox",
+    "MLEBENCH_RESUMED": "tells an agent that its run continues, set by the sandbox",
     "MLEBENCH_DATABASE_URL": "the database of the Prefect server that deployments/up.py starts",
     "MLEBENCH_IMAGE": "the image of deployments/compose.yaml",
     "MLEBENCH_BUCKET": "the bucket of deployments/compose.yaml",
