@@ -184,4 +184,6 @@ def _env(url: str, token: str, apis: set[str]) -> dict[str, str]:
         env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "OPENAI_API_KEY": token}
     if "anthropic" in apis:
         env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": token}
+    if "gemini" in apis:
+        env |= {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_BASE_URL": url, "GEMINI_API_KEY": token}
     return env
