@@ -202,6 +202,16 @@ class Settings(BaseSettings):
     agent_secrets: list[str] = Field(
         default_factory=list, description="Environment variables that agents may request as secrets.NAME."
     )
+    checkpoint_every: float | None = Field(
+        default=None,
+        ge=0,
+        description="Seconds between two checkpoints of agents that can resume; 0: none. Default: the agent's own.",
+    )
+    checkpoint_size: ByteSize = Field(
+        default=ByteSize(4 * 1024**3),
+        gt=0,
+        description="Most bytes of a checkpoint. Working files beyond it are left out.",
+    )
     validation_calls: int = Field(default=2000, ge=0, description="Validations that a run may request; 0: no service.")
     validation_calls_per_minute: int = Field(
         default=20, gt=0, description="Validations that a run may request a minute."

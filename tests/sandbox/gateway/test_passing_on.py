@@ -137,7 +137,8 @@ def test_models_and_counting_tokens_cost_nothing(gateway: Callable[..., Gateway]
     body = {"model": "claude-unknown", "messages": []}
     assert gate.http.post("/v1/messages/count_tokens", json=body).json() == {"input_tokens": 12}
     wrapped: dict[str, Any] = {"generateContentRequest": {"model": "models/another", "contents": []}}
-    for asked in ({"contents": []}, wrapped):
+    bodies: list[dict[str, Any]] = [{"contents": []}, wrapped]
+    for asked in bodies:
         answer = gate.http.post("/v1beta/models/gemini-unknown:countTokens", json=asked)
         assert answer.json() == {"totalTokens": 12}
     assert llm.requests[-1].body["generateContentRequest"]["model"] == "models/gemini-unknown"
