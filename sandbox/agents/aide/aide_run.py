@@ -15,6 +15,7 @@ from aide import run
 from aide.backend import backend_openai
 from aide.journal import Journal
 from aide.utils import serialize
+from aide.utils.metric import WorstMetricValue
 
 SUBMISSION = Path(os.environ["SUBMISSION_DIR"], "submission.csv")
 VALIDATION = Path(os.environ["LOGS_DIR"], "validation.jsonl")
@@ -47,6 +48,9 @@ def hand_in(cfg: Any, journal: Any) -> None:
 def earlier_journal() -> Any:
     """The journal of the run that this one continues."""
     journal = serialize.load_json(SESSION, Journal)
+    for node in journal.nodes:
+        if node.is_buggy:  # is read as NaN, which is neither better nor worse than others
+            node.metric = WorstMetricValue()
     print(json.dumps({"resumed": len(journal)}), flush=True)
     return journal
 

@@ -48,6 +48,7 @@ def test_each_candidate_is_reported_and_a_journal_is_continued(tmp_path: Path) -
     (package / "utils").mkdir()
     (package / "utils" / "__init__.py").touch()
     (package / "utils" / "serialize.py").write_text(SERIALIZE)
+    (package / "utils" / "metric.py").write_text("class WorstMetricValue: pass\n")
     (package / "backend" / "__init__.py").touch()
     (package / "backend" / "backend_openai.py").write_text("OPENAI_BASE_URL = ''")
     folders = {f"{name}_DIR": str(tmp_path) for name in ("SUBMISSION", "CODE", "LOGS")}
