@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from common.errors import close_matches
 
-Api = Literal["openai", "anthropic"]
+Api = Literal["openai", "anthropic", "gemini"]
 
 
 class Provider(BaseModel):
@@ -20,7 +20,8 @@ class Provider(BaseModel):
     api: Api = Field(default="openai", description="The API that it implements; many implement OpenAI's.")
     base_url: str = Field(
         pattern=r"^https?://[^\s?#@]+$",
-        description="The base URL of its client libraries: https://api.openai.com/v1, https://api.anthropic.com.",
+        description="The base URL of its client libraries: https://api.openai.com/v1, https://api.anthropic.com, "
+        "https://generativelanguage.googleapis.com.",
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Never leaves the gateway; empty for none.")
     models: list[str] = Field(

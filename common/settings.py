@@ -33,6 +33,7 @@ PREFIX = "MLEBENCH_"
 OTHER_VARIABLES = {
     "MLEBENCH_STARTED_BY": "the process that has started a temporary Prefect server, set by the command line",
     "MLEBENCH_PYTHON": "the interpreter of an agent's environment, set by the sandbox",
+    "MLEBENCH_RESUMED": "tells an agent that its run continues, set by the sandbox",
     "MLEBENCH_DATABASE_URL": "the database of the Prefect server that deployments/up.py starts",
     "MLEBENCH_IMAGE": "the image of deployments/compose.yaml",
     "MLEBENCH_BUCKET": "the bucket of deployments/compose.yaml",
@@ -200,6 +201,16 @@ class Settings(BaseSettings):
     )
     agent_secrets: list[str] = Field(
         default_factory=list, description="Environment variables that agents may request as secrets.NAME."
+    )
+    checkpoint_every: float | None = Field(
+        default=None,
+        ge=0,
+        description="Seconds between two checkpoints of agents that can resume; 0: none. Default: the agent's own.",
+    )
+    checkpoint_size: ByteSize = Field(
+        default=ByteSize(4 * 1024**3),
+        gt=0,
+        description="Most bytes of a checkpoint. Working files beyond it are left out.",
     )
     validation_calls: int = Field(default=2000, ge=0, description="Validations that a run may request; 0: no service.")
     validation_calls_per_minute: int = Field(

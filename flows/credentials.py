@@ -20,7 +20,7 @@ from tasks.agent_run import attempts_of, finished_run
 from tasks.wiring.requests import RunRequest
 from tasks.wiring.stores import already_prepared, archive_needed, download_source
 
-_NEED_KEYS = ("api.openai.com", "api.anthropic.com")
+_NEED_KEYS = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 """Hosts of providers that answer nobody without an API key."""
 
 
@@ -45,6 +45,7 @@ def _require_agent_credentials(request: RunRequest) -> None:
         _require_models(agent, settings, reachable)
     apis = {each.api for each in settings.providers.values()} if reachable else set()
     provided = {f"{api.upper()}_{part}" for api in apis for part in ("BASE_URL", "API_BASE", "API_KEY")}
+    provided |= {"GOOGLE_GEMINI_BASE_URL"} if "gemini" in apis else set()
     secrets.resolve(agent.name, agent.env, allowed=settings.agent_secrets, operator=os.environ, provided=provided)
 
 

@@ -77,6 +77,12 @@ class Execution(BaseModel):
         description="What agents in containers can reach: nothing, the LLM gateway, also allowed hosts, all public "
         "addresses, or also private networks.",
     )
+    checkpoint_every: float | None = Field(
+        default=None,
+        ge=0,
+        title="Checkpoints (seconds)",
+        description="Time between checkpoints of an agent that can resume; 0 for none. Default: the agent's.",
+    )
     obfuscated: bool = Field(
         default=False,
         title="Obfuscate competitions",
@@ -180,6 +186,7 @@ def run_request(agent: str, run_group: str, seeds: int, data: Data, execution: E
         most_memory=how.max_memory,
         most_cpus=how.max_cpus,
         most_disk=how.max_disk,
+        checkpoint_every=how.checkpoint_every,
         isolation=how.isolation,
         obfuscated=how.obfuscated,
         overwrite=how.overwrite,

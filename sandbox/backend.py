@@ -101,6 +101,9 @@ class RunSpec:
     """Additional labels for the run's containers, such as its group and store."""
     place: Place = Place()
     """The slot and GPUs of the run."""
+    resume: Path | None = None
+    """A checkpoint (`sandbox.world.checkpoint`) from which the agent continues. `limits` and `allowance` are then what
+    remains."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ FOLDER_BYTES, FOLDER_FILES = 10 * GIB, 100_000
 """The most that an agent's folder may contain. It is read for its fingerprint and copied for every run."""
 DOCKERFILE = "Dockerfile"
 BASE_IMAGE = "mlebench-base"
+NOT_RESUMED = frozenset({"data", "tmp", "instructions.txt", "description.md", "validate_submission.sh"})
+"""What an agent's home contains and a resumed run does not take over."""
 ABOUT = re.compile(r"(?:README|LICEN[CS]E|CHANGELOG|CONTRIBUTING)(?:\.[a-z]+)?|\.git(?:ignore|attributes)|.*~", re.I)
 """Files in an agent's folder that are about it. They are for people: agents do not get them, so they cannot matter."""
 IGNORED = frozenset({"__pycache__", ".git", ".DS_Store", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
@@ -97,6 +99,17 @@ class Agent(BaseModel):
     limits: Limits = Field(
         default_factory=Limits, description="Resource limits of a run; the operator's settings override them."
     )
+    resume: list[str] | None = Field(
+        default=None,
+        description="Files and folders below its home with its native session, for an agent that can continue it after "
+        "its run was interrupted. An empty list: all is in submission/, code/ and logs/. Default: it begins anew.",
+    )
+    checkpoint_every_seconds: float = Field(
+        default=600.0,
+        ge=1,
+        allow_inf_nan=False,
+        description="Time between two checkpoints of an agent that can resume; the operator's settings override it.",
+    )
     variant: str | None = Field(default=None, exclude=True, description="Chosen by `NAME@VARIANT`; not in the file.")
     claims_trust: bool = Field(
         default=False, exclude=True, description="Its file says `trusted`, which does not count where it is."
@@ -116,6 +129,16 @@ class Agent(BaseModel):
         known = sorted(path.name for path in SHARED.iterdir() if path.is_file())
         if unknown := set(value) - set(known):
             raise ValueError(f"{names.shown(min(unknown))} does not ship with the package; there is {', '.join(known)}")
+        return value
+
+    @field_validator("resume")
+    @classmethod
+    def _session_is_the_agents_own(cls, value: list[str] | None) -> list[str] | None:
+        if value is not None:
+            for path in value:
+                if (reason := _not_a_session(path)) is not None:
+                    raise ValueError(f"{names.shown(path)} {reason}")
+            value = [path.rstrip("/") for path in value]
         return value
 
     @property
@@ -197,6 +220,17 @@ class Agent(BaseModel):
                     content.update(piece)
             digest.update(f"{relative.as_posix()}\0{executable}\0{content.hexdigest()}\n".encode())
         return digest.hexdigest()
+
+
+def _not_a_session(path: str) -> str | None:
+    """Why a path cannot be in ``resume``; None if it can."""
+    if path.startswith(("/", "~", "$")):
+        return "must be relative to the agent's home, such as .claude for /home/.claude"
+    if (reason := names.problem(path.rstrip("/"))) is not None:
+        return reason
+    if path.rstrip("/") == "agent" or path.split("/")[0] in NOT_RESUMED:
+        return "is made anew for every run: name the files or folders that the agent writes"
+    return None
 
 
 @contextlib.contextmanager

@@ -101,6 +101,7 @@ _RUNS = TableSchema(
         Column("gateway_tokens", "int64", "Input and output tokens of these requests.", "tokens"),
         Column("gateway_cost_usd", "float64", "Their cost; null if the price of one is unknown.", "USD"),
         Column("tries", "int64", "How often the run was begun: above 1, machines or engines ended it before.", since=2),
+        Column("resumed", "int64", "How often it continued from a checkpoint; null if never.", since=3),
         Column("host", "string", "Name of the host on which it ran in the end.", since=2),
         Column("prices", "string", "Version of the list prices; null if the run had no gateway.", since=2),
         Column("hardware", "string", "Operating system, processor, cores, memory and GPUs of the machine."),

@@ -243,6 +243,7 @@ class Store:
                 remove_from_s3(self.top.fs, path)
             elif self.top.fs.exists(path):
                 self.top.fs.rm(path, recursive=True)
+        self.top.forget(path)
 
     def glob(self, pattern: str) -> list[str]:
         """Sorted URLs below the root that match."""

@@ -150,6 +150,10 @@ class Destination:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
             self._folders.add(folder)
 
+    def forget(self, path: str) -> None:
+        """Forget that folders were created at or below a path, which is removed."""
+        self._folders = {each for each in self._folders if each != path and not each.startswith(f"{path}/")}
+
     @contextlib.contextmanager
     def open(self, name: str, md5: bool = False, size: int | None = None) -> Iterator[HashingWriter]:
         """Yield a writer for `name`. The file exists after the block has ended without an error.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,10 @@ from sandbox.secrets import resolve
 from sandbox.supervision.control import Layout
 from storage.dataset import Dataset
 from storage.datasets.current import require
-from storage.datasets.prepared import committed_key, local_copy
+from storage.datasets.prepared import committed_key
 from storage.keys import content_key
 from storage.lease import lease, run_lease
+from storage.runs.checkpoints import Checkpoints
 from storage.runs.live import uploaded
 from storage.runs.records import RunRecord
 from storage.store import Store
@@ -34,16 +34,17 @@ from tasks.wiring.backends import backend
 from tasks.wiring.caching import while_stored
 from tasks.wiring.cancelling import end_cancelled, require_wanted
 from tasks.wiring.caps import caps_of, limits_of
+from tasks.wiring.data import slot_with_data
 from tasks.wiring.host import TRY, placed
 from tasks.wiring.making import Making, ending, given_up, keep, run_folder
 from tasks.wiring.manifest import note_in_manifest
 from tasks.wiring.meters import meter
 from tasks.wiring.overwriting import note_overwriting, require_replaceable
 from tasks.wiring.requests import Attempt, RunRequest
+from tasks.wiring.resuming import checkpoints_of, find_resumed
 from tasks.wiring.retries import retried
 from tasks.wiring.services import run_services
-from tasks.wiring.slots import slot
-from tasks.wiring.stores import local_cache, open_store
+from tasks.wiring.stores import open_store
 from tasks.wiring.tries import AT_MOST, Tries
 
 # Seconds between fetching the data and starting the agent, and between its end and storing its last file, together.
@@ -231,6 +232,8 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
             sample_submission=sample.removeprefix("public/") if sample.startswith("public/") else None,
         )
         runner = backend(request.isolation, settings.allowed_hosts)
+        kept = Checkpoints(run_folder(attempt))
+        resumed = find_resumed(attempt, spec, runner, kept)
         with (
             placed(runner, spec, waiting, running=action is _end) as host_place,
             run_services(runner, spec, place, dataset, settings) as services,
@@ -245,38 +248,14 @@ def _attempt(attempt: Attempt, action: Action, waiting: Callable[[str], None]) -
             spec = replace(
                 spec,
                 validation_url=services.validation_url,
-                allowance=services.allowance,
+                allowance=services.remaining if resumed else services.allowance,
                 env={**secrets, **services.env},
                 place=host_place,
             )
             held_attempt = attempt.model_copy(update={"dataset_key": dataset.key})
             tries = Tries(place, run_folder(attempt).url)
-            result = action(Making(held_attempt, spec, runner, services, held, tries))
+            result = action(Making(held_attempt, spec, runner, services, held, tries, kept, resumed))
     return result.status
-
-
-@contextlib.contextmanager
-def slot_with_data(
-    place: Store, dataset: Dataset, continuing: Continuing | None, on_wait: Callable[[str], None]
-) -> Iterator[Path]:
-    """Hold a slot for an agent, and a local copy of the dataset. Yields the directory that contains the public files.
-
-    The copy is fetched before the slot is taken, so no slot is idle during a fetch, and the next runs have their data
-    when a slot becomes free. At most as many runs fetch or wait with their data as run at a time.
-
-    Args:
-        place: store of the dataset.
-        dataset: the dataset.
-        continuing: a run that uses the copy even if this process is killed.
-        on_wait: called with what the copy waits for.
-    """
-    agents, cache = get_settings().agents, local_cache()
-    with contextlib.ExitStack() as held:
-        with slot("copies", agents), contextlib.ExitStack() as ahead:
-            ahead.enter_context(local_copy(place, dataset, "public", cache, on_wait=on_wait, within_limit=True))
-            held.enter_context(slot("agents", agents))
-            prepared = held.enter_context(local_copy(place, dataset, "public", cache, continuing, on_wait))
-        yield prepared
 
 
 def _run_id(attempt: Attempt) -> str:
@@ -292,13 +271,14 @@ def work_folder(attempt: Attempt, store: Store) -> Path:
 def _run(making: Making) -> RunResult:
     row, tries = making.attempt.name, making.tries
     handle, number = _start(making)
-    begun = "found running" if handle.attachment == "running" else "started"
+    begun = "found running" if handle.attachment == "running" else "resumed" if making.resumed else "started"
     progress.report(row, "running", f"{begun} on {get_settings().host_name}")
     progress.measured_by(row, meter(making.spec, making.services))
     try:
         # A host that was silent for too long comes back to a run that another one has begun anew.
         log = uploaded(run_folder(making.attempt), handle.log, number)
-        with making.held.ending(lambda: making.runner.stop(handle)), log:
+        checkpoints = checkpoints_of(making, handle)
+        with making.held.ending(lambda: making.runner.stop(handle)), log, checkpoints:
             result = making.runner.wait(handle, on_log=lambda line: progress.report(row, "running", line.strip()[:100]))
     except RunLost as error:
         making.held.require_held()
@@ -311,6 +291,7 @@ def _run(making: Making) -> RunResult:
         making.held.require_held()
     if result.status == "cancelled":
         tries.drop_last()
+        making.checkpoints.remove()
         end_cancelled(making, handle, result, number)
     keep(making, handle, result, number)
     progress.report(row, "ended", ending(making, result))
@@ -340,13 +321,18 @@ def _start(making: Making) -> tuple[RunHandle, int]:
     require_wanted(making.attempt)
     note_overwriting(making.attempt)
     # Before the start, so that the store knows of every agent that runs.
-    number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name)
+    resumed = making.resumed
+    at = resumed.checkpoint.seconds if resumed else None
+    number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name, at)
     try:
-        handle = runner.start(spec)
+        handle = runner.start(resumed.rest_of(spec) if resumed else spec)
     except BaseException:
         tries.drop_last()
         raise
-    making.services.reset_limits()
+    if resumed is None:
+        making.services.reset_limits()
     request, cell = making.attempt.request, f"{making.attempt.competition_id}/{making.attempt.seed}"
-    note_in_manifest(open_store(request.store), request.run_group, "started", run=cell, run_key=making.attempt.key)
+    facts = {"resumed_at": at, "checkpoint": resumed.checkpoint.sha256} if resumed else {}
+    place, key = open_store(request.store), making.attempt.key
+    note_in_manifest(place, request.run_group, "started", run=cell, run_key=key, **facts)
     return handle, number

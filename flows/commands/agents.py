@@ -48,6 +48,8 @@ def command(name: str | None) -> None:
         "network": [agent.network, *agent.hosts],
         "arguments": agent.arguments(),
         "environment": agent.env,
+        "resume": agent.resume,
+        "checkpoint_every": agent.checkpoint_every_seconds,
         "variants": variants_of(agent),
         **agent.limits.as_dict(),
     }
@@ -58,6 +60,7 @@ def command(name: str | None) -> None:
         "arguments": " ".join(facts["arguments"]) or "-",
         "environment": " ".join(f"{key}={value}" for key, value in agent.env.items()) or "-",
         "variants": ", ".join(facts["variants"]) or "-",
+        "resume": "no" if agent.resume is None else ", ".join(agent.resume) or "yes",
     }
     for label, value in facts.items():
         click.echo(f"{label:20} {'-' if value is None else value}")

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @click.option(
     "--orphans",
     is_flag=True,
-    help="Remove incomplete datasets, downloads and uploads that no process works on, and what stored runs left on "
-    "this machine.",
+    help="Remove incomplete datasets, downloads and uploads that no process works on, checkpoints of runs that ended "
+    "or are gone, and what stored runs left on this machine.",
 )
 @click.option("--cache", "copies", is_flag=True, help="Remove local copies of prepared data.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only show what would be removed.")

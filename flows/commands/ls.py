@@ -104,6 +104,7 @@ def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
                 "host": record.host,
                 "gpus": record.gpus,
                 "tries": record.tries,
+                "resumed": record.resumed,
                 "cost_usd": record.gateway_cost_usd,
                 "cells": score_and_medal(graded),
             }
@@ -119,6 +120,7 @@ def _runs(store: Store, run_group: str) -> list[dict[str, Any]]:
             "host": each.host,
             "gpus": each.gpus,
             "tries": each.tries,
+            "resumed": each.resumed,
             "cost_usd": None,
             "cells": ("-", "-"),
         }
@@ -148,7 +150,7 @@ def _lines_of_runs(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = [("RUN", "STATUS", "SECONDS", "SCORE", "MEDAL", "HOST", "GPUS", "TRY", "COST")]
     for row in rows:
         seconds = "-" if row["seconds"] is None else f"{row['seconds']:.0f}"
-        tries = "-" if row["tries"] is None else str(row["tries"])
+        tries = "-" if row["tries"] is None else f"{row['tries']}{', resumed' if row['resumed'] else ''}"
         where = (row["host"] or "-", str(row["gpus"] or "-"), tries, _dollars(row["cost_usd"]))
         lines.append((row["run"], row["status"] or "-", seconds, *row["cells"], *where))
     return _with_values(lines, 5)

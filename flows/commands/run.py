@@ -97,6 +97,7 @@ def command(
         most_memory=run.max_memory,
         most_cpus=run.max_cpus,
         most_disk=run.max_disk,
+        checkpoint_every=run.checkpoint_every,
         isolation=wanted,
         obfuscated=run.obfuscated,
         overwrite=run.overwrite,

@@ -125,6 +125,16 @@ class RunOptions:
             "the store. Containers are removed.",
         ),
     ] = False
+    checkpoint_every: Annotated[
+        float | None,
+        option(
+            "--checkpoint-every",
+            type=click.FloatRange(0),
+            metavar="SECONDS",
+            help="Time between checkpoints of an agent that can resume, from which an interrupted run continues on any "
+            "host; 0 for none. Default: MLEBENCH_CHECKPOINT_EVERY, or the agent's.",
+        ),
+    ] = None
     obfuscated: Annotated[
         bool,
         option(

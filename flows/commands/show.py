@@ -28,6 +28,8 @@ _SHOWN = (
     "finished_at",
     "duration_seconds",
     "time_limit_seconds",
+    "tries",
+    "resumed",
 )
 
 
@@ -73,7 +75,14 @@ def command(run: str, storage: StoreOptions) -> None:
     if answer(
         {
             "run": folder.name,
-            "in_progress": going and {"state": going.state, "host": going.host, "since": going.since},
+            "in_progress": going
+            and {
+                "state": going.state,
+                "host": going.host,
+                "since": going.since,
+                "tries": going.tries,
+                "resumed": going.resumed,
+            },
             "record": record and record.to_json(),
             "grade": grade and grade.to_json(),
             "url": folder.url,
@@ -112,5 +121,8 @@ def _show_going(going: Going, store: Store) -> None:
     if going.since is not None and going.seconds is not None:
         click.echo(f"{'started_at':<20}{going.since.isoformat()}")
         click.echo(f"{'elapsed':<20}{duration(round(going.seconds))}")
+    for name, count in (("tries", going.tries), ("resumed", going.resumed)):
+        if count is not None:
+            click.echo(f"{name:<20}{count}")
     for command in ("logs", "cancel"):
         click.echo(f"{command:<20}{advised(f'mlebench {command} {going.folder.name}', store)}")

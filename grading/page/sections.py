@@ -258,6 +258,8 @@ def conditions(
             facts["First start"] = _moment(own["started_at"].min())
             facts["Last end"] = _moment(own["finished_at"].max())
             facts["Code fingerprint"] = _unique(own, "code_fingerprint")
+            if "resumed" in own and (count := int((own["resumed"].fillna(0) > 0).sum())):
+                facts["Runs resumed from a checkpoint"] = str(count)
             stated = {label: _unique(own, column) for column, label in _RUN_FACTS.items()}
             facts |= {label: text for label, text in stated.items() if text}
         more = {clean(label): clean(value) for label, value in given.get(series.run_group, {}).items()}

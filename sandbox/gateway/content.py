@@ -8,7 +8,7 @@ from typing import Any
 
 from common.providers import Api
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/=_\-\s]*\Z")
+BASE64 = re.compile(r"[A-Za-z0-9+/=_\-\s]*\Z")
 _DATA = re.compile(r"data:[a-z0-9.+-]+/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 
 
@@ -80,7 +80,7 @@ def check_content(api: Api, path: str, body: dict[str, Any]) -> Media:
         Refused: a part is of an unknown form, or refers to something that the request does not contain.
     """
     media = Media()
-    _schemas([body.get(name) for name in _SCHEMAS])
+    check_schemas([body.get(name) for name in _SCHEMAS])
     if path == "/responses":
         _items(body.get("input"), media)
     elif path in ("/completions", "/embeddings"):
@@ -165,12 +165,12 @@ def _source(source: Any, name: str, media: Media) -> None:
 def _data(value: Any, media: Media, *, plain: bool = False) -> None:
     """Check that a value is data in base64, after a `data:` prefix, or with `plain` without one."""
     start = _DATA.match(value) if isinstance(value, str) else None
-    if not isinstance(value, str) or not (start or plain) or not _BASE64.match(value, start.end() if start else 0):
+    if not isinstance(value, str) or not (start or plain) or not BASE64.match(value, start.end() if start else 0):
         raise Refused("content may not be sent by its address: models may not reach the internet for you; send data")
     media.bytes += len(value)
 
 
-def _schemas(values: list[Any]) -> None:
+def check_schemas(values: list[Any]) -> None:
     """Check that schemas refer to themselves only: some servers fetch the schemas that others refer to."""
     while values:
         value = values.pop()

@@ -1,4 +1,4 @@
-"""The differences between the two APIs: paths, headers and errors."""
+"""The differences between the APIs: paths, headers and errors."""
 
 from __future__ import annotations
 
@@ -35,6 +35,18 @@ _ANTHROPIC: dict[Problem, tuple[int, str]] = {
     "upstream": (502, "api_error"),
     "timeout": (504, "timeout_error"),
 }
+# Google's own client tries again whatever the status is, if it is one of 408, 429 and 5xx.
+_GEMINI: dict[Problem, tuple[int, str]] = {
+    "request": (400, "INVALID_ARGUMENT"),
+    "token": (401, "UNAUTHENTICATED"),
+    "missing": (404, "NOT_FOUND"),
+    "too_large": (413, "INVALID_ARGUMENT"),
+    "budget": (402, "RESOURCE_EXHAUSTED"),
+    "busy": (429, "RESOURCE_EXHAUSTED"),
+    "account": (502, "INTERNAL"),
+    "upstream": (502, "UNAVAILABLE"),
+    "timeout": (504, "DEADLINE_EXCEEDED"),
+}
 # No idempotency-key: a provider repeats its answer to whoever in the operator's account sends the same one.
 _TO_PROVIDER = ("accept", "anthropic-version")
 _BETAS = (
@@ -62,12 +74,21 @@ class Endpoint:
 
     api: Api
     path: str
-    """Path relative to a provider's base URL."""
+    """Path relative to a provider's base URL; in Gemini's API with the model in it."""
     method: Literal["GET", "POST"] = "POST"
     free: bool = False
     """Consumes no tokens."""
     output: str = ""
     """The field that limits the output; empty if there is none."""
+    streams: bool = False
+    """The answer is always a stream. In other endpoints, the request says so."""
+
+    def url(self, provider: Provider, model: str) -> str:
+        """Where requests for a model are sent to."""
+        base = provider.base_url.rstrip("/")
+        if self.api == "gemini":
+            base = base.removesuffix("/v1beta").removesuffix("/v1")
+        return base + self.path.replace("{model}", model)
 
 
 ENDPOINTS = {
@@ -77,7 +98,17 @@ ENDPOINTS = {
     "/v1/embeddings": Endpoint("openai", "/embeddings"),
     "/v1/messages": Endpoint("anthropic", "/v1/messages", output="max_tokens"),
     "/v1/messages/count_tokens": Endpoint("anthropic", "/v1/messages/count_tokens", free=True),
+    **{
+        each.path: each
+        for top in ("/v1/models/{model}", "/v1beta/models/{model}")  # Google's clients use either
+        for each in (
+            Endpoint("gemini", f"{top}:generateContent", output="maxOutputTokens"),
+            Endpoint("gemini", f"{top}:streamGenerateContent", output="maxOutputTokens", streams=True),
+            Endpoint("gemini", f"{top}:countTokens", free=True),
+        )
+    },
 }
+"""The endpoints by their paths at the gateway."""
 
 
 def api_of(request: Request) -> Api:
@@ -88,7 +119,10 @@ def api_of(request: Request) -> Api:
 def token_of(request: Request) -> str:
     """The API key that the agent sent."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    named = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
+    return named or request.query_params.get("key", "")
 
 
 def error(api: Api, problem: Problem, message: str) -> Response:
@@ -96,6 +130,9 @@ def error(api: Api, problem: Problem, message: str) -> Response:
     if api == "anthropic":
         status, kind = _ANTHROPIC[problem]
         body: dict[str, object] = {"type": "error", "error": {"type": kind, "message": message}}
+    elif api == "gemini":
+        status, kind = _GEMINI[problem]
+        body = {"error": {"code": status, "message": message, "status": kind}}
     else:
         status, kind, code = _OPENAI[problem]
         body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
@@ -114,6 +151,8 @@ def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
     if provider.api == "anthropic":
         headers.setdefault("anthropic-version", ANTHROPIC_VERSION)
         return {**headers, "x-api-key": key} if key else headers
+    if provider.api == "gemini":  # not in the address, which proxies write to their logs
+        return {**headers, "x-goog-api-key": key} if key else headers
     return {**headers, "authorization": f"Bearer {key}"} if key else headers
 
 

@@ -73,6 +73,10 @@ _FOREIGN_MODEL = re.compile(
 """Models that search the web, change their price, or belong to the operator's account."""
 
 
+WRITES_MORE = re.compile(r"image|-tts|-audio|-live|-omni|banana|veo|imagen|lyria", re.IGNORECASE)
+"""Models of Gemini's API that answer with pictures or sound, without being asked to, at prices of their own."""
+
+
 def unknown_field(path: str, body: dict[str, Any], provider: Provider, *, hosted_tools: bool) -> str | None:
     """The first field that may not be sent to this path of the provider; None if there is none."""
     allowed = FIELDS[path] | set(provider.fields) | (HOSTED if hosted_tools else frozenset())

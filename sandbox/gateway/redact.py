@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 HIDDEN = b"[hidden]"
 # Providers quote parts of a key in their errors.
-_KEY = re.compile(rb"\b(?:sk|key|pk)-[A-Za-z0-9_*.\-]{6,}")
+_KEY = re.compile(rb"\b(?:sk|key|pk)-[A-Za-z0-9_*.\-]{6,}|\bAIza[A-Za-z0-9_*.\-]{6,}|(?<=[?&]key=)[^&\s\"'\\]+")
 
 
 class Redactor:

@@ -19,7 +19,7 @@ from sandbox.gateway.budget import Entry
 from sandbox.gateway.dialects import headers_to_agent
 from sandbox.gateway.redact import Redactor
 from sandbox.gateway.room import NoRoom, Share
-from sandbox.gateway.tokens import StreamMeter, Usage, reported, tier_of
+from sandbox.gateway.tokens import StreamMeter, Usage, reported, tier_of, usage_in
 from sandbox.limits import MIB
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,8 @@ UNREAD_SECONDS = 60.0
 """Time after which an agent that reads nothing counts as disconnected."""
 _MAYBE_BILLED = frozenset({408, 504, 524})
 """Statuses with which a proxy gives up on a request that the provider may finish, and bill."""
+_REFUSED_KEY = b'"API_KEY_'
+"""Begins the reason in Google's answer, of the status 400 or 403, to a key that is invalid or may not be used."""
 PIECE = 256 * 1024
 LINE_BYTES = 16 * MIB
 TRANSCRIPT_BYTES = 8 * MIB
@@ -172,10 +174,13 @@ class Relay:
                 self._share.grow(2 * len(chunk))
             except NoRoom:
                 raise UpstreamError("cut", "the responses under way take too much memory") from None
+        if failed and self._api == "gemini" and _REFUSED_KEY in content:
+            logger.error("provider %s answered %d: %s", self._entry.provider, response.status_code, CREDENTIALS)
+            raise UpstreamError("credentials", CREDENTIALS)
         self._entry.status = "error" if failed else "ok"
         if not failed:
             answer = _object(content)
-            self._entry.usage = reported(self._api, answer.get("usage")) or self._entry.usage
+            self._entry.usage = reported(self._api, usage_in(answer)) or self._entry.usage
             self._entry.tier = tier_of(answer)
         whole = self._redactor.hide(bytes(content), error=failed)
         self._start(response.status_code, response.headers)

@@ -11,9 +11,17 @@ from starlette.requests import Request
 
 from common.providers import Provider
 from common.units import size
+from sandbox.gateway import gemini
 from sandbox.gateway.content import Media, Refused, check_content
 from sandbox.gateway.dialects import Endpoint, Problem
-from sandbox.gateway.fields import foreign_model, hosted_tool, unknown_field, without_empty, wrong_value
+from sandbox.gateway.fields import (
+    WRITES_MORE,
+    foreign_model,
+    hosted_tool,
+    unknown_field,
+    without_empty,
+    wrong_value,
+)
 from sandbox.gateway.room import Share
 
 BODY_SECONDS = 120.0
@@ -48,7 +56,7 @@ async def read_body(request: Request, max_bytes: int, share: Share) -> dict[str,
     """Read and parse a request's JSON body, within the memory of `share`, which grows by what it takes.
 
     Raises:
-        RequestRejected: the body is too large, too slow or not a JSON object, or it names no model.
+        RequestRejected: the body is too large, too slow or not a JSON object.
         NoRoom: there is not enough memory for it now.
     """
     content = await _read(request, max_bytes, share)
@@ -63,28 +71,36 @@ async def read_body(request: Request, max_bytes: int, share: Share) -> dict[str,
         raise RequestRejected("request", "the request's body is not valid JSON") from None
     if not isinstance(body, dict):
         raise RequestRejected("request", "the request's body must be a JSON object")
-    model = body.get("model")
-    if not isinstance(model, str) or not 0 < len(model) <= MODEL_CHARACTERS or not model.isprintable():
-        raise RequestRejected("request", "the request must name a model")
     return body
 
 
-def check(body: dict[str, Any], endpoint: Endpoint, provider: Provider, *, hosted_tools: bool) -> CompletionRequest:
+def model_of(body: dict[str, Any]) -> str:
+    """The model that a body names. Raises `RequestRejected` if it names none."""
+    model = body.get("model")
+    if not isinstance(model, str) or not 0 < len(model) <= MODEL_CHARACTERS or not model.isprintable():
+        raise RequestRejected("request", "the request must name a model")
+    return model
+
+
+def check(
+    body: dict[str, Any], model: str, endpoint: Endpoint, provider: Provider, *, hosted_tools: bool
+) -> CompletionRequest:
     """Check a request to a provider by the lists of what agents may ask for.
 
     Raises:
         RequestRejected: it asks for something that is not allowed, or that has no price known in advance.
     """
+    if not hosted_tools and foreign_model(provider, model):
+        raise RequestRejected("missing", f"the model {model!r} is not available here: models may not search the web")
+    if endpoint.api == "gemini":
+        return _check_gemini(body, model, endpoint, provider, hosted_tools=hosted_tools)
     body = without_empty(endpoint.path, body)
-    model = str(body["model"])
     if (unknown := unknown_field(endpoint.path, body, provider, hosted_tools=hosted_tools)) is not None:
         raise RequestRejected("request", f"the field {unknown[:60]!r} is not available here: remove it")
     if (wrong := wrong_value(body)) is not None:
         raise RequestRejected("request", wrong)
     if hosted_tools:
         return CompletionRequest(body, model, body.get("stream") is True, _media(body, endpoint))
-    if foreign_model(provider, model):
-        raise RequestRejected("missing", f"the model {model!r} is not available here: models may not search the web")
     if (tool := hosted_tool(endpoint.api, body.get("tools"))) is not None:
         raise RequestRejected("request", f"{tool} is not available here: models may not reach the internet for you")
     try:
@@ -92,6 +108,18 @@ def check(body: dict[str, Any], endpoint: Endpoint, provider: Provider, *, hoste
     except Refused as error:
         raise RequestRejected("request", str(error)) from None
     return CompletionRequest(body, model, body.get("stream") is True, media)
+
+
+def _check_gemini(
+    body: dict[str, Any], model: str, endpoint: Endpoint, provider: Provider, *, hosted_tools: bool
+) -> CompletionRequest:
+    if WRITES_MORE.search(model) and model not in provider.models:
+        raise RequestRejected("missing", f"the model {model!r} is not available here: models may only write text")
+    try:
+        checked, media = gemini.checked(endpoint.path, body, model, provider, hosted_tools=hosted_tools)
+    except Refused as error:
+        raise RequestRejected("request", str(error)) from None
+    return CompletionRequest(checked, model, endpoint.streams, media)
 
 
 def _media(body: dict[str, Any], endpoint: Endpoint) -> Media:

@@ -10,7 +10,7 @@ import re
 import secrets
 import ssl
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,15 @@ from sandbox.gateway.policy import GatewayPolicy
 from sandbox.gateway.prices import PriceList, Rates
 from sandbox.gateway.redact import Redactor
 from sandbox.gateway.relay import Relay, UpstreamError
-from sandbox.gateway.request import ROOM_SECONDS, CompletionRequest, RequestRejected, check, declared_size, read_body
+from sandbox.gateway.request import (
+    ROOM_SECONDS,
+    CompletionRequest,
+    RequestRejected,
+    check,
+    declared_size,
+    model_of,
+    read_body,
+)
 from sandbox.gateway.room import NoRoom, Rate, Room, Share
 from sandbox.gateway.tokens import Usage
 from sandbox.gateway.worst import worst_case
@@ -39,6 +47,7 @@ logger = logging.getLogger(__name__)
 CONNECT_SECONDS = 15.0
 _PROBLEMS: dict[str, Problem] = {"timeout": "timeout", "credentials": "account"}
 _TOKEN = "this gateway only accepts the API key in the run's environment"  # noqa: S105
+_GEMINI_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
@@ -59,7 +68,7 @@ class _Exchange:
 
 
 class GatewayService:
-    """An OpenAI- and Anthropic-compatible reverse proxy. Runs in the event loop of the run's services."""
+    """A reverse proxy with the APIs of OpenAI, Anthropic and Gemini. Runs in the event loop of the run's services."""
 
     def __init__(self, policy: GatewayPolicy, folder: Path, token: str, since: str) -> None:
         """Continue the logs in `folder`, or start them.
@@ -71,7 +80,7 @@ class GatewayService:
             since: ISO time from which on requests count towards the budget.
         """
         self.budget = BudgetTracker(folder, policy.budget, since)
-        self.routes = [Route(path, self._complete, methods=["POST"]) for path in ENDPOINTS]
+        self.routes = [Route(path, partial(self._complete, each), methods=["POST"]) for path, each in ENDPOINTS.items()]
         self.routes += [Route(path, self._models, methods=["GET"]) for path in ("/v1/models", "/v1/models/{model}")]
         self.routes += [Route("/v1/budget", self._left, methods=["GET"])]
         self._policy = policy
@@ -98,8 +107,7 @@ class GatewayService:
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self._client.aclose()
 
-    async def _complete(self, request: Request) -> Response:
-        endpoint = ENDPOINTS[request.scope["path"]]
+    async def _complete(self, endpoint: Endpoint, request: Request) -> Response:
         return await self._handle(request, endpoint.api, endpoint)
 
     async def _models(self, request: Request) -> Response:
@@ -168,16 +176,20 @@ class GatewayService:
         """Read and check a request."""
         policy, body = self._policy, None
         model = request.path_params.get("model", "")
+        if endpoint.api == "gemini" and not _GEMINI_MODEL.fullmatch(model):
+            raise RequestRejected("missing", "there is no such model")
+        if endpoint.streams and request.query_params.get("alt") != "sse":
+            raise RequestRejected("request", "streams are only available as events: add ?alt=sse")
         if endpoint.method == "POST":
             body = await read_body(request, policy.body_bytes, share)
-            model = str(body["model"])
+            model = model or model_of(body)
         found = policy.provider_for(endpoint.api, model)
         if found is None:
             raise RequestRejected("missing", f"no provider serves the model {model!r} here")
         name, provider = found
         completion = CompletionRequest({}, model, stream=False)
         if body is not None:
-            completion = check(body, endpoint, provider, hosted_tools=policy.hosted_tools)
+            completion = check(body, model, endpoint, provider, hosted_tools=policy.hosted_tools)
         rates = None if endpoint.free else self._prices.rates(provider, model)
         if rates is None and not endpoint.free and (policy.budget.dollars is not None or policy.refuse_unpriced):
             raise RequestRejected(
@@ -219,9 +231,9 @@ class GatewayService:
             with self.budget.under_way(entry, most, dollars):
                 upstream = self._client.build_request(
                     endpoint.method,
-                    provider.base_url.rstrip("/") + endpoint.path,
+                    endpoint.url(provider, entry.model),
                     headers=exchange.headers,
-                    params={"beta": "true"} if exchange.beta else None,
+                    params={"alt": "sse"} if endpoint.streams else {"beta": "true"} if exchange.beta else None,
                     content=json.dumps(body).encode() if endpoint.method == "POST" else None,
                 )
                 relay = Relay(self._client, upstream, entry, endpoint.api, self._redactor, exchange.share)

@@ -42,9 +42,16 @@ def estimate(count: int) -> int:
 
 
 def reported(api: Api, usage: Any) -> Usage | None:
-    """Parse the `usage` object of a response of either API; None if it reports no tokens."""
+    """Parse the object with the usage of a response; None if it reports no tokens."""
     if not isinstance(usage, dict):
         return None
+    if api == "gemini":
+        # What a tool of the provider reads is beside the prompt, and what the model thinks beside the answer.
+        given = _count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount")
+        output = _count(usage, "candidatesTokenCount") + _count(usage, "thoughtsTokenCount")
+        output = max(output, _count(usage, "totalTokenCount") - given)
+        found = Usage(given, output, min(_count(usage, "cachedContentTokenCount"), given))
+        return found if found.total else None
     if api == "anthropic":
         read, write = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
         plain, output = _count(usage, "input_tokens"), _count(usage, "output_tokens")
@@ -62,6 +69,11 @@ def reported(api: Api, usage: Any) -> Usage | None:
         read = _count(details, "cached_tokens") if isinstance(details, dict) else 0
         found = Usage(given, output, min(read, given))
     return found if found.total else None
+
+
+def usage_in(answer: dict[str, Any]) -> Any:
+    """The object with the usage in an answer, whole or a part of a stream."""
+    return answer.get("usage", answer.get("usageMetadata"))
 
 
 def tier_of(answer: dict[str, Any]) -> str:
@@ -84,6 +96,8 @@ class StreamMeter:
         self._api = api
         self._usage: dict[str, Any] = {}
         self._ended = False
+        self._finished: dict[Any, bool] = {}
+        """Whether an answer of Gemini's API has ended, by its index."""
 
     def read(self, line: bytes) -> bool:
         """Process a line; returns whether it contains only the usage, at the end of an OpenAI chat stream."""
@@ -98,13 +112,25 @@ class StreamMeter:
         if not isinstance(event, dict):
             return False
         self._ended |= event.get("type") in _LAST_EVENTS
+        if self._api == "gemini":
+            self._ended = self._all_finished(event)
         inner = next((event[name] for name in ("response", "message") if isinstance(event.get(name), dict)), event)
-        usage = inner.get("usage")
+        usage = usage_in(inner)
         self.tier = tier_of(inner) or self.tier
         if isinstance(usage, dict):
             self._usage.update({name: value for name, value in usage.items() if value is not None})
             return event.get("choices") == []
         return False
+
+    def _all_finished(self, event: dict[str, Any]) -> bool:
+        """Whether all answers of a stream of Gemini's API have ended, of which there is none if it was blocked."""
+        feedback, candidates = event.get("promptFeedback"), event.get("candidates")
+        for each in candidates if isinstance(candidates, list) else []:
+            if isinstance(each, dict):
+                index = str(each.get("index", 0))
+                self._finished[index] = self._finished.get(index, False) or bool(each.get("finishReason"))
+        blocked = isinstance(feedback, dict) and bool(feedback.get("blockReason"))
+        return all(self._finished.values()) and (bool(self._finished) or blocked)
 
     def usage(self) -> Usage | None:
         """Tokens of the whole stream; None if it did not report them, or ended before its end."""

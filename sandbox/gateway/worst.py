@@ -19,6 +19,10 @@ DOCUMENT_TOKENS = 1_000_000
 TOOLS_TOKENS = 1_000
 """What providers add to the prompt of a request with tools."""
 LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+SETTINGS = "generationConfig"
+"""The field of Gemini's requests that contains the limits."""
+GEMINI_OUTPUT = 65_536
+"""What Gemini's models write at most, thoughts included; their windows are not in all list prices."""
 LEAST_OUTPUT = 16
 """The least that OpenAI's responses API accepts as a limit. An answer is not limited to less."""
 
@@ -38,13 +42,15 @@ class WorstCase:
     def usage(self, provider: Provider, rates: Rates | None) -> Usage:
         """The most that it can use. Without a limit and a known window, the provider's `output_tokens`."""
         window = rates.window if rates is not None else None
-        each = self.limit if self.limit is not None else window or provider.output_tokens
+        most = window or max(provider.output_tokens, GEMINI_OUTPUT if self.field == "maxOutputTokens" else 0)
+        each = self.limit if self.limit is not None else most
         return Usage(self.input_tokens, each * self.answers, estimated=True)
 
     def leaves_room(self, body: dict[str, Any]) -> bool:
         """Whether the limit is above what the request reserves for thinking, as Anthropic's API requires."""
-        thinking = body.get("thinking")
-        reserved = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+        thinking = body.get("thinking") or body.get(SETTINGS, {}).get("thinkingConfig")
+        found = thinking if isinstance(thinking, dict) else {}
+        reserved = found.get("budget_tokens", found.get("thinkingBudget"))
         return self.limit is None or not isinstance(reserved, int) or reserved < self.limit
 
     def limited(self, tokens: int) -> WorstCase:
@@ -55,6 +61,10 @@ class WorstCase:
         """The body with this limit."""
         if not self.field or self.limit is None:
             return body
+        if self.field == "maxOutputTokens":
+            settings = body.get(SETTINGS, {})
+            wanted = settings.get(self.field) or self.limit
+            return {**body, SETTINGS: {**settings, self.field: min(wanted, self.limit)}}
         stated = [name for name in LIMITS if body.get(name) is not None] or [self.field]
         return {**body, **{name: min(body.get(name) or self.limit, self.limit) for name in stated}}
 
@@ -74,6 +84,11 @@ def worst_case(
         given = min(given, window * max(prompts, _prompts(body.get("input")) if not endpoint.output else 1))
     if not endpoint.output:
         return WorstCase(given, 0, 0, "")
+    if endpoint.api == "gemini":
+        settings = body.get(SETTINGS, {})
+        return WorstCase(
+            given, settings.get("candidateCount") or 1, settings.get(endpoint.output) or None, endpoint.output
+        )
     answers = max(body.get("n") or 1, body.get("best_of") or 1) * prompts
     stated = [body[name] for name in LIMITS if body.get(name) is not None]
     field = endpoint.output if endpoint.output != "max_completion_tokens" else provider.output_field

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from sandbox.backend import Allowance, ServiceAddresses
 from sandbox.errors import BackendError
 from sandbox.gateway.prices import version_of_prices
 from sandbox.services.state import ServiceState, read_state
-from sandbox.services.tally import Tally
+from sandbox.services.tally import Tally, sums_since
 
 if TYPE_CHECKING:
     from sandbox.gateway.policy import GatewayPolicy
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 RECORDS = "records"
 """Folder in the work directory; it is kept when the run is started again."""
 LOGS = ("validation.jsonl", "gateway.jsonl", "transcripts.jsonl")
+JOURNALS = ("validation.jsonl", "gateway.jsonl", "gateway-under-way.jsonl")
+"""The logs by which the limits are kept."""
 
 
 class RunServices:
@@ -116,6 +119,27 @@ class RunServices:
             validation_calls_per_minute=limits.calls_per_minute if limits else None,
         )
 
+    @property
+    def since(self) -> str:
+        """ISO time from which on requests count towards the limits."""
+        return self._state.since
+
+    @property
+    def remaining(self) -> Allowance:
+        """What is left of the limits, for an agent that continues."""
+        given, used = self.allowance, sums_since(self._folder, self._state.since)
+
+        def left(limit: float | None, used: float) -> Any:
+            return None if limit is None else max(limit - used, 0)
+
+        return replace(
+            given,
+            llm_requests=left(given.llm_requests, used.requests),
+            llm_tokens=left(given.llm_tokens, used.tokens),
+            llm_dollars=left(given.llm_dollars, used.dollars),
+            validation_calls=left(given.validation_calls, used.validations),
+        )
+
     def files(self) -> dict[str, Path]:
         """The logs that the services have written, by name."""
         return {name: self._folder / name for name in LOGS if (self._folder / name).is_file()}
@@ -177,6 +201,35 @@ class RunServices:
         return f"http://127.0.0.1:{port}"
 
 
+def take_over(workdir: Path, earlier: Path, since: str) -> None:
+    """Let the services of a run that continues count what was used before. Call it before they are opened.
+
+    Args:
+        workdir: the run's work directory, which may have journals of its own.
+        earlier: folder with the journals that were kept elsewhere.
+        since: ISO time from which on requests count towards the limits.
+    """
+    folder = workdir / RECORDS
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    transcripts = LOGS[-1]  # may be large; a log of this host that is longer has those of the other one
+    if (earlier / transcripts).is_file():
+        own_size = (folder / transcripts).stat().st_size if (folder / transcripts).exists() else 0
+        if (earlier / transcripts).stat().st_size > own_size:
+            shutil.copyfile(earlier / transcripts, folder / transcripts)
+    for name in JOURNALS:
+        if not (earlier / name).is_file():
+            continue
+        with (folder / name).open("a+b") as own:
+            own.seek(0)
+            lines = own.read().splitlines(keepends=True)
+            known = set((earlier / name).read_bytes().splitlines(keepends=True))
+            (folder / f"{name}.new").write_bytes(
+                (earlier / name).read_bytes() + b"".join(line for line in lines if line not in known)
+            )
+        (folder / f"{name}.new").replace(folder / name)
+    replace(read_state(folder), since=since).write(folder)
+
+
 def _env(url: str, token: str, apis: set[str]) -> dict[str, str]:
     """The environment variables from which the official clients, and most others, read address and key."""
     env: dict[str, str] = {}
@@ -184,4 +237,6 @@ def _env(url: str, token: str, apis: set[str]) -> dict[str, str]:
         env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "OPENAI_API_KEY": token}
     if "anthropic" in apis:
         env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": token}
+    if "gemini" in apis:
+        env |= {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_BASE_URL": url, "GEMINI_API_KEY": token}
     return env

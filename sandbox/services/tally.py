@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,28 @@ class Sums:
     """Number of requests whose cost is unknown."""
 
 
+def sums_since(folder: Path, since: str) -> Sums:
+    """What a run has used from an ISO time on."""
+    sums = Sums()
+    for name in ("validation.jsonl", "gateway.jsonl"):
+        with contextlib.suppress(FileNotFoundError):
+            content = (folder / name).read_bytes()
+            for record in parse(content[: content.rfind(b"\n") + 1]):
+                if str(record.get("time") or record.get("started_at")) >= since:
+                    _add(sums, record)
+    return sums
+
+
+def _add(sums: Sums, record: dict[str, Any]) -> None:
+    if "verdict" in record:
+        sums.validations += record["verdict"] != "refused"
+    elif record.get("status") != "refused":
+        sums.requests += 1
+        sums.tokens += record["input_tokens"] + record["output_tokens"]
+        sums.dollars += record["cost_usd"] or 0.0
+        sums.unpriced += record["cost_usd"] is None
+
+
 class Tally:
     """The sums of a run. Thread-safe; a call reads only what was written since the last one."""
 
@@ -34,14 +57,9 @@ class Tally:
     def sums(self) -> Sums:
         """The sums so far."""
         with self._lock:
-            for record in self._new("validation.jsonl"):
-                self._sums.validations += record["verdict"] != "refused"
-            for record in self._new("gateway.jsonl"):
-                if record.get("status") != "refused":
-                    self._sums.requests += 1
-                    self._sums.tokens += record["input_tokens"] + record["output_tokens"]
-                    self._sums.dollars += record["cost_usd"] or 0.0
-                    self._sums.unpriced += record["cost_usd"] is None
+            for name in ("validation.jsonl", "gateway.jsonl"):
+                for record in self._new(name):
+                    _add(self._sums, record)
             return Sums(**vars(self._sums))
 
     def _new(self, name: str) -> list[dict[str, Any]]:

@@ -74,6 +74,10 @@ def instructions(spec: RunSpec, home: PurePath) -> str:
 def _limits(spec: RunSpec) -> list[str]:
     limits = spec.limits
     lines = [f"Time: {duration(limits.time_limit_seconds)} from now."]
+    if spec.resume is not None:
+        lines.insert(
+            0, "This run was interrupted and continues. Your files are as they were; the limits are what remains."
+        )
     if limits.memory_bytes:
         lines.append(
             f"Memory: {size(limits.memory_bytes)} for all your processes together; the run ends if they use more."

@@ -15,6 +15,7 @@ from common import trees
 from sandbox.backend import RunSpec
 from sandbox.errors import BackendError
 from sandbox.world import quota
+from sandbox.world.checkpoint import unpack
 from sandbox.world.files import copy_data
 from sandbox.world.instructions import instructions
 
@@ -79,6 +80,8 @@ def lay_out(spec: RunSpec, home: Path, agent_home: PurePath | None = None, *, wi
         text = VALIDATE.read_text(encoding="utf-8").replace("@URL@", spec.validation_url.rstrip("/"))
         script.write_text(text, encoding="utf-8")
         script.chmod(0o755)
+    if spec.resume is not None:
+        unpack(spec.resume, home)
 
 
 def descriptions(spec: RunSpec) -> list[str]:
@@ -145,6 +148,8 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         # Never left out: images of CUDA say "all", which an engine with NVIDIA's runtime would obey.
         "NVIDIA_VISIBLE_DEVICES": ",".join(spec.place.gpus) or NO_GPUS,
     }
+    if spec.resume is not None:
+        world["MLEBENCH_RESUMED"] = "1"
     if spec.sample_submission:
         world["SAMPLE_SUBMISSION"] = str(home / "data" / spec.sample_submission)
     if spec.validation_url:

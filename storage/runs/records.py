@@ -101,6 +101,7 @@ class RunRecord(Record):
     gateway_tokens: int | None = None
     gateway_cost_usd: float | None = None
     tries: int | None = None
+    resumed: int | None = None
     host: str | None = None
     prices: str | None = None
     hardware: str | None = None

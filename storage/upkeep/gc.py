@@ -18,6 +18,7 @@ from storage.datasets.prepared import committed_key
 from storage.datasets.removal import remove_dataset
 from storage.datasets.uses import is_used
 from storage.lease import download_lease, lease, prepare_lease, run_lease
+from storage.runs.checkpoints import Checkpoints, abandoned
 from storage.sources.wants import wanted
 from storage.store import Store
 from storage.upkeep.space import DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
@@ -69,12 +70,18 @@ def old_datasets(store: Store, found: Iterable[DiskUsage], edition: Edition | No
 
 
 def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[DiskUsage]:
-    """Remove incomplete datasets and downloads that no process is working on, and abandoned uploads."""
+    """Remove incomplete datasets and downloads that no process is working on, and abandoned uploads and checkpoints."""
     for each in found:
         if each.dataset is not None and each.state == "incomplete":
             yield from _dataset(store, each, ("incomplete",), dry)
         elif each.kind == "raw":
             yield from _partial_download(store, each.name, dry)
+    for folder in abandoned(store):
+        kept = Checkpoints(folder)
+        size, files = kept.usage()
+        if not dry:
+            kept.remove()
+        yield DiskUsage("checkpoints", folder.name, kept.url, size, files)
     yield from _unfinished_uploads(store, dry)
 
 

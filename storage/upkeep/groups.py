@@ -23,6 +23,7 @@ def parts_of(store: Store, run_group: str) -> list[str]:
         *(store.url("tables", table, f"run_group={run_group}") for table in TABLES),
         store.url("reports", run_group),
         store.url("live", run_group),
+        store.url("checkpoints", run_group),
         store.url("runs", run_group),
         store.url("locks", "run", run_group),
         store.url("manifests", run_group),

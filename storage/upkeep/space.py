@@ -17,7 +17,7 @@ from storage.datasets.current import all_datasets, competitions_of, read_current
 from storage.datasets.prepared import CONTENT
 from storage.store import Store
 
-Kind = Literal["raw", "prepared", "runs", "tables", "reports", "locks", "live", "cache", "scratch"]
+Kind = Literal["raw", "prepared", "runs", "tables", "reports", "locks", "live", "checkpoints", "cache", "scratch"]
 State = Literal["", "complete", "old", "incomplete", "in use"]
 """Of a dataset: current and complete, complete but no longer current, or incomplete. Of a local copy: in use."""
 
@@ -44,7 +44,7 @@ def usage_of_store(store: Store) -> Iterator[DiskUsage]:
         yield from usage_of_datasets(store, edition, competition_id)
     for folder in store.folder_names("runs"):
         yield _listed(store, "runs", folder, f"runs/{folder}")
-    kinds: tuple[Kind, ...] = ("tables", "reports", "locks", "live")
+    kinds: tuple[Kind, ...] = ("tables", "reports", "locks", "live", "checkpoints")
     for kind in kinds:
         found = _listed(store, kind, "", kind)
         if found.files:

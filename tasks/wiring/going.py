@@ -32,6 +32,8 @@ class Going:
     """Known of this host only."""
     tries: int | None = None
     """How often its agent was started."""
+    resumed: int | None = None
+    """How many of these times from a checkpoint."""
 
     @property
     def seconds(self) -> float | None:
@@ -58,13 +60,14 @@ def in_progress(store: Store, run_group: str | None = None, begun: Iterable[RunF
             found[folder.name] = Going(folder, state, host, since, holder.claim.gpus)
     for folder in folders_with(store, FILE, run_group) if begun is None else begun:
         tries = Tries(store, folder.url).read()
+        resumed = sum(each.resumed_at is not None for each in tries) or None
         if folder.name in found:
-            found[folder.name] = replace(found[folder.name], tries=len(tries) or None)
+            found[folder.name] = replace(found[folder.name], tries=len(tries) or None, resumed=resumed)
         elif tries:
             alive = held(store, run_lease(folder.run_group, folder.competition_id, folder.seed))
             began = datetime.fromisoformat(tries[-1].began_at)
             found[folder.name] = Going(
-                folder, "running" if alive else "interrupted", tries[-1].host, began, None, len(tries)
+                folder, "running" if alive else "interrupted", tries[-1].host, began, None, len(tries), resumed
             )
     for labels in queued():
         folder = _folder(labels, store, run_group)

@@ -18,12 +18,14 @@ from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.services.run_services import RunServices
 from sandbox.trajectory.files import write_trajectory
 from storage.lease import Lease
+from storage.runs.checkpoints import Checkpoints
 from storage.runs.folders import RunFolder
 from storage.runs.live import remove_pieces
 from storage.runs.publish import publish
 from storage.runs.records import RunRecord
 from tasks.wiring import scratch
 from tasks.wiring.requests import Attempt
+from tasks.wiring.resuming import Resumed, joined
 from tasks.wiring.stores import open_store
 from tasks.wiring.tries import FILE, Tries, Try
 
@@ -39,6 +41,9 @@ class Making:
     services: RunServices
     held: Lease
     tries: Tries
+    checkpoints: Checkpoints
+    resumed: Resumed | None = None
+    """The checkpoint that the run has continued from, if it has."""
 
     def number(self) -> int:
         """The number of the try that is in progress."""
@@ -61,8 +66,9 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     Raises:
         LeaseLost: another process has taken over the run. Nothing was stored.
     """
-    spec, attempt, services = making.spec, making.attempt, making.services
+    spec, attempt, services, resumed = making.spec, making.attempt, making.services, making.resumed
     request = attempt.request
+    result = joined(resumed, result, spec.limits.snapshots)
     services.close()  # completes the logs of the services, which are stored below
     files = services.files()
     files |= _trajectory(files, spec)
@@ -82,6 +88,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
         **{name: getattr(spec.limits, name) for name in ("cpus", "memory_bytes", "disk_bytes", "gpus")},
         **services.counts(),
         "tries": number,
+        **({"resumed": resumed.checkpoint.resumed + 1} if resumed else {}),
         "host": get_settings().host_name,
         **provenance(),
     }
@@ -110,6 +117,7 @@ def keep(making: Making, handle: RunHandle, result: RunResult, number: int) -> N
     scratch.note(spec.workdir, attempt)
     publish(run_folder(attempt), record, files, making.held, get_settings().ledger_key.get_secret_value())
     remove_pieces(run_folder(attempt))
+    making.checkpoints.remove()
     making.runner.discard(handle)
 
 

@@ -44,6 +44,11 @@ class RunRequest(_Request):
     overwrite: bool = Field(
         default=False, description="Replace runs of the group that were made under other conditions."
     )
+    checkpoint_every: float | None = Field(
+        default=None,
+        ge=0,
+        description="Seconds between checkpoints of agents that can resume; 0: none. Default: theirs.",
+    )
     examine: bool = Field(default=False, description="Examine the runs for plagiarism and broken rules.")
 
     _store = field_validator("store")(root_url)

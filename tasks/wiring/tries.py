@@ -21,7 +21,7 @@ AT_MOST = 3
 
 @dataclass(frozen=True)
 class Try:
-    """One start of a run's agent from scratch."""
+    """One start of a run's agent, from scratch or from a checkpoint."""
 
     id: str
     key: str
@@ -30,6 +30,8 @@ class Try:
     boot: str
     """The host between two boots (`common.processes.boot_id`)."""
     began_at: str
+    resumed_at: float | None = None
+    """From a checkpoint after so many seconds; None if it was begun from scratch."""
     lost: str | None = None
     """Why it has no end; None for the last one, and where nobody has noticed."""
 
@@ -48,13 +50,13 @@ class Tries:
             return []
         return [each for each in (Try(**line) for line in parse(content)) if key in (None, each.key)]
 
-    def begin(self, id: str, key: str, host: str) -> int:
+    def begin(self, id: str, key: str, host: str, resumed_at: float | None = None) -> int:
         """Add a try under a key, and forget those under other keys; returns its number: 1 for the first."""
         before = self.read(key)
         if before and before[-1].lost is None:
             before[-1] = replace(before[-1], lost=_why_gone(before[-1], host))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write([*before, Try(id, key, host, boot_id(), now)])
+        self._write([*before, Try(id, key, host, boot_id(), now, resumed_at)])
         return len(before) + 1
 
     def lose_last(self, why: str) -> list[Try]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,3 +148,27 @@ def test_the_real_aide_against_the_gateway(
     assert "LogisticRegression" in (where / "code" / "solution.py").read_text()
     everything = b"".join(path.read_bytes() for path in where.rglob("*") if path.is_file())
     assert b"the-real-key" not in everything
+    assert '{"resumed": 3}' in _resumed(folder, where / "logs" / "0-run" / "journal.json")
+
+
+def _resumed(agent: Path, journal: Path) -> str:
+    """What the real package prints that continues a journal of as many steps as it is to make."""
+    variables = [
+        "HOME=/home",
+        "MLEBENCH_RESUMED=1",
+        "OPENAI_API_KEY=none",
+        *(f"{name}_DIR=/home" for name in ("SUBMISSION", "CODE", "LOGS")),
+    ]
+    command = ["docker", "run", "--rm", "--network=none", "--workdir=/home", "--entrypoint=python3"]
+    command += [part for each in variables for part in ("--env", each)]
+    command += ["--volume", f"{journal}:/home/.aide/journal.json:ro", "--volume", f"{agent}:/agent:ro"]
+    command += [
+        "mlebench-agent-aide",
+        "/agent/aide_run.py",
+        "data_dir=/agent",
+        "goal=g",
+        "agent.steps=3",
+        "log_dir=/home/logs",
+    ]
+    command += ["workspace_dir=/home/work", "generate_report=false", "copy_data=false", "preprocess_data=false"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -27,7 +27,7 @@ RESULTS: dict[str, tuple[list[str], set[str]]] = {
     "doctor": (["-c", "diabetes"], {"about", "verdict", "message", "remedy"}),
     "du": ([], {"kind", "bytes", "state"}),
     "ls": ([], {"run_group", "runs", "agents", "cost_usd", "in_progress"}),
-    "ls GROUP": ([GROUP], {"run", "status", "score", "medal", "host", "gpus", "tries", "cost_usd"}),
+    "ls GROUP": ([GROUP], {"run", "status", "score", "medal", "host", "gpus", "tries", "resumed", "cost_usd"}),
     "show": ([RUN], {"record", "grade", "files"}),
     "verify": ([GROUP], {"verified", "runs", "manifest"}),
     "compare": ([GROUP, GROUP], {"a", "b", "competitions", "differences"}),

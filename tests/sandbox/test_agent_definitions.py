@@ -113,6 +113,15 @@ def test_an_unknown_agent_gets_help(name: str, part: str) -> None:
         ("description: x\nname: other\n", "make them equal"),
         ("description: x\nstart: other.sh\n", "start file 'other.sh' does not exist"),
         ("description: x\nstart: ../mine/start.sh\n", "inside the agent's folder"),
+        ("description: x\nresume: [.a, code/../../x]\n", "is not a plain relative path"),
+        ("description: x\nresume: [/etc/passwd]\n", "relative to the agent's home"),
+        ("description: x\nresume: [~/.claude]\n", "relative to the agent's home"),
+        ("description: x\nresume: [data/train.csv]\n", "is made anew for every run"),
+        ("description: x\nresume: [agent/]\n", "is made anew for every run"),
+        ("description: x\nresume: ['']\n", "is not a plain relative path"),
+        ('description: x\nresume: ["a\\nb"]\n', "control character"),
+        ("description: x\nresume: .session\n", "resume: "),
+        ("description: x\ncheckpoint_every_seconds: 0\n", "checkpoint_every_seconds: "),
         ("1: 2\n", "field names must be strings"),
         ("description: \x00\n", "not valid YAML"),
     ],
@@ -144,6 +153,13 @@ def test_the_fingerprint_follows_names_contents_and_executable_bits_only(folder:
     (folder / "more").mkdir()
     (folder / "more" / "file").write_text("")
     assert len({first, second, agent.fingerprint()}) == 3
+
+
+def test_an_agent_names_its_session_and_without_one_begins_anew(folder: Path) -> None:
+    assert load_agent(define(folder, "description: x\n")).resume is None
+    assert load_agent(define(folder, "description: x\nresume: []\n")).resume == []
+    found = load_agent(define(folder, "description: x\nresume: [.session/, agent/workspaces]\n"))
+    assert found.resume == [".session", "agent/workspaces"]
 
 
 def test_overrides_leave_out_none() -> None:

@@ -14,7 +14,7 @@ from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.store import Store
-from tasks.agent_run import slot_with_data
+from tasks.wiring.data import slot_with_data
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import local_cache
 from tests.s3.fixtures import FaultyBucket

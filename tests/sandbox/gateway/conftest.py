@@ -50,6 +50,11 @@ class Gateway:
         body |= {"messages": [{"role": "user", "content": content}], **fields}
         return self.http.post("/v1/messages", json=body, headers={"anthropic-version": "2023-06-01"})
 
+    def generate(self, content: Any = "Solve it.", *, stream: bool = False, **fields: Any) -> httpx.Response:
+        body = {"contents": [{"role": "user", "parts": [{"text": content}]}], **fields}
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return self.http.post(f"/v1beta/models/gemini-2.5-flash:{method}", json=body)
+
 
 @pytest.fixture
 def gateway(llm: ScriptedLLM, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
@@ -67,6 +72,7 @@ def gateway(llm: ScriptedLLM, tmp_path: Path) -> Iterator[Callable[..., Gateway]
             "anthropic": Provider(
                 api="anthropic", base_url=llm.url, api_key=key, price_list="anthropic", models=list(models)
             ),
+            "gemini": Provider(api="gemini", base_url=llm.url, api_key=key, price_list="google", models=list(models)),
         }
         policy = GatewayPolicy(**{"providers": providers, "budget": budget, **fields})
         services = RunServices(tmp_path / workdir, gateway=policy)

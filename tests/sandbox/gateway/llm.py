@@ -1,4 +1,4 @@
-"""A provider of language models with a script: speaks OpenAI's and Anthropic's API, streaming or not, and remembers."""
+"""A provider with a script: speaks the APIs of OpenAI, Anthropic and Gemini, streaming or not, and remembers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,13 @@ ANTHROPIC_USAGE = {
     "cache_creation_input_tokens": 100,
     "cache_read_input_tokens": 400,
     "output_tokens": 50,
+}
+GEMINI_USAGE = {
+    "promptTokenCount": 1000,
+    "cachedContentTokenCount": 400,
+    "candidatesTokenCount": 30,
+    "thoughtsTokenCount": 20,
+    "totalTokenCount": 1050,
 }
 
 
@@ -94,7 +101,7 @@ class ScriptedLLM:
             "/v1/embeddings",
             "/v1/messages",
         )
-        names += ("/v1/messages/count_tokens", "/v1/models", "/v1/models/{model}")
+        names += ("/v1/messages/count_tokens", "/v1/models", "/v1/models/{model}", "/v1beta/models/{model}")
         return Starlette(routes=[Route(name, self._answer, methods=["GET", "POST"]) for name in names])
 
     async def _answer(self, request: Request) -> Response:
@@ -125,15 +132,20 @@ class ScriptedLLM:
         headers = {"x-request-id": "req-1", "openai-organization": "the-operator", "set-cookie": "a=b"}
         if self.large and not (body or {}).get("stream"):
             return JSONResponse({"text": "x" * self.large})
-        if path.startswith("/v1/models"):
+        if path.startswith("/v1/models") and request.method == "GET":
             return JSONResponse({"object": "list", "data": [{"id": "gpt-4o", "object": "model"}]}, headers=headers)
         if path.endswith("count_tokens"):
             return JSONResponse({"input_tokens": 12})
+        if path.endswith(":countTokens"):
+            return JSONResponse({"totalTokens": 12})
+        if path.endswith(":streamGenerateContent"):
+            return StreamingResponse(self._paced(self._gemini()), media_type="text/event-stream", headers=headers)
         if not body.get("stream"):
             await asyncio.sleep(self.pause)
             whole = self._whole(path, body)
             if self.report_usage and (self.usage or self.greedy):
-                whole["usage"] = self.usage or _usage(path, *self.billed[-1][1:])
+                name = "usageMetadata" if "candidates" in whole else "usage"
+                whole[name] = self.usage or _usage(path, *self.billed[-1][1:])
             return JSONResponse({**whole, **({"service_tier": self.tier} if self.tier else {})}, headers=headers)
         events = {"/v1/messages": self._anthropic, "/v1/responses": self._responses}.get(path, self._chat)
         return StreamingResponse(self._paced(events(body)), media_type="text/event-stream", headers=headers)
@@ -144,6 +156,8 @@ class ScriptedLLM:
         if path == "/v1/messages":
             content = [{"type": "text", "text": text}]
             return {"id": "m", "type": "message", "role": "assistant", "content": content, "usage": ANTHROPIC_USAGE}
+        if path.endswith(":generateContent"):
+            return _candidate(text, "STOP") | ({"usageMetadata": GEMINI_USAGE} if self.report_usage else {})
         if path == "/v1/responses":
             said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
             return {"id": "r", "object": "response", "output": [said], "usage": RESPONSES_USAGE}
@@ -180,6 +194,20 @@ class ScriptedLLM:
         events.append({"type": "message_stop"})
         return [_named(event) for event in events]
 
+    def _gemini(self) -> list[bytes]:
+        last = len(WORDS) - 1
+        events = [_candidate(word, "STOP" if at == last else None) for at, word in enumerate(WORDS)]
+        for event in events if self.report_usage else []:
+            event["usageMetadata"] = {"promptTokenCount": 1000, "totalTokenCount": 1000}
+            if event is events[-1]:
+                event["usageMetadata"] = GEMINI_USAGE
+        return [b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in events]
+
+
+def _candidate(text: str, reason: str | None) -> dict[str, Any]:
+    end = {"finishReason": reason} if reason else {}
+    return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": text}]}, **end}]}
+
 
 def _named(event: Any) -> bytes:
     return b"event: " + event["type"].encode() + b"\ndata: " + json.dumps(event).encode() + b"\n\n"
@@ -187,6 +215,11 @@ def _named(event: Any) -> bytes:
 
 def _bill(path: str, body: dict[str, Any]) -> tuple[str, int, int]:
     """What a provider may bill: a token per byte of text, and all the output that the request allows."""
+    if "contents" in body:
+        settings = body.get("generationConfig", {})
+        output = settings.get("maxOutputTokens", 65_536) * settings.get("candidateCount", 1)
+        given = len(json.dumps(body["contents"], ensure_ascii=False).encode())
+        return path.rpartition("/")[2].partition(":")[0], given, output
     text = body.get("messages") or body.get("input") or body.get("prompt") or ""
     prompts = body.get("prompt")
     many = len(prompts) if isinstance(prompts, list) and not isinstance(prompts[0], int) else 1
@@ -197,6 +230,8 @@ def _bill(path: str, body: dict[str, Any]) -> tuple[str, int, int]:
 
 
 def _usage(path: str, given: int, output: int) -> dict[str, int]:
+    if path.endswith(":generateContent"):
+        return {"promptTokenCount": given, "thoughtsTokenCount": output, "totalTokenCount": given + output}
     if path in ("/v1/messages", "/v1/responses"):
         return {"input_tokens": given, "output_tokens": output}
     return {"prompt_tokens": given, "completion_tokens": output, "total_tokens": given + output}

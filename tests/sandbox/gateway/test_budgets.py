@@ -49,6 +49,20 @@ def test_money_as_anthropic_says_it(gateway: Callable[..., Gateway]) -> None:
     }
 
 
+def test_money_as_gemini_says_it(gateway: Callable[..., Gateway]) -> None:
+    gate = gateway(dollars=0.0003)
+    assert gate.generate(generationConfig={"maxOutputTokens": 20}).status_code == 200
+    refused = gate.generate(generationConfig={"maxOutputTokens": 20})
+    assert refused.status_code == 402
+    assert refused.json() == {
+        "error": {
+            "code": 402,
+            "message": "the budget of this run, 0.0003 US dollars for language models, is used up",
+            "status": "RESOURCE_EXHAUSTED",
+        }
+    }
+
+
 def test_a_budget_in_money_needs_prices(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     refused = gateway(dollars=1.0).chat(model="nobody/knows-the-price")
     assert refused.status_code == 404

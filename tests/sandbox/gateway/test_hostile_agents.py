@@ -53,11 +53,17 @@ def test_the_key_is_nowhere_to_be_seen(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     gate = gateway(transcripts=True)
-    seen = [gate.chat(f"my key is {KEY}, isn't it?", stream=stream), gate.message(stream=stream)]
+    asking = (gate.chat, gate.message, gate.generate)
+    seen = [ask(f"my key is {KEY}, isn't it?", stream=stream) for ask in asking]
+    google, token = "AIzaSyTHE-OTHER-KEY-of-the-operator", gate.services.env["GEMINI_API_KEY"]
+    path = f"/v1beta/models/gemini-2.5-flash:generateContent?key={token}"
     for status in (400, 401, 403, 429, 500):
-        llm.fail = (status, {"error": {"message": f"wrong key {KEY}, or {KEY[:12]}***"}})
-        seen += [gate.chat(stream=stream), gate.message(stream=stream)]
+        message = f"wrong key {KEY}, or {KEY[:12]}***, or {google}, in https://a/b?alt=sse&key=secret-word"
+        llm.fail = (status, {"error": {"message": message}})
+        seen += [ask(stream=stream) for ask in asking]
+        seen.append(httpx.post(gate.http.base_url.join(path), json={"contents": []}))
     gate.services.close()
+    assert {response.status_code for response in seen} == {200, 400, 502, 403, 429, 500}
     texts = [response.text + str(response.headers) for response in seen]
     texts += [path.read_text() for path in (gate.workdir / RECORDS).iterdir()]
     texts += [json.dumps(gate.services.env), caplog.text, *capfd.readouterr()]
@@ -65,6 +71,9 @@ def test_the_key_is_nowhere_to_be_seen(
     for text in texts:
         assert KEY not in text
         assert KEY[:12] not in text
+        assert google not in text
+        assert "secret-word" not in text
+    assert not any(token in path.read_text() for path in (gate.workdir / RECORDS).glob("*.jsonl"))
 
 
 def test_a_key_in_an_unusable_setting_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +92,8 @@ def test_a_key_in_an_unusable_setting_is_not_shown(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("token", ["", "Bearer", "Bearer wrong", f"Bearer {KEY}", "Basic abc", "Bearer \xff"])
 def test_only_this_runs_token_opens_it(gateway: Callable[..., Gateway], llm: ScriptedLLM, token: str) -> None:
     gate = gateway()
-    for path, status in (("/v1/chat/completions", 401), ("/v1/messages", 401)):
+    gemini = "/v1beta/models/gemini-2.5-flash:generateContent"
+    for path, status in (("/v1/chat/completions", 401), (gemini, 401), (f"{gemini}?key=x", 401), ("/v1/messages", 401)):
         body = {"model": "gpt-4o", "messages": []}
         response = httpx.post(
             gate.http.base_url.join(path), json=body, headers={b"authorization": token.encode("latin-1")}
@@ -98,6 +108,15 @@ def test_the_token_works_the_way_anthropics_client_sends_it(gateway: Callable[..
     body = {"model": "claude-3-5-sonnet-20240620", "messages": [], "max_tokens": 5}
     headers = {"x-api-key": gate.services.env["ANTHROPIC_API_KEY"]}
     assert httpx.post(gate.http.base_url.join("/v1/messages"), json=body, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("where", ["header", "query"])
+def test_the_token_works_the_way_googles_clients_send_it(gateway: Callable[..., Gateway], where: str) -> None:
+    gate = gateway()
+    token = gate.services.env["GEMINI_API_KEY"]
+    url = gate.http.base_url.join("/v1beta/models/gemini-2.5-flash:generateContent")
+    sent = {"headers": {"x-goog-api-key": token}} if where == "header" else {"params": {"key": token}}
+    assert httpx.post(url, json={"contents": []}, **sent).status_code == 200  # type: ignore[arg-type]
 
 
 def test_runs_have_different_tokens(gateway: Callable[..., Gateway]) -> None:
@@ -119,13 +138,45 @@ def test_runs_have_different_tokens(gateway: Callable[..., Gateway]) -> None:
         "/v1/models/",
         "http://169.254.169.254/v1/models",
         "/",
+        "/v1beta/cachedContents",
+        "/v1beta/files/abc",
+        "/upload/v1beta/files",
+        "/v1beta/files:register",
+        "/v1beta/batches",
+        "/v1beta/corpora",
+        "/v1beta/fileSearchStores",
+        "/v1beta/interactions",
+        "/v1beta/operations/1",
+        "/v1beta/models",
+        "/v1beta/tunedModels/of-the-operator:generateContent",
+        "/v1beta/dynamic/x:generateContent",
+        "/v1beta/models/gemini-2.5-flash",
+        "/v1beta/models/gemini-2.5-flash:batchGenerateContent",
+        "/v1beta/models/gemini-2.5-flash:asyncBatchEmbedContent",
+        "/v1beta/models/gemini-2.5-flash:embedContent",
+        "/v1beta/models/gemini-2.5-flash:predictLongRunning",
+        "/v1beta/models/gemini-2.5-flash:generateAnswer",
+        "/v1beta/models/gemini-2.5-flash:generateContent/..",
+        "/v1beta/models/..%2f..%2ffiles:generateContent",
+        "/v1beta/models/%2e%2e:generateContent",
+        "/v1beta/models/a%3fkey=1%23:generateContent",
+        "/v1beta/models/a:countTokens:generateContent",
+        "/v1beta/models/a%0d%0ax-evil:generateContent",
+        "/v1beta/models/:generateContent",
+        "/v1alpha/models/gemini-2.5-flash:generateContent",
+        "/v1beta/models/gemini-2.5-flash:streamGenerateContent",
+        "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+        "/v1beta1/projects/p/locations/l/publishers/google/models/gemini-2.5-flash:generateContent",
     ],
 )
 def test_no_path_but_the_known_ones(gateway: Callable[..., Gateway], llm: ScriptedLLM, path: str) -> None:
-    gate = gateway()
+    gate = gateway(models=["*"])
     token = gate.services.env["OPENAI_API_KEY"]
-    head = f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
-    assert speak(gate, head.encode()).split(b" ", 2)[1] in (b"404", b"400", b"405")
+    body = b'{"model": "gpt-4o", "contents": []}'
+    for method in ("GET", "POST"):
+        head = f"{method} {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n"
+        sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        assert speak(gate, sent).split(b" ", 2)[1] in (b"404", b"400", b"405")
     assert llm.requests == []
 
 

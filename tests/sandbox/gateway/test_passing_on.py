@@ -22,14 +22,18 @@ from tests.waiting import until
 CHAT_COST = (600 * 2.5 + 400 * 1.25 + 50 * 10) / 1e6
 # 500 at 3, 100 written to the cache at 3.75, 400 read from it at 0.30, 50 at 15
 MESSAGE_COST = (500 * 3 + 100 * 3.75 + 400 * 0.3 + 50 * 15) / 1e6
+# 600 at 0.30, 400 from the cache at 0.03, 30 of the answer and 20 of thoughts at 2.50
+GENERATE_COST = (600 * 0.3 + 400 * 0.03 + 50 * 2.5) / 1e6
 
 
 def text_of(stream: str) -> str:
-    """The text in a stream of either API."""
+    """The text in a stream of any API."""
     text = ""
     for line in stream.splitlines():
         if line.startswith("data: {"):
             event = json.loads(line[6:])
+            for each in event.get("candidates", []):
+                text += each["content"]["parts"][0]["text"]
             delta = event["choices"][0]["delta"] if event.get("choices") else event.get("delta", {})
             text += delta if isinstance(delta, str) else delta.get("content") or delta.get("text") or ""
     return text
@@ -82,6 +86,24 @@ def test_messages(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     assert record["cost_usd"] == pytest.approx(MESSAGE_COST)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_generate_content(gateway: Callable[..., Gateway], llm: ScriptedLLM, stream: bool) -> None:
+    gate = gateway()
+    response = gate.generate(stream=stream, generation_config={"temperature": 0.25})
+    given = text_of(response.text) if stream else response.json()["candidates"][0]["content"]["parts"][0]["text"]
+    assert given == "".join(WORDS)
+    (seen,) = llm.requests
+    assert seen.headers["x-goog-api-key"] == KEY
+    assert "authorization" not in seen.headers
+    assert seen.query == ("alt=sse" if stream else "")
+    assert seen.body["generationConfig"] == {"temperature": 0.25}
+    (record,) = gate.log
+    assert (record["input_tokens"], record["cached_tokens"], record["output_tokens"]) == (1000, 400, 50)
+    assert (record["model"], record["provider"], record["stream"]) == ("gemini-2.5-flash", "gemini", stream)
+    assert not record["estimated"]
+    assert record["cost_usd"] == pytest.approx(GENERATE_COST)
+
+
 @pytest.mark.parametrize(
     ("path", "fields", "tokens"),
     [
@@ -114,8 +136,14 @@ def test_models_and_counting_tokens_cost_nothing(gateway: Callable[..., Gateway]
     assert llm.requests[-1].headers["x-api-key"] == KEY
     body = {"model": "claude-unknown", "messages": []}
     assert gate.http.post("/v1/messages/count_tokens", json=body).json() == {"input_tokens": 12}
+    wrapped: dict[str, Any] = {"generateContentRequest": {"model": "models/another", "contents": []}}
+    bodies: list[dict[str, Any]] = [{"contents": []}, wrapped]
+    for asked in bodies:
+        answer = gate.http.post("/v1beta/models/gemini-unknown:countTokens", json=asked)
+        assert answer.json() == {"totalTokens": 12}
+    assert llm.requests[-1].body["generateContentRequest"]["model"] == "models/gemini-unknown"
     counts = gate.services.counts()
-    assert (counts["gateway_requests"], counts["gateway_tokens"], counts["gateway_cost_usd"]) == (4, 0, 0)
+    assert (counts["gateway_requests"], counts["gateway_tokens"], counts["gateway_cost_usd"]) == (6, 0, 0)
 
 
 @pytest.mark.parametrize("asked", [None, {"include_usage": True}, {"include_usage": False}])

@@ -58,9 +58,15 @@ def test_headers_that_concern_the_account_stay_here(gateway: Callable[..., Gatew
 
 def test_refused_credentials_are_the_operators_business(gateway: Callable[..., Gateway], llm: ScriptedLLM) -> None:
     llm.fail = (401, {"error": {"message": f"Incorrect API key provided: {KEY[:8]}****{KEY[-4:]}"}})
-    response = gateway().chat()
+    gate = gateway()
+    response = gate.chat()
     assert response.status_code == 502
     assert response.headers["x-should-retry"] == "false"
+    assert KEY[-4:] not in response.text
+    details = [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}]
+    llm.fail = (400, {"error": {"code": 400, "message": f"API key {KEY} not valid.", "details": details}})
+    response = gate.generate()
+    assert response.status_code == 502
     assert "credentials" in response.json()["error"]["message"]
     assert KEY[-4:] not in response.text
 

@@ -35,10 +35,11 @@ def test_every_api_is_read(gateway: Callable[..., Gateway], stream: bool) -> Non
     gate.message(stream=stream)
     gate.http.post("/v1/responses", json={"model": "gpt-4o", "input": "Solve it.", "stream": stream})
     gate.http.post("/v1/completions", json={"model": "gpt-3.5-turbo-instruct", "prompt": "Solve it.", "stream": stream})
+    gate.generate(stream=stream)
     found = calls(gate)
-    assert [call.asked for call in found] == [ASKED] * 4
-    assert [call.answer for call in found] == [Message("assistant", SAID)] * 4
-    assert [(call.input_tokens, call.output_tokens) for call in found] == [(1000, 50)] * 4
+    assert [call.asked for call in found] == [ASKED] * 5
+    assert [call.answer for call in found] == [Message("assistant", SAID)] * 5
+    assert [(call.input_tokens, call.output_tokens) for call in found] == [(1000, 50)] * 5
     assert {call.cached_tokens for call in found} == {400}
     assert all(call.cost_usd for call in found)
     assert {call.status for call in found} == {"ok"}

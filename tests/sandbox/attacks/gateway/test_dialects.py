@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
 from common.providers import Price, Provider
@@ -15,6 +16,8 @@ from tests.sandbox.gateway.llm import ScriptedLLM
 Open = Callable[..., Gateway]
 AWAY = "https://evil.example/?stolen=1"
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+GENERATE, COUNT = (f"/v1beta/models/{{model}}:{name}" for name in ("generateContent", "countTokens"))
+CONTENTS = {"contents": [{"role": "user", "parts": [{"text": "a"}]}]}
 BODIES: dict[str, dict[str, Any]] = {
     CHAT: {"model": "gpt-4o", "messages": [{"role": "user", "content": "a"}]},
     "/v1/completions": {"model": "gpt-4o", "prompt": "a"},
@@ -29,6 +32,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "model": "claude-3-5-sonnet-20240620",
         "messages": [{"role": "user", "content": "a"}],
     },
+    **{path: CONTENTS for path, each in ENDPOINTS.items() if each.api == "gemini"},
 }
 
 
@@ -47,8 +51,27 @@ def said(kind: str, /, **fields: Any) -> dict[str, Any]:
     return {"input": [{"role": "user", "content": [{"type": kind, **fields}]}]}
 
 
+def parts(**fields: Any) -> dict[str, Any]:
+    """Contents with one part."""
+    return {"contents": [{"role": "user", "parts": [fields]}]}
+
+
+def tool(**fields: Any) -> dict[str, Any]:
+    """A request with one tool."""
+    return {"tools": [fields]}
+
+
+def post(gate: Gateway, path: str, fields: dict[str, Any]) -> httpx.Response:
+    model = fields.get("model", "gemini-2.5-flash")
+    url = path.replace("{model}", str(model))
+    body = {**BODIES[path], **fields}
+    if "{model}" in path:
+        body.pop("model", None)
+    return gate.http.post(url, json=body, params={"alt": "sse"} if ":stream" in path else None)
+
+
 def refused(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) -> None:
-    response = gateway().http.post(path, json={**BODIES[path], **fields})
+    response = post(gateway(), path, fields)
     assert response.status_code in (400, 404)
     assert llm.requests == []
 
@@ -56,7 +79,7 @@ def refused(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) 
 @pytest.mark.parametrize("path", BODIES)
 def test_plain_requests_pass(gateway: Open, path: str) -> None:
     assert set(BODIES) == set(ENDPOINTS)
-    assert gateway().http.post(path, json=BODIES[path]).is_success
+    assert post(gateway(), path, {}).is_success
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -141,6 +164,32 @@ def test_models_that_search_the_web_or_belong_to_the_operator(gateway: Open, llm
         (MESSAGES, {"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]}),
         (MESSAGES, {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]}),
         (MESSAGES, {"tools": [{"type": "bash_code_execution", "name": "bash"}]}),
+        *(
+            (GENERATE, tool(**{name: {}}))
+            for name in (
+                "googleSearch",
+                "google_search",
+                "google_search_retrieval",
+                "urlContext",
+                "url_context",
+                "codeExecution",
+                "code_execution",
+                "googleMaps",
+                "fileSearch",
+                "computerUse",
+                "enterpriseWebSearch",
+                "retrieval",
+                "mcpServers",
+                "no_such_tool",
+            )
+        ),
+        (GENERATE, {"tools": {"google_search": {}}}),
+        (GENERATE, tool(functionDeclarations=[{"name": "f"}], googleSearch={})),
+        (GENERATE, tool(functionDeclarations=[{"name": "f", "googleSearch": {}}])),
+        (GENERATE, {"tools": "google_search"}),
+        (GENERATE, {"tool_config": {"retrievalConfig": {}}}),
+        (GENERATE, {"tool_config": {"include_server_side_tool_invocations": True}}),
+        (COUNT, {"generateContentRequest": {**CONTENTS, **tool(googleSearch={})}}),
     ],
 )
 def test_tools_that_the_provider_runs(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) -> None:
@@ -183,6 +232,21 @@ def test_tools_that_the_provider_runs(gateway: Open, llm: ScriptedLLM, path: str
         (RESPONSES, {"text": {"format": {"type": "json_schema", "name": "a", "schema": {"$ref": AWAY}}}}),
         (MESSAGES, {"tools": [{"name": "f", "input_schema": {"$ref": AWAY}}]}),
         (MESSAGES, {"output_format": {"type": "json_schema", "schema": {"$ref": AWAY}}}),
+        (GENERATE, parts(fileData={"fileUri": AWAY, "mimeType": "image/png"})),
+        (GENERATE, parts(file_data={"file_uri": "https://www.youtube.com/watch?v=1"})),
+        (GENERATE, parts(text="a", fileData={"file_uri": "gs://bucket/a.png"})),
+        (GENERATE, parts(inlineData={"mimeType": "image/png", "data": AWAY})),
+        (GENERATE, parts(inlineData={"mimeType": "image/png", "data": "AAAA", "uri": AWAY})),
+        (GENERATE, {"contents": {"parts": {"fileData": {"fileUri": AWAY}}}}),
+        (GENERATE, {"systemInstruction": {"parts": [{"file_data": {"file_uri": AWAY}}]}}),
+        (GENERATE, {"system_instruction": {}, "systemInstruction": {"parts": [{"text": "a"}]}}),
+        (GENERATE, parts(functionResponse={"name": "f", "response": {}, "parts": [{"fileData": {"fileUri": AWAY}}]})),
+        (GENERATE, parts(executableCode={"language": "PYTHON", "code": "import urllib"})),
+        (GENERATE, parts(text={"fileData": {"fileUri": AWAY}})),
+        (GENERATE, {"generationConfig": {"responseJsonSchema": {"$ref": AWAY}}}),
+        (GENERATE, tool(function_declarations=[{"name": "f", "parametersJsonSchema": {"$ref": AWAY}}])),
+        (COUNT, parts(fileData={"fileUri": AWAY})),
+        (COUNT, {"generate_content_request": parts(fileData={"fileUri": AWAY})}),
         ("/v1/embeddings", {"input": [{"type": "image_url", "image_url": {"url": AWAY}}]}),
         ("/v1/completions", {"prompt": [{"type": "image_url", "image_url": {"url": AWAY}}]}),
     ],
@@ -209,6 +273,11 @@ def test_addresses_that_the_provider_would_fetch(
         (MESSAGES, part("document", source={"type": "file", "file_id": "file_1"})),
         (MESSAGES, part("container_upload", file_id="file_1")),
         (MESSAGES, {"container": "container_of_the_operator"}),
+        (GENERATE, {"cachedContent": "cachedContents/of-the-operator"}),
+        (GENERATE, {"cached_content": "cachedContents/of-the-operator"}),
+        (GENERATE, {"model": "tunedModels%2Fof-the-operator"}),
+        (GENERATE, parts(fileData={"fileUri": "https://generativelanguage.googleapis.com/v1beta/files/abc"})),
+        (COUNT, {"generateContentRequest": {"cachedContent": "cachedContents/of-the-operator"}}),
     ],
 )
 def test_objects_stored_in_the_operators_account(
@@ -246,22 +315,39 @@ def test_features_that_a_header_turns_on(gateway: Open, llm: ScriptedLLM) -> Non
         (MESSAGES, part("tool_result", tool_use_id="t", content=AWAY)),
         (MESSAGES, part("tool_use", id="t", name="fetch", input={"type": "image", "url": AWAY})),
         (MESSAGES, {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2000}),
+        (GENERATE, parts(inline_data={"mime_type": "image/png", "data": "AAAA"})),
+        (GENERATE, parts(functionResponse={"id": "1", "name": "f", "response": {"fileData": {"fileUri": AWAY}}})),
+        (GENERATE, parts(functionCall={"name": "fetch", "args": {"url": AWAY}}, thoughtSignature="AAAA")),
+        (GENERATE, tool(functionDeclarations=[{"name": "f", "parameters": {"type": "OBJECT"}}])),
+        (GENERATE, {"generationConfig": {"thinkingConfig": {"thinkingBudget": -1, "includeThoughts": True},
+            "stopSequences": ["a"], "responseMimeType": "application/json", "responseSchema": {"type": "STRING"}}}),
+        (GENERATE, {"safetySettings": [{"category": "A", "threshold": "OFF"}], "cachedContent": None,
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}}),
         ("/v1/completions", {"echo": True, "logprobs": 1, "max_tokens": 0, "prompt": ["a", "b"]}),
     ],
 )  # fmt: skip
 def test_what_honest_agents_send_passes(gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]) -> None:
-    response = gateway().http.post(path, json={**BODIES[path], **fields})
+    response = post(gateway(), path, fields)
     assert response.is_success, response.text
 
 
-@pytest.mark.parametrize(("path", "model"), [(CHAT, "web-of-tomorrow"), (MESSAGES, "claude-with-a-browser")])
+def test_the_operator_may_allow_googles_tools(gateway: Open, llm: ScriptedLLM) -> None:
+    fields = tool(googleSearch={}) | parts(fileData={"fileUri": AWAY})
+    assert post(gateway(hosted_tools=True), GENERATE, fields).is_success
+    assert llm.requests[0].body == fields
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [(CHAT, "web-of-tomorrow"), (MESSAGES, "claude-with-a-browser"), (GENERATE, "gem-of-tomorrow")],
+)
 def test_models_that_nobody_listed(gateway: Open, llm: ScriptedLLM, path: str, model: str) -> None:
     """A provider's next model may search by itself. Those with list prices pass, and those that the operator names."""
     refused(gateway, llm, path, {"model": model})
     named = gateway(workdir="named", models=["*-of-tomorrow", "claude-*"])
-    assert named.http.post(path, json={**BODIES[path], "model": model}).is_success
+    assert post(named, path, {"model": model}).is_success
     priced = gateway(workdir="priced", prices={model: Price(input=1, output=1)})
-    assert priced.http.post(path, json={**BODIES[path], "model": model}).is_success
+    assert post(priced, path, {"model": model}).is_success
 
 
 def test_names_that_only_look_like_search_pass(gateway: Open) -> None:

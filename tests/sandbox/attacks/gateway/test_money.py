@@ -26,7 +26,12 @@ from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.waiting import until
 
 BUDGET = 0.05
-RATES = {"gpt-4o": (2.5, 10.0), "claude-3-5-sonnet-20240620": (3.0, 15.0), "gpt-4o-2024-05-13": (5.0, 15.0)}
+RATES = {
+    "gemini-2.5-flash": (0.3, 2.5),
+    "gpt-4o": (2.5, 10.0),
+    "claude-3-5-sonnet-20240620": (3.0, 15.0),
+    "gpt-4o-2024-05-13": (5.0, 15.0),
+}
 """US dollars per million tokens, from the providers' pages."""
 Open = Callable[..., Gateway]
 
@@ -80,6 +85,19 @@ def test_one_message_that_costs_many_times_the_budget(gateway: Open, llm: Script
     assert 0 < bill(llm) <= BUDGET
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"maxOutputTokens": 100_000}, {"max_output_tokens": 0}, {"candidate_count": 8, "maxOutputTokens": 9000}],
+)
+def test_generated_content_that_costs_many_times_the_budget(gateway: Open, llm: ScriptedLLM, settings: Any) -> None:
+    llm.greedy = True
+    gate = gateway(dollars=BUDGET)
+    for stream in (False, True):
+        while gate.generate(stream=stream, generationConfig=settings).is_success:
+            pass
+    assert 0 < bill(llm) <= BUDGET
+
+
 def test_thinking_that_would_leave_no_answer(gateway: Open, llm: ScriptedLLM) -> None:
     thinking = {"type": "enabled", "budget_tokens": 20_000}
     refused = gateway(dollars=BUDGET).message(max_tokens=30_000, thinking=thinking)
@@ -113,6 +131,8 @@ def test_an_answer_that_does_not_say_what_it_used(gateway: Open, llm: ScriptedLL
     llm.greedy, llm.report_usage = True, False
     gate = gateway(dollars=BUDGET)
     spend(gate, max_tokens=1000, stream=stream)
+    while gate.generate(stream=stream).is_success:
+        pass
     assert bill(llm) <= BUDGET
 
 
@@ -120,6 +140,8 @@ def test_a_stream_that_ends_early(gateway: Open, llm: ScriptedLLM) -> None:
     llm.greedy, llm.breaks_off = True, 1
     gate = gateway(dollars=BUDGET)
     spend(gate, max_tokens=1000, stream=True)
+    while gate.generate(stream=True).is_success:
+        pass
     assert bill(llm) <= BUDGET
 
 
@@ -236,6 +258,31 @@ def test_what_has_no_price_that_can_be_known_before(gateway: Open, llm: Scripted
     assert llm.requests == []
 
 
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        ("gemini-2.5-flash", {"generationConfig": {"responseModalities": ["TEXT", "IMAGE"]}}),
+        ("gemini-2.5-flash", {"generation_config": {"response_modalities": "AUDIO"}}),
+        ("gemini-2.5-flash", {"generationConfig": {"speechConfig": {}}}),
+        ("gemini-2.5-flash", {"generationConfig": {"maxOutputTokens": "100000"}}),
+        ("gemini-2.5-flash", {"generationConfig": {"maxOutputTokens": 1, "max_output_tokens": 100_000}}),
+        ("gemini-2.5-flash", {"generationConfig": {"candidateCount": 2.0}}),
+        ("gemini-2.5-flash", {"generationConfig": [{"maxOutputTokens": 1}]}),
+        ("gemini-2.5-flash", {"serviceTier": "priority"}),
+        ("gemini-2.5-flash", {"contents": {"parts": {"inlineData": {"mimeType": "audio/wav", "data": "AAAA"}}}}),
+        ("gemini-2.5-flash-image", {}),
+        ("gemini-2.5-flash-preview-tts", {}),
+    ],
+)
+def test_content_that_has_no_price_that_can_be_known_before(
+    gateway: Open, llm: ScriptedLLM, model: str, fields: Any
+) -> None:
+    body = {"contents": [{"parts": [{"text": "a"}]}], **fields}
+    answer = gateway(dollars=1.0).http.post(f"/v1beta/models/{model}:generateContent", json=body)
+    assert answer.status_code in (400, 404)
+    assert llm.requests == []
+
+
 @pytest.mark.parametrize("policy", [{"dollars": 1.0}, {"refuse_unpriced": True}])
 def test_a_model_without_a_price_under_a_budget(gateway: Open, llm: ScriptedLLM, policy: dict[str, Any]) -> None:
     assert gateway(models=["*"], **policy).chat(model="nobody/knows-the-price").status_code == 404
@@ -244,7 +291,11 @@ def test_a_model_without_a_price_under_a_budget(gateway: Open, llm: ScriptedLLM,
 
 def test_images_that_are_small_in_bytes_and_large_in_tokens(gateway: Open, llm: ScriptedLLM) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    assert gateway(dollars=0.1).chat([image] * 50, model="gpt-4o", max_tokens=1).status_code == 429
+    gate = gateway(dollars=0.1)
+    assert gate.chat([image] * 50, model="gpt-4o", max_tokens=1).status_code == 429
+    for kind, many in (("image/png", 50), ("application/pdf", 1)):
+        part = {"inline_data": {"mime_type": kind, "data": "AAAA"}}
+        assert gate.generate(contents={"parts": [part] * many}).status_code == 402
     assert llm.requests == []
 
 

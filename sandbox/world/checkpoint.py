@@ -1,0 +1,180 @@
+"""Checkpoints of an agent's home: pack it while the agent runs, and restore it in the home of another try.
+
+What an agent has written is hostile in both directions. A checkpoint has regular files and folders only, each read
+below the open folder that contains it; a file is as long as it was when it was opened, holes included. It is
+restored into a new home in which no process runs yet, and neither replaces anything there nor leads out of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from common import names, trees
+from common.units import size
+from sandbox.definitions import NOT_RESUMED, Agent
+from sandbox.errors import BackendError
+
+ALWAYS = ("submission", "code", "logs")
+"""Folders that are in every checkpoint, besides the session."""
+LEFT = (*NOT_RESUMED, "agent", ".cache")
+"""What is in a checkpoint only as far as the session is in it."""
+MOST_FILES = 100_000
+WHOLE = 32 * 1024**2
+"""Files up to this size are read again if the agent changes them meanwhile."""
+_AGAIN = 3
+
+
+class CheckpointTooLarge(BackendError):
+    """The session of an agent and its folders are larger than a checkpoint may be."""
+
+
+class CheckpointStopped(Exception):
+    """A checkpoint was given up, because the run has ended."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What is in a checkpoint."""
+
+    files: int
+    left_out: int
+    """Working files that did not fit, and what cannot be stored: links, special files, odd names."""
+
+
+def pack(
+    home: Path, agent: Agent, target: Path, most_bytes: int, give_up: Callable[[], object] = lambda: False
+) -> Packed:
+    """Write the files of an agent, which may be running, to a tar file.
+
+    Its session and the folders `ALWAYS` come first, its other working files as far as there is room.
+
+    Args:
+        home: the agent's home.
+        agent: the agent, whose session is named by `resume`.
+        target: the file; replaced.
+        most_bytes: limit of the files' lengths together, each of which counts `trees.SMALLEST` at least.
+        give_up: asked all the time; if it returns something true, the work is stopped.
+
+    Raises:
+        CheckpointTooLarge: the session and the folders `ALWAYS` are larger than that, or have too many files.
+        CheckpointStopped: `give_up` said so.
+        OSError: the home is gone, or the disk is full.
+    """
+    session = tuple(agent.resume or ())
+    room, files, left_out = most_bytes, 0, 0
+    with trees.opened_folder(home) as top, tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        for needed in (True, False):
+            for entry in trees.walk(top, enter=lambda each: trees.readable(each) and _leads_to(each.path, session)):
+                if give_up():
+                    raise CheckpointStopped
+                if _is_needed(entry.path, session) != needed or (not needed and not _is_taken(entry.path)):
+                    continue
+                length = max(entry.status.st_size, trees.SMALLEST)
+                if not (entry.is_file or entry.is_folder) or names.problem(entry.path):
+                    left_out += 1
+                elif length > room or files >= MOST_FILES:
+                    if needed:
+                        raise CheckpointTooLarge(
+                            f"its session, {', '.join(f'{each}/' for each in ALWAYS)} have more than "
+                            f"{size(most_bytes)} or {MOST_FILES:,} files"
+                        )
+                    left_out += 1
+                elif _add(tar, entry, room, give_up):
+                    room, files = room - length, files + 1
+    return Packed(files, left_out)
+
+
+def unpack(source: Path, home: Path) -> None:
+    """Restore a checkpoint in a new home, in which nothing is replaced. Special permissions are not restored.
+
+    Raises:
+        BackendError: it is damaged.
+        OSError: it does not fit on the disk.
+    """
+    try:
+        with tarfile.open(source, "r|") as tar:
+            for member in tar:
+                if names.problem(member.name) or member.name in LEFT or member.name.split("/")[0] in NOT_RESUMED:
+                    continue
+                path = home.joinpath(*PurePosixPath(member.name).parts)
+                if member.isdir():
+                    with contextlib.suppress(FileExistsError, NotADirectoryError):
+                        path.mkdir(parents=True)
+                elif member.isreg() and (content := tar.extractfile(member)) is not None:
+                    with contextlib.suppress(FileExistsError, NotADirectoryError):
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        with path.open("xb") as file:
+                            while chunk := content.read(trees.CHUNK):
+                                file.write(chunk)
+                            os.fchmod(file.fileno(), 0o755 if member.mode & 0o111 else 0o644)
+    except tarfile.TarError as error:
+        raise BackendError(f"the checkpoint {source} is damaged: {error}") from error
+
+
+def _is_needed(path: str, session: tuple[str, ...]) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in (*session, *ALWAYS))
+
+
+def _is_taken(path: str) -> bool:
+    return path.split("/")[0] not in LEFT
+
+
+def _leads_to(path: str, session: tuple[str, ...]) -> bool:
+    """Whether something in a folder may be in a checkpoint."""
+    return _is_taken(path) or _is_needed(path, session) or any(each.startswith(f"{path}/") for each in session)
+
+
+def _add(tar: tarfile.TarFile, entry: trees.Entry, room: int, give_up: Callable[[], object]) -> bool:
+    """Add a file or folder; returns whether it could be read and is no longer than `room`."""
+    info = tarfile.TarInfo(entry.path)
+    info.mtime, info.mode = int(entry.status.st_mtime), 0o755 if entry.status.st_mode & 0o100 else 0o644
+    if entry.is_folder:
+        info.type, info.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(info)
+        return True
+    try:
+        for _ in range(_AGAIN):
+            with trees.opened_file(entry.name, entry.folder) as file:
+                before = os.fstat(file)
+                info.size = before.st_size
+                if info.size > room:
+                    return False
+                if info.size > WHOLE:
+                    tar.addfile(info, _Exactly(file, info.size, give_up))
+                    return True
+                content = b"".join(trees.pieces(file, info.size)) if info.size else b""
+                after = os.fstat(file)
+            if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
+                break
+    except OSError as error:
+        if isinstance(error, trees.NotRegular) or error.filename == entry.name:
+            return False  # it was removed or replaced meanwhile, or the agent alone may read it
+        raise
+    info.size = len(content)
+    tar.addfile(info, io.BytesIO(content))
+    return True
+
+
+class _Exactly(io.RawIOBase):
+    """As many bytes of a file as it had, with zeros in place of those that were cut off meanwhile."""
+
+    def __init__(self, file: int, length: int, give_up: Callable[[], object]) -> None:
+        self._pieces: Iterator[bytes] = trees.pieces(file, length)
+        self._left, self._give_up, self._rest = length, give_up, b""
+
+    def read(self, count: int = -1) -> bytes:
+        """The next bytes, at most `count`."""
+        if self._give_up():
+            raise CheckpointStopped
+        wanted = self._left if count < 0 else min(count, self._left)
+        while len(self._rest) < wanted:
+            self._rest += next(self._pieces, b"") or bytes(wanted - len(self._rest))
+        found, self._rest = self._rest[:wanted], self._rest[wanted:]
+        self._left -= len(found)
+        return found

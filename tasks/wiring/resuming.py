@@ -1,0 +1,282 @@
+"""Runs of agents that can resume: checkpoints while they run, and continuing from one on whichever host.
+
+A checkpoint has the agent's files. What was used until then is not theirs to say: time is counted from the start that
+the host has noted, requests and money from the journals of the services, which are kept more often than checkpoints are
+made. The evidence, the log and the snapshots of all tries that belong together are stored with the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import copy_context
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from common import progress
+from common.causes import explain
+from common.settings import get_settings
+from common.units import duration
+from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
+from sandbox.services.run_services import JOURNALS, LOGS, RECORDS, take_over
+from sandbox.supervision import control
+from sandbox.world.checkpoint import CheckpointStopped, pack
+from sandbox.world.files import remove_tree
+from storage.lease import LeaseLost
+from storage.runs.checkpoints import Checkpoint, Checkpoints
+
+if TYPE_CHECKING:
+    from tasks.wiring.making import Making
+    from tasks.wiring.requests import Attempt
+
+FOLDER, FACTS, HOME = "resumed", "checkpoint.json", "home.tar"
+_SYNC = 10.0  # seconds between two looks at the journals
+_TRANSCRIPTS = 256 << 20
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """The checkpoint that a run has continued from, and what was kept of it until then, in a folder on this host."""
+
+    checkpoint: Checkpoint
+    folder: Path
+
+    @property
+    def snapshots(self) -> list[Path]:
+        """The snapshots until the checkpoint, by the time since the first try was begun."""
+        paths = (self.folder / "snapshots").glob("*.csv")
+        return sorted(path for path in paths if float(path.stem) <= self.checkpoint.seconds)
+
+    def rest_of(self, spec: RunSpec) -> RunSpec:
+        """The run with the time that remains, beginning with the files of the checkpoint."""
+        left = max(spec.limits.time_limit_seconds - self.checkpoint.seconds, 1.0)
+        return replace(spec, limits=spec.limits.override(time_limit_seconds=left), resume=self.folder / HOME)
+
+
+def interval(attempt: Attempt, spec: RunSpec) -> float:
+    """Seconds between two checkpoints; 0 if there are to be none."""
+    if spec.agent.resume is None:
+        return 0.0
+    for chosen in (attempt.request.checkpoint_every, get_settings().checkpoint_every):
+        if chosen is not None:
+            return chosen
+    return spec.agent.checkpoint_every_seconds
+
+
+def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpoints) -> Resumed | None:
+    """The checkpoint that the run continues from, with its files at hand; None if it begins, or began, from scratch.
+
+    Call it before the services are opened: they go on counting from what was used until then.
+    """
+    folder = spec.workdir.absolute() / FOLDER
+    if spec.agent.resume is None:
+        return None
+    if runner.find(spec) != "new":
+        content = _read(folder / FACTS)
+        return None if content is None else Resumed(content, folder)
+    for _ in range(3):  # another host, which has lost the run and does not know it, may replace its checkpoint
+        remove_tree(folder)
+        found = kept.newest(attempt.key)
+        if found is None:
+            return None
+        folder.mkdir(parents=True)
+        if kept.fetch(found, folder / HOME):
+            kept.fetch_kept(found, folder, JOURNALS)
+            take_over(spec.workdir, folder, found.since)
+            draft = folder / f"{FACTS}.new"
+            draft.write_text(json.dumps(asdict(found)), "utf-8")
+            draft.replace(folder / FACTS)
+            return Resumed(found, folder)
+    _logger.warning("the checkpoint of %s is incomplete: it begins anew", spec.run_id)
+    remove_tree(folder)
+    return None
+
+
+def _read(path: Path) -> Checkpoint | None:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return Checkpoint(**json.loads(path.read_text("utf-8")))
+    return None
+
+
+@contextlib.contextmanager
+def checkpoints_of(making: Making, handle: RunHandle) -> Iterator[None]:
+    """Make checkpoints of a run that is in progress during the block, in a thread of its own."""
+    every = interval(making.attempt, making.spec)
+    if not every:
+        yield
+        return
+    work = _Checkpointing(making, handle, every)
+    thread = threading.Thread(target=work.run, name=f"checkpoints of {making.spec.run_id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        work.ended.set()
+        thread.join()  # it looks at the event all the time
+
+
+class _Checkpointing:
+    def __init__(self, making: Making, handle: RunHandle, every: float) -> None:
+        self.ended = threading.Event()
+        self._making, self._every = making, every
+        self._layout = control.Layout(handle.workdir)
+        self._kept = making.checkpoints
+        self._number, self._uploaded = 0, dict[str, int]()
+        self._said, self._context = "", copy_context()
+
+    def run(self) -> None:
+        """Work until the run has ended."""
+        due = time.monotonic() + self._every
+        while not self.ended.wait(max(0.05, min(_SYNC, due - time.monotonic()))):
+            try:
+                self._keep_journals()
+                if time.monotonic() >= due:
+                    self._checkpoint()
+            except (CheckpointStopped, LeaseLost):
+                return
+            except Exception as error:  # the store may be away; the run goes on
+                self._say(f"no checkpoint: {explain(error)}")
+            if time.monotonic() >= due:
+                due = time.monotonic() + self._every
+
+    def _checkpoint(self) -> None:
+        making, seconds = self._making, self._seconds()
+        if seconds is None:
+            return
+        draft = self._layout.workdir / "checkpoint.tar"
+        try:
+            most = get_settings().checkpoint_size
+            packed = pack(self._layout.home, making.spec.agent, draft, most, self.ended.is_set)
+            self._keep_history(seconds)
+            self._keep_journals()
+            making.held.require_held()
+            self._number += 1
+            earlier = making.resumed.checkpoint if making.resumed else None
+            facts = {
+                "key": making.attempt.key,
+                "seconds": seconds,
+                "began_at": earlier.began_at if earlier else _started_at(self._layout),
+                "since": making.services.since,
+                "resumed": earlier.resumed + 1 if earlier else 0,
+                "host": get_settings().host_name,
+                "left_out": packed.left_out,
+            }
+            self._kept.save(making.held.generation, self._number, draft, facts)
+        finally:
+            draft.unlink(missing_ok=True)
+        if packed.left_out:
+            self._say(f"checkpoint without {packed.left_out:,} working files, which do not fit or cannot be stored")
+
+    def _seconds(self) -> float | None:
+        """How long the agent has run, in all tries; None if it is not known to run."""
+        began = _started_at(self._layout)
+        if not began or self._layout.outcome.exists():
+            return None
+        own = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
+        return max(own, 0.0) + (self._making.resumed.checkpoint.seconds if self._making.resumed else 0.0)
+
+    def _keep_journals(self) -> None:
+        for name in JOURNALS:
+            self._keep(name, self._making.spec.workdir / RECORDS / name)
+
+    def _keep_history(self, seconds: float) -> None:
+        """Keep what belongs to the time until now: log, snapshots, transcripts."""
+        resumed = self._making.resumed
+        draft = self._layout.workdir / "history"
+        remove_tree(draft)
+        draft.mkdir()
+        join_logs(resumed, self._layout.log, draft / "agent.log")
+        self._keep("agent.log", draft / "agent.log")
+        offset = resumed.checkpoint.seconds if resumed else 0.0
+        for path in resumed.snapshots if resumed else ():
+            self._keep(f"snapshots/{path.name}", path)
+        for path in sorted(self._layout.snapshots.glob("*.csv")):
+            with contextlib.suppress(FileNotFoundError):  # thinned out meanwhile
+                self._keep(f"snapshots/{float(path.stem) + offset:.1f}.csv", path)
+        transcripts = self._making.spec.workdir / RECORDS / LOGS[-1]
+        if transcripts.is_file() and transcripts.stat().st_size <= _TRANSCRIPTS:
+            self._keep(LOGS[-1], transcripts)
+        remove_tree(draft)
+
+    def _keep(self, name: str, path: Path) -> None:
+        size = path.stat().st_size if path.is_file() else 0
+        if self._uploaded.get(name, 0) != size:
+            self._kept.keep(self._making.held.generation, name, path)
+            self._uploaded[name] = size
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._context.copy().run(progress.report, self._making.attempt.name, "running", text, story=True)
+
+
+def _started_at(layout: control.Layout) -> str:
+    """When the supervisor or the container of a run was started; empty if that is not noted."""
+    supervisor = control.read(layout.supervisor, control.Supervisor)
+    if supervisor is not None:
+        return supervisor.started_at
+    started = control.read(layout.started, control.Started)
+    return started.at if started is not None else ""
+
+
+def joined(resumed: Resumed | None, result: RunResult, most_snapshots: int) -> RunResult:
+    """The result of a run that has ended, with what belongs to it of the tries that it continued."""
+    if resumed is None:
+        return result
+    before = resumed.checkpoint.seconds
+    join_logs(resumed, result.logs / "agent.log", result.logs / "agent.log")
+    snapshots = resumed.folder / "joined"
+    if not snapshots.exists():
+        _join_snapshots(resumed, result.snapshots, snapshots, most_snapshots)
+    message = f"{result.message}; it was resumed after {duration(before)}" if result.message else None
+    began = datetime.fromisoformat(resumed.checkpoint.began_at)
+    return replace(
+        result,
+        message=message,
+        started_at=min(began, result.finished_at - timedelta(seconds=result.duration_seconds)),
+        duration_seconds=before + result.duration_seconds,
+        snapshots=snapshots,
+    )
+
+
+def join_logs(resumed: Resumed | None, log: Path, target: Path) -> None:
+    """Write the log of the tries that a run continued, followed by its own one."""
+    draft = target.with_name(f".{target.name}.joined")
+    with draft.open("wb") as whole:
+        if resumed is not None and (resumed.folder / "agent.log").is_file():
+            whole.write((resumed.folder / "agent.log").read_bytes())
+            after = duration(resumed.checkpoint.seconds)
+            whole.write(f"\n[... the run continues from its checkpoint after {after} ...]\n".encode())
+        if log.is_file():
+            with log.open("rb") as own:
+                shutil.copyfileobj(own, whole)
+    draft.replace(target)
+
+
+def _join_snapshots(resumed: Resumed, own: Path | None, target: Path, most: int) -> None:
+    """Link the snapshots of all tries into a folder, named by the time since the first began."""
+    before = resumed.checkpoint.seconds
+    found = [(float(path.stem), path) for path in resumed.snapshots]
+    found += [(float(path.stem) + before, path) for path in (own.glob("*.csv") if own else ())]
+    found.sort()
+    while len(found) > most > 1:
+        found = [*found[:-1:2], found[-1]]
+    draft, last = target.with_name("joining"), ""
+    remove_tree(draft)
+    draft.mkdir()
+    for seconds, path in found:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != last:  # the first one of a try that continues is what the one before has left
+            shutil.copyfile(path, draft / f"{seconds:.1f}.csv")
+            last = digest
+    draft.replace(target)

@@ -1,0 +1,322 @@
+"""Agents that can resume continue on another host, with the time and the budget that remain; others begin anew."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from common.settings import get_settings
+from competitions import registry
+from sandbox.docker import network
+from sandbox.docker.engine import connect
+from sandbox.isolation import Isolation
+from sandbox.serving import ServerThread, listen_tcp
+from sandbox.supervision.control import Layout, Supervisor, read
+from storage.runs.checkpoints import Checkpoint, Checkpoints, abandoned
+from storage.runs.evidence.manifest import read_manifest
+from storage.runs.evidence.seal import verify_run
+from storage.runs.folders import RunFolder
+from storage.store import Store
+from tasks.agent_run import attempts_of, work_folder
+from tasks.wiring.requests import Attempt, RunRequest
+from tests.s3.fixtures import Bucket
+from tests.sandbox.docker.conftest import base_image
+from tests.sandbox.gateway.llm import ScriptedLLM
+from tests.stores import put_dataset
+from tests.waiting import until
+
+__all__ = ["base_image"]
+
+ROOT = Path(__file__).parents[2]
+ORCHESTRATOR = """
+import json, sys
+from tasks.agent_run import attempts_of, run_agent
+from tasks.wiring.requests import RunRequest
+request = RunRequest.model_validate(json.loads(sys.argv[1]))
+print(run_agent(attempts_of(request, "diabetes")[0]))
+"""
+AGENT = """\
+import json, os, pathlib, shutil, time, urllib.request
+home = pathlib.Path(os.environ["HOME"])
+session = home / ".session" / "steps"
+session.parent.mkdir(exist_ok=True)
+steps = int(session.read_text()) if session.exists() else 0
+told = {name: os.environ.get(name) for name in ("MLEBENCH_RESUMED", "TIME_LIMIT_SECONDS", "LLM_REQUESTS_LIMIT")}
+told["resumes"] = "was interrupted" in pathlib.Path(os.environ["INSTRUCTIONS_FILE"]).read_text()
+print(json.dumps({"begins": steps, **told}), flush=True)
+if "OPENAI_BASE_URL" in os.environ:
+    body = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "a"}]}).encode()
+    headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"}
+    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    urllib.request.urlopen(urllib.request.Request(address, body, headers)).read()
+submission = pathlib.Path(os.environ["SUBMISSION_DIR"], "submission.csv")
+shutil.copyfile(os.environ["SAMPLE_SUBMISSION"], submission)
+while not (home / "tmp" / "go").exists():
+    steps += 1
+    (home / "part").write_text(str(steps))
+    (home / "part").replace(session)
+    (home / "code" / "steps.txt").write_text(str(steps))
+    time.sleep(0.02)
+print(json.dumps({"ends": steps}))
+"""
+
+
+class Host:
+    """A host that makes the run in a process of its own, with its own scratch directory and name."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.name, self.world = name, world
+        self.scratch = world.folder / name
+        environment = {**os.environ, "MLEBENCH_SCRATCH": str(self.scratch), "MLEBENCH_HOST_NAME": name}
+        command = [sys.executable, "-c", ORCHESTRATOR, world.request.model_dump_json()]
+        self.process = subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """The run's folder on this host."""
+        return Layout(self.scratch / "runs" / work_folder(self.world.attempt, self.world.store).name)
+
+    def steps(self) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.layout.home / ".session" / "steps").read_text())
+        return 0
+
+    def wait(self) -> None:
+        """Wait until the agent works."""
+        until(self.steps, 60, may_yet=self._lives, what="the agent's first step")
+
+    def checkpointed(self) -> Checkpoint:
+        """Wait for a checkpoint of this host."""
+
+        def found() -> Checkpoint | None:
+            newest = self.world.checkpoint()
+            return newest if newest is not None and newest.host == self.name else None
+
+        return until(found, 60, may_yet=self._lives, what="a checkpoint")
+
+    def lose(self) -> None:
+        """End everything of the run on this host at once, as a power failure does."""
+        if self.world.request.isolation.backend == "docker":
+            self.process.kill()
+            network.remove(connect(), self.layout.workdir)
+            self.process.communicate()
+            return
+        supervisor = read(self.layout.supervisor, Supervisor)
+        assert supervisor is not None
+        agents = psutil.Process(supervisor.pid).children(recursive=True)
+        for pid in (self.process.pid, supervisor.pid, *(each.pid for each in agents)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Let the agent end; returns what the agents of all tries have said."""
+        (self.layout.home / "tmp" / "go").touch()
+        output, errors = self.process.communicate(timeout=120)
+        assert output.strip() == "completed", errors
+        log = self.world.folder_of_run().local_log()
+        return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+
+    def _lives(self) -> bool:
+        return self.process.poll() is None
+
+
+class _Folder(RunFolder):
+    def local_log(self) -> str:
+        return self.store.read(f"{self.files_url}/logs/agent.log").decode()
+
+
+class World:
+    """A store with a prepared competition, and an agent that counts its steps in its session."""
+
+    def __init__(self, store: Store, folder: Path, resume: str = "resume: [.session]\n", **request: Any) -> None:
+        self.store, self.folder = store, folder
+        raw = folder / "diabetes.zip"
+        raw.write_bytes(registry.get("diabetes").bundle())
+        put_dataset(store, "diabetes", raw)
+        agent = folder / "counts"
+        agent.mkdir()
+        (agent / "agent.yaml").write_text(f"description: Counts.\ntrusted: true\n{resume}")
+        (agent / "start.sh").write_text('exec "$MLEBENCH_PYTHON" "$AGENT_DIR/agent.py"\n')
+        (agent / "agent.py").write_text(AGENT)
+        fields = {"checkpoint_every": 0.2, "time_limit_seconds": 900, **request}
+        self.request = RunRequest(agent=str(agent), run_group="g", store=store.root, **fields)
+        self.hosts: list[Host] = []
+
+    @property
+    def attempt(self) -> Attempt:
+        return attempts_of(self.request, "diabetes")[0]
+
+    def host(self, name: str) -> Host:
+        self.hosts.append(Host(self, name))
+        return self.hosts[-1]
+
+    def checkpoint(self) -> Checkpoint | None:
+        return Checkpoints(RunFolder(self.store, "g", "diabetes", 0)).newest(self.attempt.key)
+
+    def folder_of_run(self) -> _Folder:
+        folder = _Folder(self.store, "g", "diabetes", 0)
+        record = folder.read_run()
+        assert record is not None
+        return replace(folder, files=record.files or "")
+
+
+@pytest.fixture(autouse=True)
+def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MLEBENCH_AGENT_DIRS", str(tmp_path))
+    get_settings.cache_clear()
+    yield
+    get_settings.cache_clear()
+
+
+@pytest.fixture
+def worlds() -> Iterator[list[World]]:
+    made: list[World] = []
+    yield made
+    for host in (host for world in made for host in world.hosts):
+        if host.process.poll() is None:
+            with contextlib.suppress(AssertionError, psutil.Error):
+                host.lose()
+            host.process.kill()
+
+
+def test_a_run_continues_on_other_hosts_with_what_remains(
+    s3: Bucket, tmp_path: Path, worlds: list[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm, listener = ScriptedLLM(), listen_tcp("127.0.0.1", None)
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__BASE_URL", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+    monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__PRICE_LIST", "openai")
+    monkeypatch.setenv("MLEBENCH_LLM_REQUESTS", "5")
+    get_settings.cache_clear()
+    world = World(Store(s3.url), tmp_path)
+    worlds.append(world)
+    with ServerThread() as thread:
+        thread.serve(llm.app(), listener)
+        first = world.host("one")
+        first.wait()
+        one = first.checkpointed()
+        first.lose()
+        second = world.host("two")
+        second.wait()
+        two = second.checkpointed()
+        second.lose()
+        third = world.host("three")
+        third.wait()
+        said = third.finish()
+    begins = [each for each in said if "begins" in each]
+    assert begins[0] == {
+        "begins": 0,
+        "MLEBENCH_RESUMED": None,
+        "TIME_LIMIT_SECONDS": "900",
+        "LLM_REQUESTS_LIMIT": "5",
+        "resumes": False,
+    }
+    steps = [each["begins"] for each in begins]
+    assert 0 < steps[1] < steps[2] <= said[-1]["ends"]
+    assert [each["MLEBENCH_RESUMED"] for each in begins[1:]] == ["1", "1"]
+    assert [each["LLM_REQUESTS_LIMIT"] for each in begins] == ["5", "4", "3"]
+    limits = [float(each["TIME_LIMIT_SECONDS"]) for each in begins]
+    assert limits == sorted(limits, reverse=True)
+    assert limits[2] < limits[1] < limits[0]
+    assert 0 < one.seconds < two.seconds
+    assert (one.resumed, two.resumed) == (0, 1)
+    folder = world.folder_of_run()
+    record = folder.read_run()
+    assert record is not None
+    assert (record.status, record.tries, record.resumed, record.host) == ("completed", 3, 2, "three")
+    assert record.time_limit_seconds == 900
+    assert (record.duration_seconds or 0) > two.seconds
+    assert str(record.started_at) < str(record.finished_at)
+    assert (record.gateway_requests, record.gateway_tokens) == (3, 3150)
+    assert len(folder.store.read(f"{folder.files_url}/gateway.jsonl").splitlines()) == 3
+    assert folder.store.read(f"{folder.files_url}/code/steps.txt").decode() == str(said[-1]["ends"])
+    tries = [json.loads(line) for line in folder.store.read(f"{folder.files_url}/tries.jsonl").splitlines()]
+    assert [each["resumed_at"] is None for each in tries] == [True, False, False]
+    started = [each for each in read_manifest(world.store, "g", None).entries if each["kind"] == "started"]
+    assert ["checkpoint" in each for each in started] == [False, True, True]
+    assert verify_run(folder, None) == []
+    assert not [name for name in s3.names() if name.startswith("checkpoints/")]
+
+
+def test_an_agent_that_cannot_resume_begins_anew(tmp_path: Path, store: Any, worlds: list[World]) -> None:
+    world = World(store, tmp_path, resume="")
+    worlds.append(world)
+    first = world.host("one")
+    first.wait()
+    first.lose()
+    assert world.checkpoint() is None
+    second = world.host("two")
+    second.wait()
+    assert [each["begins"] for each in second.finish() if "begins" in each] == [0]
+    record = world.folder_of_run().read_run()
+    assert record is not None
+    assert (record.tries, record.resumed) == (2, None)
+
+
+def test_a_checkpoint_counts_only_if_it_is_complete(tmp_path: Path, store: Any, worlds: list[World]) -> None:
+    world = World(store, tmp_path)
+    worlds.append(world)
+    folder = RunFolder(store, "g", "diabetes", 0)
+    checkpoints = Checkpoints(folder)
+    first = world.host("one")
+    first.wait()
+    made = first.checkpointed()
+    first.lose()
+    made = world.checkpoint() or made
+    assert list(abandoned(store)) == []
+    # A host that is lost while it writes one leaves the one before.
+    generation, number = map(int, re.findall(r"\d+", made.file)[:2])
+    half = f"{generation:08}-{number + 1:08}.tar"
+    store.write(f"{checkpoints.url}/{half}", b"half of a checkpoint")
+    second = world.host("two")
+    second.wait()
+    second.checkpointed()
+    left = [path.name for path in store.local("checkpoints", "g", "diabetes", 0).glob("*.tar")]
+    assert all(name > half for name in left)
+    second.lose()
+    made = world.checkpoint() or made
+    assert made.resumed == 1
+    store.write(f"{checkpoints.url}/{made.file}", b"something else")
+    third = world.host("three")
+    third.wait()
+    assert [each["begins"] for each in third.finish() if "begins" in each] == [0]
+    record = folder.read_run()
+    assert record is not None
+    assert (record.tries, record.resumed) == (3, None)
+    assert not store.exists(checkpoints.url)
+    Store(store.root).write(f"{checkpoints.url}/{made.file}", b"of a host that came back")
+    assert list(abandoned(store)) == [folder]
+
+
+@pytest.mark.service("docker")
+@pytest.mark.usefixtures("base_image")
+def test_a_container_continues_on_another_host(tmp_path: Path, store: Any, worlds: list[World]) -> None:
+    world = World(store, tmp_path, isolation=Isolation("docker", "none"))
+    worlds.append(world)
+    first = world.host("one")
+    first.wait()
+    made = first.checkpointed()
+    first.lose()
+    second = world.host("two")
+    second.wait()
+    begins = [each for each in second.finish() if "begins" in each]
+    assert [each["MLEBENCH_RESUMED"] for each in begins] == [None, "1"]
+    assert begins[0]["begins"] < begins[1]["begins"]
+    assert float(begins[1]["TIME_LIMIT_SECONDS"]) <= 900 - made.seconds
+    record = world.folder_of_run().read_run()
+    assert record is not None
+    assert (record.status, record.tries, record.resumed) == ("completed", 2, 1)
