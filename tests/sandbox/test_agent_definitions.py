@@ -162,6 +162,11 @@ def test_an_agent_names_its_session_and_without_one_begins_anew(folder: Path) ->
     assert found.resume == [".session", "agent/workspaces"]
 
 
+@pytest.mark.parametrize("name", ["aide", "claude-code", "codex", "mini-swe-agent", "opencode"])
+def test_agents_whose_sessions_can_be_continued_say_so(name: str) -> None:
+    assert load_agent(name).resume is not None
+
+
 def test_overrides_leave_out_none() -> None:
     limits = Limits(memory_bytes=5).override(memory_bytes=None, cpus=2)
     assert (limits.memory_bytes, limits.cpus) == (5, 2)
