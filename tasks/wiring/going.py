@@ -13,7 +13,7 @@ from storage.runs.folders import RunFolder, folders_with, is_seed
 from storage.store import Store
 from tasks.wiring.host import host_slots
 from tasks.wiring.queued import queued
-from tasks.wiring.tries import FILE, Tries
+from tasks.wiring.tries import FILE, Tries, Try
 
 State = Literal["waiting", "running", "interrupted"]
 
@@ -63,7 +63,7 @@ def in_progress(store: Store, run_group: str | None = None, begun: Iterable[RunF
         resumed = sum(each.resumed_at is not None for each in tries) or None
         if folder.name in found:
             found[folder.name] = replace(found[folder.name], tries=len(tries) or None, resumed=resumed)
-        elif tries:
+        elif tries and not _recorded(folder, tries[-1]):
             alive = held(store, run_lease(folder.run_group, folder.competition_id, folder.seed))
             began = datetime.fromisoformat(tries[-1].began_at)
             found[folder.name] = Going(
@@ -74,6 +74,14 @@ def in_progress(store: Store, run_group: str | None = None, begun: Iterable[RunF
         if folder is not None and (folder.name not in found or found[folder.name].state == "interrupted"):
             found[folder.name] = Going(folder, "waiting", host)
     return [found[name] for name in sorted(found)]
+
+
+def _recorded(folder: RunFolder, last: Try) -> bool:
+    """Whether the run's record is that of its last try: the tries are stored with the run if there were several."""
+    record = folder.read_run_if_valid()
+    if record is None:
+        return False
+    return record.finished_at is None or record.finished_at >= datetime.fromisoformat(last.began_at)
 
 
 def _folder(labels: Mapping[str, str], store: Store, run_group: str | None) -> RunFolder | None:

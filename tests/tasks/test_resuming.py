@@ -30,6 +30,7 @@ from storage.runs.evidence.seal import verify_run
 from storage.runs.folders import RunFolder
 from storage.store import Store
 from tasks.agent_run import attempts_of, work_folder
+from tasks.wiring.going import in_progress
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.s3.fixtures import Bucket
 from tests.sandbox.docker.conftest import base_image
@@ -268,6 +269,7 @@ def test_an_agent_that_cannot_resume_begins_anew(tmp_path: Path, store: Any, wor
     record = world.folder_of_run().read_run()
     assert record is not None
     assert (record.tries, record.resumed) == (2, None)
+    assert in_progress(store, "g") == [], "it has ended, although its tries are stored with it"
 
 
 def test_a_checkpoint_counts_only_if_it_is_complete(tmp_path: Path, store: Any, worlds: list[World]) -> None:
