@@ -72,7 +72,7 @@ def labelled_columns(
     cells = texts(frame, column, missing=missing)
     if missing is not None:
         cells = [cell if cell and not cell.isspace() else missing for cell in cells]
-    if (found := _plain_objects(cells, count + 1, count if label_last else 0)) is not None:
+    if separator in (None, " ") and (found := _plain_objects(cells, count + 1, count if label_last else 0)) is not None:
         return found
     lists = [cell.split(separator) if cell else [] for cell in cells]
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))

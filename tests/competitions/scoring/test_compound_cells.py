@@ -58,7 +58,7 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("separator", [None, " "])
+@pytest.mark.parametrize("separator", [None, " ", ","])
 @pytest.mark.parametrize("label_last", [False, True])
 @pytest.mark.parametrize("missing", [None, "", "z 7 8"])
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
