@@ -119,13 +119,16 @@ class GatewayService:
 
     async def _left(self, request: Request) -> Response:
         """What is left of the budget, and whether the last request was refused because of it. Asks no provider."""
-        if not secrets.compare_digest(dialects.token_of(request).encode(), self._token):
+        if not self._knows_token(request):
             return dialects.error(dialects.api_of(request), "token", _TOKEN)
         return JSONResponse({"left": self.budget.left(), "used_up": self.budget.used_up})
 
+    def _knows_token(self, request: Request) -> bool:
+        return secrets.compare_digest(dialects.token_of(request).encode(), self._token)
+
     async def _handle(self, request: Request, api: Api, endpoint: Endpoint) -> Response:
         """Handle a request; every error is returned in the format of the agent's client."""
-        if not secrets.compare_digest(dialects.token_of(request).encode(), self._token):
+        if not self._knows_token(request):
             return dialects.error(api, "token", _TOKEN)
         try:
             self._check_rates()

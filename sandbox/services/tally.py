@@ -10,6 +10,9 @@ from typing import Any
 
 from common.jsonlines import parse
 
+COUNTED = ("validation.jsonl", "gateway.jsonl")
+"""The logs of what is counted, in a run's folder for records."""
+
 
 @dataclass
 class Sums:
@@ -26,7 +29,7 @@ class Sums:
 def sums_since(folder: Path, since: str) -> Sums:
     """What a run has used from an ISO time on."""
     sums = Sums()
-    for name in ("validation.jsonl", "gateway.jsonl"):
+    for name in COUNTED:
         with contextlib.suppress(FileNotFoundError):
             content = (folder / name).read_bytes()
             for record in parse(content[: content.rfind(b"\n") + 1]):
@@ -57,7 +60,7 @@ class Tally:
     def sums(self) -> Sums:
         """The sums so far."""
         with self._lock:
-            for name in ("validation.jsonl", "gateway.jsonl"):
+            for name in COUNTED:
                 for record in self._new(name):
                     _add(self._sums, record)
             return Sums(**vars(self._sums))
