@@ -22,6 +22,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.locks import locked
+from common.placement import make_apart
 from common.syncing import sync_file_system
 from competitions.preparing.archives.listing import files_on_disk, sizes_on_disk
 from storage.uses import Continuing, in_use, use
@@ -100,7 +101,7 @@ class Cache:
                         if entry.name.endswith(PARTIAL):
                             Path(entry.path).unlink()
                     self._reserve(digest, label, size, within_limit, on_wait)
-                    folder.mkdir(exist_ok=True)
+                    make_apart(str(folder), str(self.folder))  # away from copies that were just removed
                     fill(folder)
                     sync_file_system(self.folder)
                 self._note(digest, label, size, "complete")

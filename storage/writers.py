@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple
 from common.cloning import link_or_clone
 from common.errors import UserError
 from common.locations import local_path
+from common.placement import make_apart
 from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
 
@@ -113,7 +114,7 @@ class Destination:
 
     On a local file system, files are first written under a temporary name, either in the folder `drafts`, which the
     caller has to remove, or next to the final path. With `drafts`, incomplete files of a killed process never become
-    part of a dataset.
+    part of a dataset, and the folders at the top are spread over the disk, away from files that were just removed.
     """
 
     def __init__(self, url: str, drafts: str = "") -> None:
@@ -147,8 +148,22 @@ class Destination:
         """Create the folder of `path`, only once for all files in it."""
         folder = path[: path.rindex("/")]
         if folder not in self._folders and self.local:
+            if self.drafts:
+                self._make_top(folder)
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
             self._folders.add(folder)
+
+    def _make_top(self, folder: str) -> None:
+        """Create the first two folders on the way, such as public/train, apart from each other on the disk."""
+        top, nursery = self.root, os.path.dirname(self.drafts)  # noqa: PTH120
+        if nursery not in self._folders:
+            os.makedirs(nursery, exist_ok=True)  # noqa: PTH103
+            self._folders.add(nursery)
+        for name in folder[len(self.root) + 1 :].split("/")[:2]:
+            top = f"{top}/{name}"
+            if name and top not in self._folders:
+                make_apart(top, nursery)
+                self._folders.add(top)
 
     def forget(self, path: str) -> None:
         """Forget that folders were created at or below a path, which is removed."""

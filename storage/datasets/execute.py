@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -19,6 +20,8 @@ from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, Written
 if TYPE_CHECKING:
     from storage.datasets.job import Preparable
 
+TIME = 315532800
+"""The modification time of hidden files, as in zip archives: 1980-01-01 in seconds since 1970."""
 _SMALL = 1 << 20  # files up to this size are read whole and written in one call
 
 
@@ -57,6 +60,7 @@ class Copies(NamedTuple):
     """Members of one archive to copy, as columns. MD5s are computed for the rows numbered in `checked`.
 
     Columns are used because creating, sending and saving 100,000 objects would take longer than copying small files.
+    Hidden ones must not show in which order they are in the archive, see `storage.datasets.traces`.
     """
 
     archive: str
@@ -65,6 +69,7 @@ class Copies(NamedTuple):
     names: list[str]
     sizes: list[int]
     checked: list[int]
+    hidden: bool = False
 
     @property
     def sources(self) -> list[str]:
@@ -82,6 +87,7 @@ class Copies(NamedTuple):
             [self.names[row] for row in rows],
             [self.sizes[row] for row in rows],
             [number for number, row in enumerate(rows) if row in wanted] if wanted else [],
+            self.hidden,
         )
 
 
@@ -154,6 +160,8 @@ def _copy(copies: Copies, container: Container, destination: Destination) -> lis
         return _link(copies, container, destination)
     if not isinstance(container, ZipContainer):
         return _stream(copies, container, destination)
+    if copies.hidden:
+        return _hide(copies, container, destination)
     if max(copies.sizes) <= _SMALL:
         return _put(copies, container, destination)
     small = [row for row, size in enumerate(copies.sizes) if size <= _SMALL]
@@ -185,6 +193,18 @@ def _link(copies: Copies, container: DirectoryContainer, destination: Destinatio
 
 def _put(copies: Copies, container: ZipContainer, destination: Destination) -> list[Written]:
     return [destination.put(place, container.read(name), md5) for place, name, md5 in _places(copies)]
+
+
+def _hide(copies: Copies, container: ZipContainer, destination: Destination) -> list[Written]:
+    done = []
+    for size, (place, name, md5) in zip(copies.sizes, _places(copies), strict=True):
+        if size <= _SMALL:
+            done.append(destination.put(place, container.read(name), md5))
+        else:
+            with container.open(name) as file:
+                done.append(destination.copy(place, file, md5, size))
+        os.utime(destination.path(place), (TIME, TIME))
+    return done
 
 
 def _stream(copies: Copies, container: Container, destination: Destination) -> list[Written]:

@@ -35,7 +35,7 @@ from storage.datasets.memory import release_memory
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.reuse import with_archives, with_reuse
 from storage.datasets.storable import require_storable
-from storage.datasets.traces import remove_traces
+from storage.datasets.traces import remove_traces, written_in_order
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -197,6 +197,8 @@ def _declared(job: Job, competition: Preparable, download: Download, destination
         if job.like_edition:
             declared = partial(competition.declare, download, job.like_edition, job.params)
             elsewhere = with_archives(elsewhere, manifest, job.like, declared, download)
+    if destination.local:
+        elsewhere = written_in_order(elsewhere)
     own = DESCRIPTION in preparation.public.operations
     return _Declared(
         [task for task in tasks if isinstance(task, Task) and task.computed],

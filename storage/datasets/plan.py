@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from competitions.preparing.archives.containers import Container
+from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download, Member
 from storage.datasets.execute import Copies, Same, Several, Task
@@ -30,6 +31,8 @@ class Chunk(NamedTuple):
 def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
+    Hidden copies from a local zip keep their order.
+
     Derived files of known size are put together like copies. Files that another dataset has are only bounded in number.
 
     Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
@@ -39,8 +42,10 @@ def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[
         if isinstance(task, Task) and isinstance(task.operation, Derived) and task.operation.size:
             small.append(task)
         elif isinstance(task, Copies):
-            copies = in_storage_order(task, download.view(task.archive).container)
-            for each in split_copies(copies):
+            container = download.view(task.archive).container
+            if not task.hidden or not (isinstance(container, ZipContainer) and container.on_disk):
+                task = in_storage_order(task._replace(hidden=False), container)
+            for each in split_copies(task):
                 yield Chunk(len(each.names), sum(each.sizes), pack(each))
         elif isinstance(task, Same):
             for start in range(0, len(task.names), _CHUNK_FILES):

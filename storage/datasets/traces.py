@@ -2,8 +2,10 @@
 
 Copies are written in the order of the archive, where files of one class often follow one another. Where a test set has
 other names or folders than the download, agents would see that order in `ls -i` or `stat`: numbers of inodes and times
-of files increase with it, and a hard link has the inode of the file in the download. Such files are made once more in
-the order of their new names. Nothing is to be done in an object store, whose files are fetched in that order.
+of files increase with it, and a hard link has the inode of the file in the download. Such files are written in the
+order of their new names: at once where all of a folder are members of one zip on a local disk (`written_in_order`),
+otherwise once more at the end (`remove_traces`). Nothing is to be done in an object store, whose files are fetched in
+that order.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ import contextlib
 import os
 import shutil
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from common.cloning import clone
+from storage.datasets.execute import TIME, Copies, Same, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,12 +27,49 @@ if TYPE_CHECKING:
 
 _TEST = "test"
 """What is in the path of the files whose labels are hidden."""
-_TIME = 315532800
-"""The modification time of these files, as in zip archives: 1980-01-01 in seconds since 1970."""
-
-
 _AT_ONCE = 1_000
 """Files that exist twice for a moment. Later ones may get inodes of earlier ones, of which only the lot is known."""
+
+
+def written_in_order(tasks: Iterable[Task | Copies | Same]) -> list[Task | Copies | Same]:
+    """Set test files apart that have to be written in the order of their names; they are `Copies` marked as `hidden`.
+
+    Of each folder at the top of a dataset, this is possible if all test files are members of one archive.
+    """
+    tasks = list(tasks)
+    origins: dict[str, set[str | None]] = defaultdict(set)
+    for task in tasks:
+        if isinstance(task, Copies):
+            origin, places = task.archive, zip(task.parts, task.paths, strict=True)
+        elif isinstance(task, Same):
+            origin, places = None, zip(task.rows[0], task.rows[1], strict=True)
+        else:
+            origin, places = None, zip([task.part], [task.path], strict=True)
+        for top in {top for part, path in places if (top := _test_folder(part, path))}:
+            origins[top].add(origin)
+    tops = {top for top, found in origins.items() if len(found) == 1 and None not in found}
+    return [each for task in tasks for each in (_set_apart(task, tops) if isinstance(task, Copies) else [task])]
+
+
+def _set_apart(copies: Copies, tops: set[str]) -> list[Copies]:
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, (part, path) in enumerate(zip(copies.parts, copies.paths, strict=True)):
+        top = _test_folder(part, path)
+        rows[top if top in tops else ""].append(row)
+    apart = []
+    for top in sorted(rows.keys() - {""}):
+        ordered = sorted(rows[top], key=copies.paths.__getitem__)
+        if _disordered([copies.names[row] for row in ordered]):
+            apart.append(copies.at(ordered)._replace(hidden=True))
+        else:
+            rows[""] += rows[top]
+    rest = rows.get("", [])
+    return [*([copies if not apart else copies.at(sorted(rest))] if rest else []), *apart]
+
+
+def _test_folder(part: str, path: str) -> str:
+    """The folder at the top with a public test file; empty for other files."""
+    return path.partition("/")[0] if part == "public" and _TEST in path.lower() and "/" in path else ""
 
 
 def remove_traces(destination: Destination, manifest: pa.Table) -> int:
@@ -42,13 +83,20 @@ def remove_traces(destination: Destination, manifest: pa.Table) -> int:
     sources: dict[str, list[str]] = defaultdict(list)
     columns = (manifest[name].to_pylist() for name in ("part", "path", "source"))
     for part, path, source in zip(*columns, strict=True):  # sorted by part and path
-        if part == "public" and _TEST in path.lower() and "/" in path:
-            paths[top := path.partition("/")[0]].append(path)
+        if top := _test_folder(part, path):
+            paths[top].append(path)
             sources[top].append(source)
-    moved = [path for top in paths if _disordered(sources[top]) for path in paths[top]]
+    names = [destination.path(f"public/{path}") for top in paths if _disordered(sources[top]) for path in paths[top]]
+    moved = [name for name in names if not _in_order(name)]
     for start in range(0, len(moved), _AT_ONCE):
-        _make_again(destination, [destination.path(f"public/{path}") for path in moved[start : start + _AT_ONCE]])
+        _make_again(destination, moved[start : start + _AT_ONCE])
     return len(moved)
+
+
+def _in_order(path: str) -> bool:
+    """Whether a file was written in the order of names: it has the time of such files, and no other name."""
+    stat = os.stat(path)  # noqa: PTH116
+    return stat.st_mtime == TIME and stat.st_nlink == 1
 
 
 def _disordered(sources: list[str]) -> bool:
@@ -59,13 +107,15 @@ def _disordered(sources: list[str]) -> bool:
 def _make_again(destination: Destination, paths: list[str]) -> None:
     """Give these files other inodes, in this order. All are made before one is replaced, which would free its inode."""
     drafts: dict[str, str] = {}
+    cloning = True  # a disk that does not clone one file clones none
     try:
         for path in paths:
             drafts[path] = draft = destination.draft(path)
-            if not clone(path, draft):
+            cloning = cloning and clone(path, draft)
+            if not cloning:
                 shutil.copyfile(path, draft)
         for path in paths:
-            os.utime(drafts[path], (_TIME, _TIME))
+            os.utime(drafts[path], (TIME, TIME))
             os.replace(drafts.pop(path), path)  # noqa: PTH105
     except BaseException:
         for draft in drafts.values():

@@ -48,6 +48,11 @@ class ZipContainer:
     def sizes(self) -> dict[str, int]:
         return {name: entry.size for name, entry in self.zip.entries.items() if not name.endswith("/")}
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether it is a local file or a part of one, so that members can be read in any order at no cost."""
+        return self._place is not None
+
     def open(self, name: str) -> IO[bytes]:
         entry = self.zip.entries[name]
         if entry.method not in _METHODS or entry.flags & _ENCRYPTED:

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from storage.datasets import prepare
+from storage.datasets.execute import Copies
+from storage.datasets.traces import written_in_order
+from storage.writers import Destination
 from tests.prepared import PreparedCompetitions
 
 FOLDERS = {  # competition -> test images whose class is the name of their folder in the download
@@ -40,3 +43,34 @@ def test_inodes_and_times_do_not_follow_the_download(
     for shift in (lambda path: path, before.__getitem__):  # a file made again may have the inode of the one before
         by_inode = [of_class[shift(path)] for path in sorted(images, key=lambda path: shown[path].st_ino)]
         assert by_inode != sorted(by_inode), "files of a class are not next to each other"
+
+
+def test_members_of_one_zip_are_written_once(prepared: PreparedCompetitions, tmp_path: Path) -> None:
+    """In the order of their names: every draft of theirs would be one more file that is created and removed."""
+    name = "plant-seedlings-classification"
+    drafts: list[str] = []
+    draft = Destination.draft
+
+    def counted(self: Destination, path: str) -> str:
+        drafts.append(path)
+        return draft(self, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Destination, "draft", counted)
+        prepare(name, prepared[name].raw, tmp_path, "v2", prepared[name].params)
+    images = {str(path) for path in (tmp_path / "public" / "test").iterdir()}
+    assert images
+    assert not images & set(drafts)
+
+
+def test_members_of_several_archives_are_not_told_apart() -> None:
+    """One chunk for each archive would show from which of them a file is."""
+    tasks = [
+        Copies("a.zip", ["public"] * 2, ["test/1", "test/4"], ["y", "x"], [1, 1], []),
+        Copies("b.zip", ["public"] * 2, ["test/2", "test/3"], ["y", "x"], [1, 1], []),
+    ]
+    assert written_in_order(tasks) == tasks
+    alone = Copies("a.zip", ["public"] * 3, ["test/2", "train/9", "test/1"], ["x", "z", "y"], [1, 2, 3], [0])
+    rest, hidden = written_in_order([alone])
+    assert rest == Copies("a.zip", ["public"], ["train/9"], ["z"], [2], [])
+    assert hidden == Copies("a.zip", ["public"] * 2, ["test/1", "test/2"], ["y", "x"], [3, 1], [1], hidden=True)
