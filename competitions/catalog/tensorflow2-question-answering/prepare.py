@@ -24,6 +24,7 @@ FILE = "simplified-nq-train.jsonl"
 CHUNK = 1000
 QUESTION = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 PIECE = 1 << 20
+TOGETHER = 50  # lines; some 2 MB
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -72,10 +73,10 @@ class Pass:
         test = Test(tempfile.TemporaryFile(), tempfile.TemporaryFile(), [])  # noqa: SIM115
         with ThreadPoolExecutor(1) as pool:  # formats while the next lines are inflated
             for text, public, private, gold in in_order(pool, partial(parts, train=train), chunks(self._raw), 1):
-                test.questions.write(public)
-                test.answers.write(private)
+                test.questions.writelines(public)
+                test.answers.writelines(private)
                 test.rows.extend(gold)
-                yield text
+                yield from text
         self._test = test
 
 
@@ -89,22 +90,24 @@ def chunks(raw: Download) -> Iterator[list[bytes]]:
 def parts(lines: list[bytes], train: bool) -> list[Any]:
     """The text of the train part of a chunk, the two texts of its test part, and its gold rows."""
     first, second = hold_out(np.arange(len(lines)), 0.1)
-    text = formatted([lines[i] for i in first], None)[0] if train else b""
+    text = formatted([lines[i] for i in first], None)[0] if train else []
     return [text, *formatted([lines[i] for i in second], QUESTION, None)]
 
 
 def formatted(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:
-    """The text of the lines with the columns of each of `layouts`; None for all. After these, the gold rows."""
+    """The text of the lines with the columns of each of `layouts`, in pieces (None: all), and the gold rows."""
     questions = [parse(line) for line in lines]
     known = [question for question in questions if question]
     if len(known) == len(lines):
-        texts = [b"".join([question.line(columns) for question in known]) for columns in layouts]
+        # The system clears the memory of larger pieces each time.
+        groups = [known[start : start + TOGETHER] for start in range(0, len(known), TOGETHER)]
+        texts = [[b"".join([each.line(columns) for each in group]) for group in groups] for columns in layouts]
         names, annotations = [each.example_id for each in known], [each.annotations for each in known]
     else:
         chunk = pd.read_json(io.BytesIO(b"\n".join(lines)), orient="records", lines=True, dtype=False)
         chunk = chunk.assign(example_id=chunk["example_id"].astype(str))
         tables = [chunk[columns] if columns else chunk for columns in layouts]
-        texts = [table.to_json(orient="records", lines=True).encode() for table in tables]
+        texts = [[table.to_json(orient="records", lines=True).encode()] for table in tables]
         names, annotations = chunk["example_id"].tolist(), chunk["annotations"].tolist()
     return [*texts, list(gold_rows(names, annotations)) if len(layouts) > 1 else None]
 
