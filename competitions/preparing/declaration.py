@@ -103,7 +103,16 @@ class Tree:
 
     def copies(self, files: Mapping[str, Member] | Iterable[tuple[str, Member]]) -> None:
         """Declare several copies: path -> member."""
-        for path, member in files.items() if isinstance(files, Mapping) else files:
+        pairs = list(files.items() if isinstance(files, Mapping) else files)
+        declared: dict[str, Operation] = {path: Copy(member) for path, member in pairs}
+        if (
+            len(declared) == len(pairs)
+            and names.all_usual(list(declared))
+            and self.operations.keys().isdisjoint(declared)
+        ):
+            self.operations.update(declared)
+            return
+        for path, member in pairs:
             self._add(path, Copy(member))
 
     def copy_tree(self, path: str, download: Download, folder: str) -> None:
@@ -126,9 +135,10 @@ class Tree:
         """
         kind: ArchiveKind = "7z" if path.endswith(".7z") else "tar" if path.endswith((".tar", ".tar.gz")) else "zip"
         pairs = tuple(entries.items() if isinstance(entries, Mapping) else entries)
-        if len({name for name, _ in pairs}) != len(pairs):
+        members = {name for name, _ in pairs}
+        if len(members) != len(pairs):
             raise BadCompetition(f"{self.part}/{path} would contain a name twice")
-        for name, _ in pairs:
+        for name, _ in () if names.all_usual(list(members)) else pairs:
             if why := names.problem(name):
                 raise BadCompetition(
                     f"{names.shown(name)} cannot be a member of {self.part}/{path}: it {why}; rename it"

@@ -96,12 +96,13 @@ class Download:
         wanted = pattern.split("/")
         fixed = "/".join(wanted[: next((i for i, part in enumerate(wanted) if set(part) & set("*?[")), len(wanted))])
         pool = self.names(fixed) if fixed and fixed != pattern else self._names
+        matches = [re.compile(fnmatch.translate(part)).match for part in wanted]
         depth = len(wanted)
         return [
             name
             for name in pool
             if name.count("/") == depth - 1
-            and all(fnmatch.fnmatchcase(part, want) for part, want in zip(name.split("/"), wanted, strict=True))
+            and all(match(part) for match, part in zip(matches, name.split("/"), strict=True))
         ]
 
     def folders(self, folder: str = "") -> list[str]:

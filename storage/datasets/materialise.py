@@ -31,7 +31,7 @@ from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
 from storage.datasets.execute import Copies, Same, Task, execute, group_copies
 from storage.datasets.job import Job, Preparable, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.memory import release_memory
+from storage.datasets.memory import passing_over_what_exists, release_memory
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.reuse import with_archives, with_reuse
 from storage.datasets.storable import require_storable
@@ -138,7 +138,10 @@ def materialise_here(job: Job) -> pa.Table:
     remove_commit_marker(destination)
     clear_destination(destination)
     download = download_of(job)
-    with Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers:
+    with (
+        passing_over_what_exists(),
+        Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers,
+    ):
         competition = load_competition(job)
         declared = _declared(job, competition, download, destination)
 

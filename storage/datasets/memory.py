@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt(3)
@@ -19,6 +21,16 @@ def retain_freed_memory() -> None:
     with _glibc() as library:
         library.mallopt(_TRIM_THRESHOLD, 32 << 20)
         library.mallopt(_MMAP_THRESHOLD, 16 << 20)
+
+
+@contextlib.contextmanager
+def passing_over_what_exists() -> Iterator[None]:
+    """Have garbage collections in the block look at new objects only: modules are many, and none of them is garbage."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def release_memory() -> None:

@@ -29,7 +29,8 @@ def require_storable(preparation: Preparation, destination: Destination) -> None
         _require_no_file_as_folder(tree)
         if folding:
             _require_distinct(tree, folding)
-        for member in _members(tree):
+        members = list(_members(tree))
+        for member in [] if "".join(member.name for member in members).isascii() else members:
             if not member.name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in member.name):
                 raise BadCompetition(
                     f"{shown(str(member))} is a file of the download whose name is not valid UTF-8; omit it, or rename "
