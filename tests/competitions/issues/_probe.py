@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import pytest
 from PIL import Image
 
 from competitions.editions import EDITIONS, Edition
+from competitions.preparing.declaration import LeftOut
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
 from competitions.scoring.errors import InvalidSubmission
@@ -82,6 +84,12 @@ class World:
     def truth(self) -> Any:
         """The parsed answers."""
         return self.prepared.answers
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """What preparing has recorded as left out of the training data."""
+        marker = json.loads((self.prepared.path / "commit.json").read_text("utf-8"))
+        return [LeftOut(**each) for each in marker.get("left_out", ())]
 
     @property
     def private_columns(self) -> list[str]:
