@@ -1,4 +1,4 @@
-"""What `test_image_quality` takes from test images: prints the table of docs/editions.md. Run as a module.
+"""What `test_image_quality` takes from test images: prints the table of docs/known_issues.md. Run as a module.
 
 The images are the two photographs that scikit-learn comes with, as they are (JPEG), and in grey without loss (PNG).
 """

@@ -14,7 +14,7 @@ EDITIONS: tuple[Edition, ...] = get_args(Edition)
 Choice = Literal["v1", "v2", "both"]
 """What can be prepared in one go."""
 
-VERSIONS: dict[Edition, str] = {"v1": "v1.0", "v2": "v2.4"}
+VERSIONS: dict[Edition, str] = {"v1": "v1.0", "v2": "v2.5"}
 """The version of each edition, which records and reports state. docs/editions.md says what changed in each."""
 
 _MARKS: dict[str, tuple[Edition, ...]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -22,6 +22,7 @@ from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, contained, finish, outcome_of
 from storage.dataset import Dataset
 from storage.datasets.cluster import cluster
+from storage.datasets.prepared import left_out_of
 from storage.store import OPENING_SECONDS
 from tasks.checksum import checksum
 from tasks.download import download
@@ -90,6 +91,9 @@ def prepare_each(
     outcomes: dict[str, Outcome] = {}
 
     def end(outcome: Outcome) -> None:
+        if outcome.result != "failed":
+            told = left_out_of(place, outcome.what, chosen(what.edition))
+            outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, told))))
         outcomes[outcome.what] = outcome
         progress.report(outcome.what, outcome.result, outcome.message)
         on_end(outcome)

@@ -8,15 +8,16 @@ about 2 GB of memory; documents derived from it share its records.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
+from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Preparation
 from competitions.preparing.download import Download, Member
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import hold_out, secret_random
 
 JSON: dict[str, Any] = {"indent": 4, "sort_keys": True}
 """Options of ``json.dumps`` with which these competitions write their documents."""
@@ -60,19 +61,27 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
 
 
 def hold_out_by_category(
-    categories: Iterable[Sequence[Pair]], test_size: float, *, few: int = 5
+    categories: Iterable[Sequence[Pair]],
+    test_size: float,
+    *,
+    few: int = 5,
+    secret: Callable[[Pair], Any] | None = None,
 ) -> tuple[list[Pair], list[Pair]]:
     """(train, test) pairs. The train pairs are ordered by category, the test pairs are shuffled.
 
     `holdout.hold_out` draws the share `test_size` of each category. Of a category with fewer than `few` pairs, only the
     last pair goes to the test part, or none if there is just one.
+
+    The order of the test pairs depends on the `secret` of each, see `secret_random`. Without one it is always the same
+    for the same numbers of pairs, so that whoever knows these knows the category of each test pair.
     """
     train: list[Pair] = []
     test: list[Pair] = []
     for pairs in categories:
         for part, positions in zip((train, test), _positions(len(pairs), test_size, few), strict=True):
             part.extend(pairs[position] for position in positions)
-    Random(0).shuffle(test)
+    random = Random(0) if secret is None else secret_random(map(secret, test))
+    random.shuffle(test)
     return train, test
 
 
@@ -98,23 +107,24 @@ def unlabelled(document: Mapping[str, Any], images: Sequence[dict[str, Any]]) ->
     return {"images": images, "licenses": document["licenses"], "info": document["info"]}
 
 
-def herbarium(raw: Download, folder: str, document: Mapping[str, Any]) -> Preparation:
+def herbarium(raw: Download, folder: str, document: Mapping[str, Any], edition: Edition) -> Preparation:
     """Prepare Herbarium 2020 and 2021. A fifth of each category becomes the test set and is renumbered.
 
     `document` is the metadata of `folder`/train ("" for the top level). The images are in the same folder.
     """
     import pandas as pd
 
-    train, test = hold_out_by_category(pairs_by_category(document), 0.2)
-    images = [
-        {**pair.image, "id": str(k), "file_name": f"images/{k // 1000:03d}/{k}.jpg"} for k, pair in enumerate(test)
-    ]
-    answers = pd.DataFrame({"Id": range(len(test)), "Predicted": [pair.category for pair in test]})
     prefix = f"{folder}/" if folder else ""
 
     def photograph(pair: Pair) -> Member:
         return raw.file(f"{prefix}train/{pair.image['file_name']}")
 
+    secret = photograph if edition == "v2" else None
+    train, test = hold_out_by_category(pairs_by_category(document), 0.2, secret=secret)
+    images = [
+        {**pair.image, "id": str(k), "file_name": f"images/{k // 1000:03d}/{k}.jpg"} for k, pair in enumerate(test)
+    ]
+    answers = pd.DataFrame({"Id": range(len(test)), "Predicted": [pair.category for pair in test]})
     out = Preparation()
     out.public.json(f"{prefix}train/metadata.json", with_pairs(document, train), **JSON)
     out.public.json(f"{prefix}test/metadata.json", unlabelled(document, images), **JSON)

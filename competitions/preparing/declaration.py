@@ -167,11 +167,26 @@ class Tree:
 
 
 @dataclass
+class LeftOut:
+    """Training data that an edition leaves out because the test set has the same, for the record of the dataset."""
+
+    issue: str
+    """The known issue that this mends."""
+    what: str
+    """What is counted, in the plural, such as "images"."""
+    count: int
+    """How many are left out. Where a table is written as a stream, the number is complete after that."""
+    of: int
+    """How many there were."""
+
+
+@dataclass
 class Preparation:
     """The declaration of a prepared dataset, which `prepare` returns."""
 
     public: Tree = field(default_factory=lambda: Tree("public"))
     private: Tree = field(default_factory=lambda: Tree("private"))
+    left_out: list[LeftOut] = field(default_factory=list)
 
     def operations(self) -> Iterator[tuple[str, str, Operation]]:
         """Yield (part, path, operation) of every file in the order of declaration."""

@@ -5,7 +5,9 @@ The published files have a fixed order of rows, so every function documents the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
+from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -57,21 +59,45 @@ def hold_out_groups(
     return table.iloc[np.concatenate(train)], table.iloc[np.concatenate(test)]
 
 
-def anonymous(rows: pd.DataFrame, column: str, name: str, seed: int = 0) -> pd.DataFrame:
+def secret_random(*secrets: Iterable[Any]) -> Random:
+    """A generator for what agents must not work out again, such as the order of test rows, seeded by a hash of secrets.
+
+    With a constant seed, whoever knows the code and the number of rows knows which place each test row has in Kaggle's
+    table, and with it the label where that table is sorted by label. `secrets` are values of which agents do not know
+    which row has which: names and labels of the test rows, or sizes of their files, in the order of the download. The
+    same download always gives the same generator.
+
+    >>> secret_random(["a7", "b3"]).random() == secret_random(["a7", "b3"]).random()
+    True
+    >>> secret_random(["a7", "b3"]).random() == secret_random(["b3", "a7"]).random()
+    False
+    """
+    values = repr([[str(value) for value in each] for each in secrets])
+    return Random(hashlib.sha256(values.encode()).hexdigest())  # 256 bits cannot be tried out
+
+
+def shuffled(rows: pd.DataFrame, *secrets: Iterable[Any]) -> pd.DataFrame:
+    """The rows in an order that depends on all of their cells and on further `secrets`, see `secret_random`."""
+    random = secret_random(*(rows[column] for column in rows), *secrets)
+    return rows.iloc[random.sample(range(len(rows)), len(rows))]
+
+
+def anonymous(rows: pd.DataFrame, column: str, name: str, *secrets: Iterable[Any]) -> pd.DataFrame:
     """Shuffle the rows and rename them: `column` gets the pattern `name` filled with 0, 1, 2, ...
 
     Index labels stay with the rows, so the old names are ``rows.loc[result.index, column]``. Used if the old names and
-    their labels are publicly known: neither the new names nor the new order reveal the old names.
+    their labels are publicly known: neither the new names nor the new order reveal the old names. `secrets` are needed
+    where the cells can be guessed, see `shuffled`.
 
     >>> import pandas as pd
     >>> anonymous(pd.DataFrame({"id": ["a7", "b3", "c9"], "y": [7, 3, 9]}), "id", "test_{}")
            id  y
     2  test_0  9
-    1  test_1  3
-    0  test_2  7
+    0  test_1  7
+    1  test_2  3
     """
-    shuffled = rows.sample(frac=1, random_state=seed)
-    return shuffled.assign(**{column: [name.format(number) for number in range(len(rows))]})
+    new = [name.format(number) for number in range(len(rows))]
+    return shuffled(rows, *secrets).assign(**{column: new})
 
 
 def one_hot(labels: pd.Series, classes: Sequence[Any]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from competitions.editions import Edition
-from competitions.preparing.declaration import Preparation, table
+from competitions.preparing.declaration import LeftOut, Preparation, table
 from competitions.preparing.holdout import hold_out_by
 
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ def prepare_language(raw: Download, edition: Edition, language: str) -> Preparat
     """
     tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
     train, answers = hold_out_by(tokens, "sentence_id", 0.1)
+    out = Preparation()
     if edition == "v2":
-        train = _without(train, answers)
+        before, train = train["sentence_id"].nunique(), _without(train, answers)
+        dropped = before - train["sentence_id"].nunique()
+        out.left_out.append(LeftOut("sentences-on-both-sides", "sentences", dropped, before))
     train, answers = map(_renumber, (train, answers))
     ids = answers["sentence_id"].astype(str) + "_" + answers["token_id"].astype(str)
     sample = answers[[]].assign(id=ids, after=answers["before"])
@@ -37,7 +40,6 @@ def prepare_language(raw: Download, edition: Edition, language: str) -> Preparat
         f"{language}_test_2.csv": answers[["sentence_id", "token_id", "before"]],
         f"{language}_sample_submission_2.csv": sample,
     }
-    out = Preparation()
     for name, rows in public.items():
         out.public.archive(f"{name}.zip", {name: table(rows, quoting=csv.QUOTE_NONNUMERIC)}, stored=True)
     out.private.table("answers.csv", sample.assign(after=answers["after"]), quoting=csv.QUOTE_NONNUMERIC)

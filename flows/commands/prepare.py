@@ -108,6 +108,7 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edit
     editions, raw = chosen(edition), raw_directory(preparation.raw_dir)
     from flows.credentials import require_downloads
     from storage.dataset import Dataset
+    from storage.datasets.prepared import left_out_of
     from tasks.wiring.stores import already_prepared
 
     verified = not preparation.skip_verification
@@ -122,6 +123,9 @@ def _prepare(ids: list[str], place: Store, preparation: PreparationOptions, edit
     if not todo:
         answer([{"kind": "outcome", "what": name, "result": "reused", "message": "prepared already"} for name in ids])
         say(f"{len(ids)} reused: all are already prepared in {place.root}")
+        for name in ids:
+            if told := left_out_of(place, name, editions):
+                say(f"{name}: {told}")
         show_other_code(place, ids)
         return 0
     require_downloads(place, [Dataset(each, name) for name in todo for each in editions], raw, renew=renew)

@@ -45,6 +45,14 @@ class Checkpoint:
         self.destination.sync()
         self._write("sizes", sizes)
 
+    def save_left_out(self, counts: list[dict[str, Any]]) -> None:
+        """Save the counts for the commit marker."""
+        self._write("left-out", counts)
+
+    def load_left_out(self) -> list[dict[str, Any]]:
+        """The counts for the commit marker; none if none were saved."""
+        return self._read("left-out", list) or []
+
     def load_task(self, number: int) -> list[Any]:
         """The packed task of a chunk.
 

@@ -20,12 +20,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from common.locations import local_path
+from competitions.preparing.declaration import LeftOut
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
 from storage.datasets.execute import Copies, Same, Task, execute, group_copies
@@ -119,7 +121,7 @@ def materialise(
     manifest = manifest_of(done.values())
     if before_commit:
         before_commit()
-    commit(destination, manifest, job)
+    commit(destination, manifest, job, checkpoint.load_left_out())
     checkpoint.clear()
     return manifest
 
@@ -151,10 +153,11 @@ def materialise_here(job: Job) -> pa.Table:
         with helpers.executing(plan(declared.elsewhere, download), download, execute_here) as finish:
             rows = execute(declared.here, competition, download, destination)
             declared.write_description(destination)
+            left_out = declared.counts()
             del declared  # frees tables, which may be large
             manifest = manifest_of(map(table_of, [rows, *finish()]))
     release_memory()
-    commit(destination, manifest, job)
+    commit(destination, manifest, job, left_out)
     Checkpoint(destination, job.checkpoint).clear()
     return manifest
 
@@ -166,6 +169,7 @@ def declare(job: Job) -> None:
     checkpoint = Checkpoint(destination, job.checkpoint)
     rows = execute(declared.here, competition, download, destination)
     declared.write_description(destination)
+    checkpoint.save_left_out(declared.counts())
     destination.sync()
     checkpoint.save_rows("declared", rows)
     checkpoint.save_plan(plan(declared.elsewhere, download))
@@ -179,6 +183,11 @@ class _Declared(NamedTuple):
     here: list[Task]
     elsewhere: Iterable[Task | Copies | Same]
     description: bytes | None
+    left_out: list[LeftOut]
+
+    def counts(self) -> list[dict[str, Any]]:
+        """What was left out of train, for the commit marker; complete once the tasks for this process are executed."""
+        return [asdict(each) for each in self.left_out]
 
     def write_description(self, destination: Destination) -> None:
         """Write the text for agents, unless it is one of the prepared files."""
@@ -207,6 +216,7 @@ def _declared(job: Job, competition: Preparable, download: Download, destination
         [task for task in tasks if isinstance(task, Task) and task.computed],
         elsewhere,
         None if own else competition.describe(job.edition).encode(),
+        preparation.left_out,
     )
 
 
@@ -273,8 +283,10 @@ class _Counter:
             self._on_progress(self._total._replace(files=self._files, bytes=self._bytes))
 
 
-def commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
+def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write the manifest, and then the commit marker, of a dataset whose files are all written.
+
+    The marker states what was left out of train, as the fields of `LeftOut`.
 
     A dataset with a key is in a store, where it has to survive a loss of power: its files reach the disk before the
     marker does. A plain directory survives the end of this process.
@@ -294,6 +306,7 @@ def commit(destination: Destination, manifest: pa.Table, job: Job) -> None:
         "bytes": _bytes_of(manifest),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **({"recipe": job.recipe.to_json()} if job.recipe else {}),
+        **({"left_out": list(left_out)} if left_out else {}),
     }
     destination.write(MARKER, [json.dumps(marker).encode()])
     if job.key:

@@ -12,10 +12,12 @@ from typing import Any
 from common.errors import UserError
 from common.units import listed
 from competitions import registry
+from competitions.editions import Edition
+from competitions.preparing.declaration import LeftOut
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.checkpoint import FOLDER
-from storage.datasets.current import Current, competitions_of, find, read_current, require
+from storage.datasets.current import Current, competitions_of, find, read_current, read_marker, require
 from storage.datasets.fetch import fetch_all
 from storage.datasets.job import Preparable
 from storage.datasets.materialise import DESCRIPTION, MANIFEST, MARKER
@@ -39,6 +41,25 @@ def committed_key(store: Store, dataset: Dataset) -> str | None:
     """The key of the dataset, or of the current one if it has no key; None if there is no such complete dataset."""
     found = find(store, dataset)
     return found.key if found else None
+
+
+def left_out(store: Store, dataset: Dataset) -> list[LeftOut]:
+    """What preparing left out of the training data of a dataset; without a key that of the current one."""
+    found = find(store, dataset)
+    marker = read_marker(store, found) if found else None
+    return [LeftOut(**each) for each in (marker or {}).get("left_out", ())]
+
+
+def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) -> str:
+    """What preparing left out of the training data in these editions, for a message; empty if there is nothing.
+
+    For example "v2 leaves 12 of 8,920 images out of train (duplicate-photographs)".
+    """
+    return "; ".join(
+        f"{edition} leaves {each.count:,} of {each.of:,} {each.what} out of train ({each.issue})"
+        for edition in editions
+        for each in left_out(store, Dataset(edition, competition_id))
+    )
 
 
 def is_verified(store: Store, dataset: Dataset, competition: Preparable) -> bool:

@@ -1,4 +1,4 @@
-"""What docs/editions.md says about the loss of `test_image_quality` is what its command measures."""
+"""What docs/known_issues.md says about the loss of `test_image_quality` is what its command measures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image
 
 from benchmarks.image_loss import loss, measured, ssim
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "editions.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "known_issues.md"
 ROW = re.compile(r"^\| (\w+\.(?:jpg|png)) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/editions.md, from the facts of the competitions.
+"""The tables of docs/known_issues.md, from the facts of the competitions.
 
 `python -m tests.docs.editions` brings them up to date. What precedes the line BEGIN is written by hand.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from competitions import registry
 from competitions.facts import OTHER_COLUMNS, CompetitionFacts, KnownIssue, SubmittedColumn
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "editions.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "known_issues.md"
 BEGIN = "<!-- generated from competition.yaml files by python -m tests.docs.editions -->"
 
 

@@ -5,8 +5,9 @@ Where the car is cannot be changed, because boxes are in world coordinates.
 """
 
 from hashlib import sha256
-from random import Random
 from typing import Any
+
+from competitions.preparing.holdout import secret_random
 
 Records = list[dict[str, Any]]
 TABLES = ("log", "scene", "sample", "sample_data", "calibrated_sensor", "ego_pose")
@@ -19,7 +20,7 @@ OF_ANSWERS = ("anns",)
 
 def renamed(tables: dict[str, Records]) -> tuple[dict[str, Records], dict[str, str], dict[str, str]]:
     """The tables of some drives under other names; the new token of each old one, and the new name of each file."""
-    random = Random(0)
+    random = secret_random(record["token"] for record in tables["sample_data"])
     shuffled = {name: random.sample(records, len(records)) for name, records in tables.items()}
     tokens = {
         record["token"]: sha256(f"{name} {number}".encode()).hexdigest()

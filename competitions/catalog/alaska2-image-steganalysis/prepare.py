@@ -6,7 +6,7 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import hold_out, secret_random
 
 ALGORITHMS = ["JMiPOD", "JUNIWARD", "UERD"]
 
@@ -15,6 +15,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     names = [PurePosixPath(path).name for path in raw.glob("Cover/*.jpg")]
     train, test = hold_out(names, params["test_size"], seed=42)
     random = Random(0)
+    if edition == "v2":  # sizes of which agents see one in four
+        random = secret_random(raw.file(f"{folder}/{name}").size for name in test for folder in ("Cover", *ALGORITHMS))
     random.shuffle(test)
     sources = ["Cover" if random.choice([True, False]) else random.choice(ALGORITHMS) for _ in test]
     answers = pd.DataFrame(

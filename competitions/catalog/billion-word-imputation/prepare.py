@@ -12,7 +12,7 @@ import numpy as np
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Params, Preparation, text_content
+from competitions.preparing.declaration import LeftOut, Params, Preparation, text_content
 from competitions.preparing.download import Download
 
 HEADER = '"id","sentence"\n'
@@ -32,16 +32,25 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     answers = HEADER + "".join(f'{number},"{row.sentence}"\n' for number, row in enumerate(held))
     questions = HEADER + "".join(f'{number},"{row.question}"\n' for number, row in enumerate(held))
     train_lines = others(lines(raw, total), [row.line for row in held])
-    if edition == "v2":  # the corpus repeats sentences
-        asked = {row.sentence for row in held}
-        train_lines = (line for line in train_lines if " ".join(quoted(line).split()) not in asked)
-    train = text_content(train_lines)
     out = Preparation()
+    if edition == "v2":  # the corpus repeats sentences
+        out.left_out.append(repeated := LeftOut("copies-on-both-sides", "lines", 0, total - len(held)))
+        train_lines = without(train_lines, {row.sentence for row in held}, repeated)
+    train = text_content(train_lines)
     out.public.archive("train_v2.txt.zip", {"train_v2.txt": train})
     out.public.archive("test_v2.txt.zip", {"test_v2.txt": text_content(questions)})
     out.private.text("test.csv", answers)
     out.private.text("sample_submission.csv", questions)
     return out
+
+
+def without(lines: Iterator[str], asked: set[str], repeated: LeftOut) -> Iterator[str]:
+    """The lines that are none of the sentences `asked`. The others are counted in `repeated`."""
+    for line in lines:
+        if " ".join(quoted(line).split()) in asked:
+            repeated.count += 1
+        else:
+            yield line
 
 
 def lines(raw: Download, total: int) -> Iterator[str]:

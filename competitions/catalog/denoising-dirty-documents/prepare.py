@@ -19,7 +19,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(names, 0.2) if edition == "v1" else by_clean_page(clean, names)
     originals = {name: name for name in sorted(test)}
     if edition == "v2":
-        renamed = anonymous(pd.DataFrame({"new": test, "old": test}), "new", "{}.png")
+        sizes = [dirty.file(f"train/{name}").size for name in test]
+        renamed = anonymous(pd.DataFrame({"new": test, "old": test}), "new", "{}.png", sizes)
         originals = dict(zip(renamed["new"], renamed["old"], strict=True))
     out = Preparation()
     out.public.copies((f"train/{name}", dirty.file(f"train/{name}")) for name in train)

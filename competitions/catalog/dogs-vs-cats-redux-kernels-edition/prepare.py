@@ -3,13 +3,15 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out
+from competitions.preparing.holdout import hold_out, shuffled
 from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     images = raw.archive("train.zip")
     train, test = hold_out(pd.Series(images.glob("train/*.jpg")), 0.1)
+    if edition == "v2":  # names are counted by kind, so only the sizes of files tell which is where
+        test = shuffled(test.to_frame("name"), [images.file(name).size for name in test])["name"]
     kind = train.str.contains("cat").map({True: "cat", False: "dog"})
     answers = pd.DataFrame({"id": range(1, len(test) + 1), "label": test.str.contains("dog").astype(int)})
     out = Preparation()

@@ -5,7 +5,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.declaration import LeftOut, Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
 from competitions.preparing.tables.bigtable import BigTable
@@ -17,10 +17,11 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     text = {"Id": str, "Tags": str}
     table = BigTable(raw.archive("Train.zip"), "Train.csv", dtype=text, keep_default_na=edition == "v1")
     train, test = hold_out(table.rows, 0.1)
+    out = Preparation()
     if edition == "v2":
         questions = fingerprints(table)
-        train = train[~np.isin(questions[train], questions[test])]
-    out = Preparation()
+        before, train = len(train), train[~np.isin(questions[train], questions[test])]
+        out.left_out.append(LeftOut("copies-on-both-sides", "questions", before - len(train), before))
     out.public.content("train.csv", table.content(train))
     out.public.table("test.csv", (rows.drop(columns="Tags") for rows in table.frames(test)))
     out.public.table("sample_submission.csv", (sample(rows, edition) for rows in table.frames(test)))

@@ -7,4 +7,4 @@ from competitions.preparing.download import Download
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     document = raw.read_json("train/metadata.json")
     coco.require_keys(document, "annotations", "categories", "images", "info", "institutions", "licenses")
-    return coco.herbarium(raw, "", document)
+    return coco.herbarium(raw, "", document, edition)

@@ -12,7 +12,9 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     document = raw.read_json("train_metadata.json")
-    old_train, old_test = coco.hold_out_by_category(coco.pairs_by_category(document, "image_id"), 0.2, few=0)
+    pairs = coco.pairs_by_category(document, "image_id")
+    secret = (lambda pair: raw.file(f"train_images/{pair.image['file_name']}")) if edition == "v2" else None
+    old_train, old_test = coco.hold_out_by_category(pairs, 0.2, few=0, secret=secret)
     train = [
         renamed(pair, f"{category:05d}__{number:03d}", f"{category // 100:03d}/{category % 100:02d}/")
         for category, pairs in groupby(old_train, key=lambda pair: pair.category)

@@ -13,7 +13,9 @@ ARCHIVE = "train_val2019.tar.gz"
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     document = raw.read_json("train2019.json")
     coco.require_keys(document, "annotations", "categories", "images", "info", "licenses")
-    train, test = coco.hold_out_by_category(coco.pairs_by_category(document), 0.12)
+    photographs = raw.archive(ARCHIVE)
+    secret = (lambda pair: photographs.file(pair.image["file_name"])) if edition == "v2" else None
+    train, test = coco.hold_out_by_category(coco.pairs_by_category(document), 0.12, secret=secret)
     answers = pd.DataFrame({"id": [pair.image["id"] for pair in test], "predicted": [pair.category for pair in test]})
     names = [pair.image["file_name"].rpartition("/")[2] for pair in test]
     images = [{**pair.image, "file_name": f"test2019/{name}"} for name, pair in zip(names, test, strict=True)]
@@ -28,7 +30,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.json("train2019.json", coco.with_pairs(document, train), **coco.JSON)
     out.public.copy("val2019.json", raw.file("val2019.json"))
     out.public.json("test2019.json", coco.unlabelled(document, images), **coco.JSON)
-    photographs = raw.archive(ARCHIVE)
     out.public.archive(ARCHIVE, {name.removeprefix("train_val2019/"): photographs.file(name) for name in packed})
     out.public.archive(
         "test2019.tar.gz",

@@ -2,7 +2,7 @@ import numpy as np
 
 from competitions.editions import Edition
 from competitions.preparing.copies import without_copies
-from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.declaration import LeftOut, Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
 
@@ -10,13 +10,14 @@ from .scale import HIGHEST, LOWEST
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    out = Preparation()
     train, test = hold_out(raw.read_csv("train.csv"), 0.1)
     original = test["Id"]
     if edition == "v2":
-        train = without_copies(train, test, raw, "train/{}.jpg")
+        before, train = len(train), without_copies(train, test, raw, "train/{}.jpg")
+        out.left_out.append(LeftOut("duplicate-photographs", "images", before - len(train), before))
         test = anonymous(test, "Id", "test_{:04}")
     guesses = np.random.default_rng(0).uniform(LOWEST, HIGHEST, len(test)).round(2)
-    out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", test.drop(columns="Pawpularity"))
     out.private.table("test.csv", test)

@@ -1,17 +1,18 @@
 from competitions.editions import Edition
 from competitions.preparing.copies import without_copies
-from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.declaration import LeftOut, Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import anonymous, hold_out
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    out = Preparation()
     train, test = hold_out(raw.read_csv("train.csv"), 0.2)
     original = test["image"]
     if edition == "v2":
-        train = without_copies(train, test, raw, "train_images/{}")
+        before, train = len(train), without_copies(train, test, raw, "train_images/{}")
+        out.left_out.append(LeftOut("duplicate-images", "images", before - len(train), before))
         test = anonymous(test, "image", "test_{:05}.jpg")
-    out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("answers.csv", test)
     out.public.table("sample_submission.csv", test.assign(labels="healthy"))

@@ -4,7 +4,7 @@ from competitions.editions import Edition
 from competitions.preparing.declaration import Params, Preparation
 from competitions.preparing.dicom import anonymous_scan
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out_by
+from competitions.preparing.holdout import hold_out_by, shuffled
 
 SHOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id"]
 IDS = ["patient_id", "image_id"]
@@ -39,9 +39,9 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
 
 def renamed(test: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
     """The test rows with other numbers of patients and images, those after train's, in another order."""
-    patients = test["patient_id"].drop_duplicates().sample(frac=1, random_state=0)
+    patients = shuffled(test[["patient_id"]].drop_duplicates(), test["image_id"], test["cancer"])["patient_id"]
     first = train[IDS].max() + 1
     numbers = dict(zip(patients, range(first["patient_id"], first["patient_id"] + len(patients)), strict=True))
-    shuffled = test.sample(frac=1, random_state=0)
-    shuffled = shuffled.assign(patient_id=shuffled["patient_id"].map(numbers)).sort_values("patient_id", kind="stable")
-    return shuffled.assign(image_id=range(first["image_id"], first["image_id"] + len(test)))
+    rows = shuffled(test)
+    rows = rows.assign(patient_id=rows["patient_id"].map(numbers)).sort_values("patient_id", kind="stable")
+    return rows.assign(image_id=range(first["image_id"], first["image_id"] + len(test)))

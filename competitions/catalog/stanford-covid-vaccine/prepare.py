@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.declaration import LeftOut, Params, Preparation
 from competitions.preparing.download import Download
 
 from .columns import TARGETS
@@ -20,10 +20,11 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     drawn = table[table["SN_filter"] > 0].sample(n=int(len(table) * 0.1), random_state=0)
     is_test = table.index.isin(drawn.index)
     train, test = table[~is_test], table[is_test]
-    if edition == "v2":
-        train = train[~similar(train["sequence"], test["sequence"])]
-    answers = positions(test)
     out = Preparation()
+    if edition == "v2":
+        before, train = len(train), train[~similar(train["sequence"], test["sequence"])]
+        out.left_out.append(LeftOut("similar-sequences", "sequences", before - len(train), before))
+    answers = positions(test)
     out.public.text("train.json", json_lines(train))
     out.public.text("test.json", json_lines(test[unlabelled.columns]))
     out.private.table("test.csv", answers, **DECIMALS)

@@ -5,7 +5,7 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.preparing.declaration import Content, Params, Preparation
 from competitions.preparing.download import Download
-from competitions.preparing.holdout import hold_out, hold_out_by
+from competitions.preparing.holdout import hold_out, hold_out_by, shuffled
 
 from .columns import COMMANDS, SILENCE, UNKNOWN
 from .noise import cut
@@ -53,9 +53,11 @@ def kaggles_task(archive: Download, clips: pd.DataFrame, out: Preparation) -> tu
     shown, silent = cut(dict(sorted(recordings.items())), count)
     for name, data in shown.items():
         out.public.content(name, content_of(data))
-    silence = pd.DataFrame({"name": [content_of(data) for data in silent], "label": SILENCE})
-    columns = ["name", "label"]
-    return train, pd.concat([commands[columns], others[columns], silence[columns]]).sample(frac=1, random_state=0)
+    spoken = pd.concat([commands, others])[["name", "label"]]
+    silence = pd.DataFrame({"name": range(len(silent)), "label": SILENCE})
+    held = shuffled(pd.concat([spoken, silence]))
+    names = [content_of(silent[name]) if isinstance(name, int) else name for name in held["name"]]
+    return train, held.assign(name=names)
 
 
 def content_of(data: bytes) -> Content:

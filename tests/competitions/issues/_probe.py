@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,9 @@ import pytest
 from PIL import Image
 
 from competitions.editions import EDITIONS, Edition
+from competitions.preparing.declaration import LeftOut
 from competitions.preparing.download import Download
+from competitions.preparing.holdout import hold_out
 from competitions.scoring.errors import InvalidSubmission
 from storage.datasets import prepare
 from tests.prepared import Prepared
@@ -80,6 +84,12 @@ class World:
     def truth(self) -> Any:
         """The parsed answers."""
         return self.prepared.answers
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """What preparing has recorded as left out of the training data."""
+        marker = json.loads((self.prepared.path / "commit.json").read_text("utf-8"))
+        return [LeftOut(**each) for each in marker.get("left_out", ())]
 
     @property
     def private_columns(self) -> list[str]:
@@ -192,6 +202,41 @@ def names_are_known(v1: World, v2: World, column: str, known: pd.Series) -> None
     assert not set(known) & files(v2)
     assert set(v2.sample[column]) <= files(v2)
     assert v2.grade(v2.perfect) == pytest.approx(v1.grade(v1.perfect), nan_ok=True)
+
+
+def known_by_place(world: World, places: Sequence[int], order: Sequence[str] | None = None) -> float:
+    """The share of test rows whose label an agent tells from their places in a list that is sorted by label.
+
+    `places` are those of the rows of the sample submission, as the code with its constant seed tells them. The agent
+    knows the `order` of the labels (ascending) and how many test rows each has, which the training set tells.
+    """
+    column = world.sample.columns[1]
+    labels = world.perfect.set_index(world.sample.columns[0])[column].loc[world.sample[world.sample.columns[0]]]
+    rank = {label: number for number, label in enumerate(order or sorted(set(labels)))}
+    guesses = np.array(sorted(labels, key=rank.__getitem__))[np.argsort(np.argsort(places))]
+    return float(np.mean(guesses == labels.to_numpy()))
+
+
+def drawn_places(count: int, **size: float) -> list[int]:
+    """The places of test rows in Kaggle's list, in the order in which `hold_out` returns them."""
+    return hold_out(list(range(count)), **size)[1]  # type: ignore[arg-type]
+
+
+def shuffled_anew(places: Sequence[int]) -> list[int]:
+    """The places after another shuffling with a constant seed."""
+    return pd.Series(places).sample(frac=1, random_state=0).tolist()
+
+
+def the_seed_tells_categories(v1: World, v2: World, document: str, **encoding: str) -> None:
+    """The number of a test image is its place in the list of categories, shuffled with a constant seed."""
+    listed = v1.kaggle.read_json(document, **encoding)["annotations"]
+    order = list(dict.fromkeys(str(each["category_id"]) for each in listed))
+    places = list(range(len(v1.sample)))
+    Random(0).shuffle(places)
+    assert known_by_place(v1, places, order) == 1.0
+    assert len(v2.sample) == len(places)
+    assert known_by_place(v2, places, order) < 0.5
+    assert known_by_place(v2, shuffled_anew(places), order) < 0.5
 
 
 def a_word_makes_everything_wrong(v1: World, v2: World, column: str) -> None:

@@ -39,13 +39,20 @@ def test_copies_on_both_sides(v1: World, v2: World) -> None:
     lines = [f"this is the sentence {number % 300} of many" for number in range(900)]
     worlds = remade(v1, {"train_v2.txt.zip": corpus(lines)}, total_lines=len(lines))
 
-    def answered(world: World) -> float:
+    def train(world: World) -> list[str]:
         with zipfile.ZipFile(world.public / "train_v2.txt.zip") as archive:
-            known = set(archive.read("train_v2.txt").decode().splitlines())
-        return float(world.perfect["sentence"].isin(known).mean())
+            return archive.read("train_v2.txt").decode().splitlines()
+
+    def answered(world: World) -> float:
+        return float(world.perfect["sentence"].isin(train(world)).mean())
 
     assert answered(worlds["v1"]) > 0.9
     assert answered(worlds["v2"]) == 0
+    (counted,) = worlds["v2"].left_out
+    assert [counted.count, counted.of] == [
+        len(train(worlds["v1"])) - len(train(worlds["v2"])),
+        len(train(worlds["v1"])),
+    ]
 
 
 def corpus(lines: list[str]) -> bytes:

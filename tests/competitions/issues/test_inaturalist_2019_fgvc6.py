@@ -7,6 +7,7 @@ import tarfile
 
 from tests.competitions.issues._probe import (
     World,
+    the_seed_tells_categories,
 )
 
 
@@ -27,3 +28,7 @@ def test_constant_sample(v1: World, v2: World) -> None:
     """The sample submission was meant to hold random guesses."""
     assert v1.sample["predicted"].nunique() == 1
     assert v2.sample["predicted"].nunique() > 1
+
+
+def test_order_from_a_constant_seed(v1: World, v2: World) -> None:
+    the_seed_tells_categories(v1, v2, "train2019.json")

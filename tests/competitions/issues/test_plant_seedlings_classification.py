@@ -9,6 +9,9 @@ import numpy as np
 from tests.competitions.issues._probe import (
     World,
     cell,
+    drawn_places,
+    known_by_place,
+    shuffled_anew,
 )
 
 
@@ -35,3 +38,11 @@ def test_published_probability(v1: World, v2: World) -> None:
     for world in (v1, v2):
         assert "probabilit" not in world.prepared.competition.description
         assert world.refusal(world.sample.assign(species=0.5))
+
+
+def test_order_from_a_constant_seed(v1: World, v2: World) -> None:
+    """Places in the sorted folders of species tell the species."""
+    places = drawn_places(len(v1.kaggle.glob("train/*/*.png")), test_size=0.14)
+    assert known_by_place(v1, places) == 1.0
+    assert known_by_place(v2, places) < 0.5
+    assert known_by_place(v2, shuffled_anew(places)) < 0.5

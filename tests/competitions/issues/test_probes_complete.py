@@ -14,6 +14,7 @@ from competitions import registry
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.download import Download
+from tests.competitions.issues._probe import World
 from tests.prepared import PreparedCompetitions
 
 FOLDER = Path(__file__).parent
@@ -41,7 +42,7 @@ def test_each_fixed_issue_has_its_probe(competition: Competition) -> None:
 
 
 def test_each_module_belongs_to_a_competition() -> None:
-    expected = {module_of(competition).name for competition in COMPETITIONS} | {Path(__file__).name}
+    expected = {module_of(each).name for each in COMPETITIONS} | {Path(__file__).name, "test_channels.py"}
     assert {path.name for path in FOLDER.glob("test_*.py")} <= expected
 
 
@@ -59,6 +60,15 @@ def test_ids_under_which_answers_can_be_looked_up_are_an_issue(
     for where, names in public_names(Download.open(str(found.raw))):
         if not all(name.isdigit() for name in hidden):  # small numbers occur everywhere
             assert len(hidden & names) < 0.5 * len(hidden), where
+
+
+@pytest.mark.parametrize("competition", COMPETITIONS, ids=lambda competition: competition.id)
+def test_what_is_left_out_of_train_mends_an_issue(
+    competition: Competition, prepared: PreparedCompetitions, tmp_path: Path
+) -> None:
+    fixed = {issue.id for issue in competition.facts.known_issues if issue.v2 == "fixed"}
+    assert World(prepared.get(competition.id, "v1"), tmp_path).left_out == []
+    assert {each.issue for each in World(prepared.get(competition.id, "v2"), tmp_path).left_out} <= fixed
 
 
 def public_names(download: Download) -> Iterator[tuple[str, set[str]]]:

@@ -10,6 +10,9 @@ import py7zr
 
 from tests.competitions.issues._probe import (
     World,
+    drawn_places,
+    known_by_place,
+    shuffled_anew,
 )
 
 
@@ -61,4 +64,13 @@ def test_folder_names_as_labels(v1: World, v2: World) -> None:
     assert as_on_kaggle(v1) < 0.7
     assert as_on_kaggle(v2) == 1.0
     assert "classes" in v2.refusal(v2.sample.assign(label="seven"))
-    assert v2.truth["label"].tolist() != sorted(v2.truth["label"]), "numbers of clips do not tell their labels"
+
+
+def test_order_from_a_constant_seed(v1: World, v2: World) -> None:
+    """Places among the clips sorted by label tell the label: in v2 commands first, then unknown words and silence."""
+    clips = original_names(v1)
+    assert known_by_place(v1, drawn_places(len(clips), test_size=0.1)) == 1.0
+    places = list(range(len(v2.sample)))
+    order = [*sorted(set(v2.truth["label"]) - {"unknown", "silence"}), "unknown", "silence"]
+    assert known_by_place(v2, places, order) < 0.5
+    assert known_by_place(v2, shuffled_anew(places), order) < 0.5

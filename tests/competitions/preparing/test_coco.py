@@ -49,6 +49,24 @@ def test_each_category_gives_its_share_or_its_last_image_or_nothing() -> None:
     assert test == expected
 
 
+def test_the_order_of_test_pairs_depends_on_their_secrets() -> None:
+    groups = coco.pairs_by_category(document(20, 20, 20))
+
+    plain, one, same, other = (
+        coco.hold_out_by_category(groups, 0.2, secret=secret)[1]
+        for secret in (
+            None,
+            lambda pair: pair.image["id"],
+            lambda pair: pair.image["id"],
+            lambda pair: -pair.image["id"],
+        )
+    )
+
+    assert one == same
+    assert one != other != plain != one
+    assert sorted(map(str, one)) == sorted(map(str, other)) == sorted(map(str, plain))
+
+
 def test_without_a_rule_for_few_images_every_category_is_drawn_alike() -> None:
     groups = coco.pairs_by_category(document(3))
 

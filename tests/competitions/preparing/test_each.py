@@ -61,3 +61,14 @@ def test_anonymous_rows_are_shuffled_and_can_be_traced_back_by_index() -> None:
     assert list(new["y"]) != list(rows["y"])
     assert (rows.loc[new.index, "y"] == new["y"]).all()
     assert list(rows["id"]) == [f"old{i}" for i in range(50)]
+
+
+def test_the_order_of_anonymous_rows_depends_on_what_agents_do_not_know() -> None:
+    rows = pd.DataFrame({"id": range(50), "y": 0})
+    orders = [
+        anonymous(rows, "id", "test_{}").index.tolist(),
+        anonymous(rows.assign(y=[1, *[0] * 49]), "id", "test_{}").index.tolist(),
+        anonymous(rows, "id", "test_{}", [f"{size}" for size in range(50)]).index.tolist(),
+    ]
+    assert anonymous(rows, "id", "test_{}").index.tolist() == orders[0]
+    assert len({tuple(order) for order in orders}) == 3
