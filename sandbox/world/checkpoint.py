@@ -1,8 +1,9 @@
 """Checkpoints of an agent's home: pack it while the agent runs, and restore it in the home of another try.
 
 What an agent has written is hostile in both directions. A checkpoint has regular files and folders only, each read
-below the open folder that contains it; a file is as long as it was when it was opened, holes included. It is
-restored into a new home in which no process runs yet, and neither replaces anything there nor leads out of it.
+below the open folder that contains it; a file is as long as it was when it was opened, holes included. An SQLite
+database is read together with the files that belong to it. A checkpoint is restored into a new home in which no process
+runs yet, and neither replaces anything there nor leads out of it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import stat
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from common import names, trees
 from common.units import size
@@ -27,6 +30,8 @@ LEFT = (*NOT_RESUMED, "agent", ".cache")
 MOST_FILES = 100_000
 WHOLE = 32 * 1024**2
 """Files up to this size are read again if the agent changes them meanwhile."""
+BESIDE = ("-wal", "-journal")
+"""Endings of the files beside an SQLite database that belong to it: neither is whole without the other."""
 _AGAIN = 3
 
 
@@ -68,25 +73,32 @@ def pack(
     """
     session = tuple(agent.resume or ())
     room, files, left_out = most_bytes, 0, 0
-    with trees.opened_folder(home) as top, tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+    with (
+        trees.opened_folder(home) as top,
+        target.open("wb") as file,
+        tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
         for needed in (True, False):
             for entry in trees.walk(top, enter=lambda each: trees.readable(each) and _leads_to(each.path, session)):
                 if give_up():
                     raise CheckpointStopped
                 if _is_needed(entry.path, session) != needed or (not needed and not _is_taken(entry.path)):
                     continue
-                length = max(entry.status.st_size, trees.SMALLEST)
+                if entry.is_file and _belongs_to_database(entry):
+                    continue
+                whole = [entry, *_beside(entry)]
+                length = sum(max(each.status.st_size, trees.SMALLEST) for each in whole)
                 if not (entry.is_file or entry.is_folder) or names.problem(entry.path):
                     left_out += 1
-                elif length > room or files >= MOST_FILES:
+                elif length > room or files + len(whole) > MOST_FILES:
                     if needed:
                         raise CheckpointTooLarge(
                             f"its session, {', '.join(f'{each}/' for each in ALWAYS)} have more than "
                             f"{size(most_bytes)} or {MOST_FILES:,} files"
                         )
-                    left_out += 1
-                elif _add(tar, entry, room, give_up):
-                    room, files = room - length, files + 1
+                    left_out += len(whole)
+                elif _add_whole(tar, file, whole, room, give_up):
+                    room, files = room - length, files + len(whole)
     return Packed(files, left_out)
 
 
@@ -113,6 +125,8 @@ def unpack(source: Path, home: Path) -> None:
                             while chunk := content.read(trees.CHUNK):
                                 file.write(chunk)
                             os.fchmod(file.fileno(), 0o755 if member.mode & 0o111 else 0o644)
+                        with contextlib.suppress(OSError, OverflowError):  # agents tell by it which session is the last
+                            os.utime(path, (member.mtime, member.mtime))
     except tarfile.TarError as error:
         raise BackendError(f"the checkpoint {source} is damaged: {error}") from error
 
@@ -130,10 +144,59 @@ def _leads_to(path: str, session: tuple[str, ...]) -> bool:
     return _is_taken(path) or _is_needed(path, session) or any(each.startswith(f"{path}/") for each in session)
 
 
+def _belongs_to_database(entry: trees.Entry, name: str | None = None) -> bool:
+    """Whether a file, or the one with this name beside it, is taken together with another one."""
+    name = name or entry.name
+    others = (name.removesuffix(end) for end in BESIDE if name.endswith(end))
+    return any(_status(entry, other) and not _belongs_to_database(entry, other) for other in others)
+
+
+def _beside(entry: trees.Entry) -> list[trees.Entry]:
+    """The files that belong to a file if it is an SQLite database in use."""
+    if not entry.is_file:
+        return []
+    found = ((end, _status(entry, entry.name + end)) for end in BESIDE)
+    return [trees.Entry(entry.path + end, entry.name + end, entry.folder, status) for end, status in found if status]
+
+
+def _status(entry: trees.Entry, name: str) -> os.stat_result | None:
+    """That of a regular file beside an entry; None if there is none."""
+    with contextlib.suppress(OSError, ValueError):
+        status = os.stat(name, dir_fd=entry.folder, follow_symlinks=False)
+        return status if stat.S_ISREG(status.st_mode) else None
+    return None
+
+
+def _add_whole(
+    tar: tarfile.TarFile, target: BinaryIO, whole: list[trees.Entry], room: int, give_up: Callable[[], object]
+) -> bool:
+    """Add files that belong together, again if the agent changes one meanwhile; returns as `_add`.
+
+    `target` is the open file that the tar file is written to.
+    """
+    if len(whole) == 1:
+        return _add(tar, whole[0], room, give_up)
+    begun = tar.offset
+    for last in (False,) * (_AGAIN - 1) + (True,):
+        before = [_version(each) for each in whole]
+        added = [_add(tar, each, room - (tar.offset - begun), give_up) for each in whole]
+        if last or before == [_version(each) for each in whole]:
+            break
+        target.seek(begun)
+        target.truncate()
+        tar.offset = begun
+    return added[0]
+
+
+def _version(entry: trees.Entry) -> tuple[int, int, int] | None:
+    status = _status(entry, entry.name)
+    return status and (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
 def _add(tar: tarfile.TarFile, entry: trees.Entry, room: int, give_up: Callable[[], object]) -> bool:
     """Add a file or folder; returns whether it could be read and is no longer than `room`."""
     info = tarfile.TarInfo(entry.path)
-    info.mtime, info.mode = int(entry.status.st_mtime), 0o755 if entry.status.st_mode & 0o100 else 0o644
+    info.mtime, info.mode = entry.status.st_mtime, 0o755 if entry.status.st_mode & 0o100 else 0o644
     if entry.is_folder:
         info.type, info.mode = tarfile.DIRTYPE, 0o755
         tar.addfile(info)

@@ -215,6 +215,23 @@ done
 """The script of an agent that also asks for a validation whenever the test touches the file `ask` in its notes."""
 
 
+COUNTING = """\
+mkdir -p "$HOME/.session"
+steps=$(cat "$HOME/.session/steps" 2>/dev/null || echo 0)
+echo "$steps ${MLEBENCH_RESUMED:-0}" >> $NOTES/begins
+cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
+sleep 3600 &
+echo $$ $! > "$NOTES/pids-$COMPETITION_ID-$SEED"
+while [ ! -e $NOTES/go ]; do
+    steps=$((steps + 1))
+    echo $steps > "$HOME/part"
+    mv "$HOME/part" "$HOME/.session/steps"
+    sleep 0.1
+done
+"""
+"""The script of an agent that counts in `.session`, and notes at which number it begins, and whether it resumes."""
+
+
 def until_states(fleet: Fleet, group: str, wanted: Sequence[str]) -> None:
     """Wait until the attempts of a group are in these states."""
     until_served(f"{wanted} in {group}", lambda: fleet.states(f"group:{group}") == sorted(wanted), 300)

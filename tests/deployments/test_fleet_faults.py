@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.deployments.fleet import ASKING, WAITING, Fleet, ScriptedAgent
+from tests.deployments.fleet import ASKING, COUNTING, WAITING, Fleet, ScriptedAgent
 from tests.deployments.installation import until_served
 from tests.processes import command_of, living
 
@@ -87,6 +88,42 @@ def test_a_host_that_falls_silent_is_replaced_and_superseded_when_it_comes_back(
     until_served("the end", lambda: not {"RUNNING", "PENDING"} & set(fleet.states("group:silence")))
     assert "COMPLETED" in fleet.states("group:silence")
     assert fleet.record("silence", "digits") == record, "nothing that came late has replaced it"
+
+
+def test_an_agent_that_can_resume_continues_from_its_checkpoint_on_another_worker(fleet: Fleet) -> None:
+    agent = fleet.agent("counting", COUNTING)
+    definition = agent.folder / "agent.yaml"
+    definition.write_text(definition.read_text() + "resume: [.session]\ncheckpoint_every_seconds: 1\n")
+    worker = fleet.worker("lena", 1)
+    with detached(fleet, agent, "resumed"):
+        known = _checkpoint(fleet, "resumed")
+        until_served("a checkpoint of its steps", lambda: _checkpoint(fleet, "resumed", known + 2))
+    # The host is lost as in a power failure.
+    supervisors = {
+        each for process in agent.processes() for each in process.parents() if "supervisor" in command_of(each)
+    }
+    fleet.kill(*fleet.processes_of(worker), *supervisors, *agent.processes())
+    shutil.rmtree(fleet.folder / "lena")
+    fleet.declare_dead()
+    fleet.worker("mia", 1)
+    until_served("the next start", lambda: len(agent.note("begins")) == 2, 400)
+    agent.let_go()
+    ended(fleet, "resumed", "CRASHED", "COMPLETED")
+    (first, second) = (each.split() for each in agent.note("begins"))
+    assert first == ["0", "0"]
+    assert int(second[0]) > 0, "it goes on with the steps of its checkpoint"
+    assert second[1] == "1"
+    record = fleet.record("resumed", "digits")
+    assert (record.status, record.host, record.tries) == ("completed", fleet.host("mia"), 2)
+    assert record.resumed == 1
+
+
+def _checkpoint(fleet: Fleet, group: str, least: int = 0) -> int:
+    """The number of the last complete checkpoint of the attempt at digits; 0 if it has none, or a smaller number."""
+    store = fleet.store()
+    found = [store.read_json(url) or {"file": "0-0.tar"} for url in store.glob(f"checkpoints/{group}/digits/0/*.json")]
+    number = max((int(each["file"].split("-")[1].removesuffix(".tar")) for each in found), default=0)
+    return number if number >= least else 0
 
 
 def test_orchestrators_of_a_group_hand_out_each_attempt_once_and_find_it_again(fleet: Fleet) -> None:

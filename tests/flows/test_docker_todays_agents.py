@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
-from common.settings import get_settings
 from flows.full_benchmark import full_benchmark
 from sandbox.definitions import load_agent
 from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
-from tests.flows.streaming_model import StreamingModel, tools
+from tests.flows.streaming_model import StreamingModel, provide, serving, tools
 from tests.sandbox.docker.conftest import base_image
 from tests.stores import Store
 
@@ -54,13 +52,8 @@ CASES = {
 @pytest.fixture(scope="module")
 def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The model's address and what it is asked, for all agents."""
-    asked: list[dict[str, Any]] = []
-    handler = type("Model", (StreamingModel,), {"asked": asked, "program": PROGRAM})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    server.server_close()
+    with serving(StreamingModel, program=PROGRAM) as (url, handler):
+        yield url, handler.asked
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -70,12 +63,7 @@ def test_a_real_agent_works_to_a_graded_submission(
     build_agent(load_agent(name))
     url, asked = model
     asked.clear()
-    for provider, base in (("OPENAI", f"{url}/v1"), ("ANTHROPIC", url)):
-        monkeypatch.setenv(f"MLEBENCH_PROVIDERS__{provider}__BASE_URL", base)
-        monkeypatch.setenv(f"MLEBENCH_PROVIDERS__{provider}__API_KEY", "the-real-key")
-        monkeypatch.setenv(f"MLEBENCH_PROVIDERS__{provider}__PRICE_LIST", provider.lower())
-    monkeypatch.setenv("MLEBENCH_PROVIDERS__ANTHROPIC__API", "anthropic")
-    get_settings.cache_clear()
+    provide(monkeypatch, url)
     request = RunRequest(agent=f"{name}@dev", run_group=name, store=store.root, isolation=Isolation("docker"))
     full_benchmark(["digits"], request)
     where = store.local("runs", name, "digits", 0)
@@ -97,10 +85,10 @@ def test_a_real_agent_works_to_a_graded_submission(
     assert all("web" not in each.lower() for body in requests for each in tools(body))
     assert case.tools <= set(tools(requests[0]))
     first, last = json.dumps(requests[0]), json.dumps(requests[-1])
-    assert "You have 29 minutes left, until" in first
+    assert re.search(r"You have \d+ minutes left, until", first)
     assert "description.md" in first
     assert "one more such answer" in last
-    assert "You have 29 minutes left, until" in last[last.rindex("You stopped") :], "told in each turn"
+    assert re.search(r"You have \d+ minutes left, until", last[last.rindex("You stopped") :]), "told in each turn"
     assert "done-by-the-shell" in last, "it is one session"
     assert case.shell_limit in json.dumps(requests[0]["tools"])
     assert set(read_table(store, "usage")["input_tokens"]) == {100}

@@ -1,5 +1,7 @@
 """The programs that read our exports, in an environment of their own: Inspect, Harbor, ATIF, Every Eval Ever.
 
+The official clients of OpenAI and Anthropic, which talk to the gateway, are in it, too.
+
 Their dependencies do not fit with ours, and some need a newer Python. `make readers` installs them into
 `.venv-readers`; READERS names another place. Scripts run there get arguments and print one JSON value.
 """

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from common.settings import get_settings
 from tests.prefect_home import stop_server
+from tests.tasks.hosts import World
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -29,3 +32,15 @@ def no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
         yield
     get_settings.cache_clear()
+
+
+@pytest.fixture
+def worlds() -> Iterator[list[World]]:
+    """Put a `World` in here, so that what its hosts run ends with the test."""
+    made: list[World] = []
+    yield made
+    for host in (host for world in made for host in world.hosts):
+        if host.lives():
+            with contextlib.suppress(AssertionError, psutil.Error):
+                host.lose()
+            host.process.kill()

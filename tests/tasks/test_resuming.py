@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from common.settings import get_settings
-from competitions import registry
-from sandbox.docker import network
-from sandbox.docker.engine import connect
 from sandbox.isolation import Isolation
 from sandbox.serving import ServerThread, listen_tcp
-from sandbox.supervision.control import Layout, Supervisor, read
-from storage.runs.checkpoints import Checkpoint, Checkpoints, abandoned
+from storage.runs.checkpoints import Checkpoints, abandoned
 from storage.runs.evidence.manifest import read_manifest
 from storage.runs.evidence.seal import verify_run
 from storage.runs.folders import RunFolder
 from storage.store import Store
-from tasks.agent_run import attempts_of, work_folder
 from tasks.wiring.going import in_progress
-from tasks.wiring.requests import Attempt, RunRequest
 from tests.s3.fixtures import Bucket
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import ScriptedLLM
-from tests.stores import put_dataset
-from tests.waiting import until
+from tests.tasks.hosts import World
 
 __all__ = ["base_image"]
 
-ROOT = Path(__file__).parents[2]
-ORCHESTRATOR = """
-import json, sys
-from tasks.agent_run import attempts_of, run_agent
-from tasks.wiring.requests import RunRequest
-request = RunRequest.model_validate(json.loads(sys.argv[1]))
-print(run_agent(attempts_of(request, "diabetes")[0]))
-"""
 AGENT = """\
 import json, os, pathlib, shutil, time, urllib.request
 home = pathlib.Path(os.environ["HOME"])
@@ -75,108 +53,14 @@ print(json.dumps({"ends": steps}))
 """
 
 
-class Host:
-    """A host that makes the run in a process of its own, with its own scratch directory and name."""
-
-    def __init__(self, world: World, name: str) -> None:
-        self.name, self.world = name, world
-        self.scratch = world.folder / name
-        environment = {**os.environ, "MLEBENCH_SCRATCH": str(self.scratch), "MLEBENCH_HOST_NAME": name}
-        command = [sys.executable, "-c", ORCHESTRATOR, world.request.model_dump_json()]
-        self.process = subprocess.Popen(
-            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-
-    @property
-    def layout(self) -> Layout:
-        """The run's folder on this host."""
-        return Layout(self.scratch / "runs" / work_folder(self.world.attempt, self.world.store).name)
-
-    def wait(self) -> None:
-        """Wait until the agent has made a step of its own."""
-        works = self.layout.home / "tmp" / "works"
-        until(works.exists, 60, may_yet=self._lives, what="the agent's first step")
-
-    def checkpointed(self) -> Checkpoint:
-        """Wait for a checkpoint of this host that was begun from now on: the next one may be half written."""
-        known = self.world.checkpoint()
-        seen = {known.file} if known is not None else set[str]()
-        before = len(seen)
-
-        def found() -> Checkpoint | None:
-            newest = self.world.checkpoint()
-            if newest is None or newest.host != self.name:
-                return None
-            seen.add(newest.file)
-            return newest if len(seen) >= before + 2 else None
-
-        return until(found, 60, may_yet=self._lives, what="a checkpoint")
-
-    def lose(self) -> None:
-        """End everything of the run on this host at once, as a power failure does."""
-        if self.world.request.isolation.backend == "docker":
-            self.process.kill()
-            network.remove(connect(), self.layout.workdir)
-            self.process.communicate()
-            return
-        supervisor = read(self.layout.supervisor, Supervisor)
-        assert supervisor is not None
-        agents = psutil.Process(supervisor.pid).children(recursive=True)
-        for pid in (self.process.pid, supervisor.pid, *(each.pid for each in agents)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.process.communicate()
-
-    def finish(self) -> list[dict[str, Any]]:
-        """Let the agent end; returns what the agents of all tries have said."""
-        (self.layout.home / "tmp" / "go").touch()
-        output, errors = self.process.communicate(timeout=120)
-        assert output.strip() == "completed", errors
-        log = self.world.folder_of_run().local_log()
-        return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-
-    def _lives(self) -> bool:
-        return self.process.poll() is None
-
-
-class _Folder(RunFolder):
-    def local_log(self) -> str:
-        return self.store.read(f"{self.files_url}/logs/agent.log").decode()
-
-
-class World:
-    """A store with a prepared competition, and an agent that counts its steps in its session."""
-
-    def __init__(self, store: Store, folder: Path, resume: str = "resume: [.session]\n", **request: Any) -> None:
-        self.store, self.folder = store, folder
-        raw = folder / "diabetes.zip"
-        raw.write_bytes(registry.get("diabetes").bundle())
-        put_dataset(store, "diabetes", raw)
-        agent = folder / "counts"
-        agent.mkdir()
-        (agent / "agent.yaml").write_text(f"description: Counts.\ntrusted: true\n{resume}")
-        (agent / "start.sh").write_text('exec "$MLEBENCH_PYTHON" "$AGENT_DIR/agent.py"\n')
-        (agent / "agent.py").write_text(AGENT)
-        fields = {"checkpoint_every": 0.2, "time_limit_seconds": 900, **request}
-        self.request = RunRequest(agent=str(agent), run_group="g", store=store.root, **fields)
-        self.hosts: list[Host] = []
-
-    @property
-    def attempt(self) -> Attempt:
-        return attempts_of(self.request, "diabetes")[0]
-
-    def host(self, name: str) -> Host:
-        self.hosts.append(Host(self, name))
-        return self.hosts[-1]
-
-    def checkpoint(self) -> Checkpoint | None:
-        return Checkpoints(RunFolder(self.store, "g", "diabetes", 0)).newest(self.attempt.key)
-
-    def folder_of_run(self) -> _Folder:
-        folder = _Folder(self.store, "g", "diabetes", 0)
-        record = folder.read_run()
-        assert record is not None
-        return replace(folder, files=record.files or "")
+def counts(folder: Path, resume: str = "resume: [.session]\n") -> str:
+    """The folder of an agent that counts its steps in its session."""
+    agent = folder / "counts"
+    agent.mkdir()
+    (agent / "agent.yaml").write_text(f"description: Counts.\ntrusted: true\n{resume}")
+    (agent / "start.sh").write_text('exec "$MLEBENCH_PYTHON" "$AGENT_DIR/agent.py"\n')
+    (agent / "agent.py").write_text(AGENT)
+    return str(agent)
 
 
 @pytest.fixture(autouse=True)
@@ -187,17 +71,6 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     get_settings.cache_clear()
 
 
-@pytest.fixture
-def worlds() -> Iterator[list[World]]:
-    made: list[World] = []
-    yield made
-    for host in (host for world in made for host in world.hosts):
-        if host.process.poll() is None:
-            with contextlib.suppress(AssertionError, psutil.Error):
-                host.lose()
-            host.process.kill()
-
-
 def test_a_run_continues_on_other_hosts_with_what_remains(
     s3: Bucket, tmp_path: Path, worlds: list[World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +79,7 @@ def test_a_run_continues_on_other_hosts_with_what_remains(
     monkeypatch.setenv("MLEBENCH_PROVIDERS__OPENAI__PRICE_LIST", "openai")
     monkeypatch.setenv("MLEBENCH_LLM_REQUESTS", "5")
     get_settings.cache_clear()
-    world = World(Store(s3.url), tmp_path)
+    world = World(Store(s3.url), tmp_path, counts(tmp_path))
     worlds.append(world)
     with ServerThread() as thread:
         thread.serve(llm.app(), listener)
@@ -257,7 +130,7 @@ def test_a_run_continues_on_other_hosts_with_what_remains(
 
 
 def test_an_agent_that_cannot_resume_begins_anew(tmp_path: Path, store: Any, worlds: list[World]) -> None:
-    world = World(store, tmp_path, resume="")
+    world = World(store, tmp_path, counts(tmp_path, resume=""))
     worlds.append(world)
     first = world.host("one")
     first.wait()
@@ -273,7 +146,7 @@ def test_an_agent_that_cannot_resume_begins_anew(tmp_path: Path, store: Any, wor
 
 
 def test_a_checkpoint_counts_only_if_it_is_complete(tmp_path: Path, store: Any, worlds: list[World]) -> None:
-    world = World(store, tmp_path)
+    world = World(store, tmp_path, counts(tmp_path))
     worlds.append(world)
     folder = RunFolder(store, "g", "diabetes", 0)
     checkpoints = Checkpoints(folder)
@@ -310,7 +183,7 @@ def test_a_checkpoint_counts_only_if_it_is_complete(tmp_path: Path, store: Any, 
 @pytest.mark.service("docker")
 @pytest.mark.usefixtures("base_image")
 def test_a_container_continues_on_another_host(tmp_path: Path, store: Any, worlds: list[World]) -> None:
-    world = World(store, tmp_path, isolation=Isolation("docker", "none"))
+    world = World(store, tmp_path, counts(tmp_path), isolation=Isolation("docker", "none"))
     worlds.append(world)
     first = world.host("one")
     first.wait()

@@ -23,7 +23,13 @@ OPENAI_USAGE = {
     "total_tokens": 1050,
     "prompt_tokens_details": {"cached_tokens": 400},
 }
-RESPONSES_USAGE = {"input_tokens": 1000, "output_tokens": 50, "input_tokens_details": {"cached_tokens": 400}}
+RESPONSES_USAGE = {
+    "input_tokens": 1000,
+    "input_tokens_details": {"cached_tokens": 400, "cache_write_tokens": 0},
+    "output_tokens": 50,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 1050,
+}
 ANTHROPIC_USAGE = {
     "input_tokens": 500,
     "cache_creation_input_tokens": 100,
@@ -155,17 +161,17 @@ class ScriptedLLM:
         text = "".join(WORDS)
         if path == "/v1/messages":
             content = [{"type": "text", "text": text}]
-            return {"id": "m", "type": "message", "role": "assistant", "content": content, "usage": ANTHROPIC_USAGE}
+            return _message(body) | {"content": content, "stop_reason": "end_turn", "usage": ANTHROPIC_USAGE}
         if path.endswith(":generateContent"):
             return _candidate(text, "STOP") | ({"usageMetadata": GEMINI_USAGE} if self.report_usage else {})
         if path == "/v1/responses":
-            said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
-            return {"id": "r", "object": "response", "output": [said], "usage": RESPONSES_USAGE}
+            return _response(body) | {"output": [_said(text)], "usage": RESPONSES_USAGE}
         if path == "/v1/embeddings":
             usage = {"usage": {"prompt_tokens": 8, "total_tokens": 8}}
-            return {"object": "list", "data": [{"embedding": [0.1, 0.2], "index": 0}], "model": body["model"], **usage}
-        message = {"role": "assistant", "content": text}
-        return {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message}], **usage}
+            vector = {"object": "embedding", "embedding": [0.1, 0.2], "index": 0}
+            return {"object": "list", "data": [vector], "model": body["model"], **usage}
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        return _completion(body) | {"object": "chat.completion", "choices": [choice], **usage}
 
     async def _paced(self, events: list[bytes]) -> AsyncIterator[bytes]:
         for _ in range(self.large >> 16):
@@ -176,21 +182,44 @@ class ScriptedLLM:
         self.finished_streams += 1
 
     def _chat(self, body: Any) -> list[bytes]:
-        events: list[Any] = [{"choices": [{"index": 0, "delta": {"content": word}}], "usage": None} for word in WORDS]
+        chunk = _completion(body) | {"object": "chat.completion.chunk", "usage": None}
+        deltas: list[tuple[Any, str | None]] = [({"content": word}, None) for word in WORDS]
+        events = [
+            {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            for delta, reason in (*deltas, ({}, "stop"))
+        ]
         if self.report_usage and (body.get("stream_options") or {}).get("include_usage"):
-            events.append({"choices": [], "usage": OPENAI_USAGE})
+            events.append({**chunk, "choices": [], "usage": OPENAI_USAGE})
         return [*(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events), b"data: [DONE]\n\n"]
 
-    def _responses(self, _body: Any) -> list[bytes]:
-        events: list[Any] = [{"type": "response.output_text.delta", "delta": word} for word in WORDS]
-        events.append({"type": "response.completed", "response": {"id": "r", "usage": RESPONSES_USAGE}})
-        return [_named(event) for event in events]
+    def _responses(self, body: Any) -> list[bytes]:
+        begun, said = _response(body) | {"status": "in_progress"}, _said("".join(WORDS))
+        place = {"item_id": said["id"], "output_index": 0, "content_index": 0}
+        (part,) = said["content"]
+        events: list[Any] = [
+            {"type": "response.created", "response": begun},
+            {"type": "response.output_item.added", "output_index": 0, "item": {**said, "content": []}},
+            {"type": "response.content_part.added", **place, "part": {**part, "text": ""}},
+        ]
+        events += [{"type": "response.output_text.delta", **place, "delta": word, "logprobs": []} for word in WORDS]
+        events += [
+            {"type": "response.output_item.done", "output_index": 0, "item": said},
+            {
+                "type": "response.completed",
+                "response": _response(body) | {"output": [said], "usage": RESPONSES_USAGE},
+            },
+        ]
+        return [_named({**event, "sequence_number": at}) for at, event in enumerate(events)]
 
-    def _anthropic(self, _body: Any) -> list[bytes]:
+    def _anthropic(self, body: Any) -> list[bytes]:
         start = {**ANTHROPIC_USAGE, "output_tokens": 1}
-        events: list[Any] = [{"type": "message_start", "message": {"id": "m", "usage": start}}]
-        events += [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": word}} for word in WORDS]
-        events.append({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 50}})
+        block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+        deltas = [{"type": "text_delta", "text": word} for word in WORDS]
+        end = {"stop_reason": "end_turn", "stop_sequence": None}
+        events: list[Any] = [{"type": "message_start", "message": _message(body) | {"usage": start}}, block]
+        events += [{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": 0})
+        events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 50}})
         events.append({"type": "message_stop"})
         return [_named(event) for event in events]
 
@@ -202,6 +231,25 @@ class ScriptedLLM:
             if event is events[-1]:
                 event["usageMetadata"] = GEMINI_USAGE
         return [b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in events]
+
+
+def _completion(body: Any) -> dict[str, Any]:
+    return {"id": "c", "created": 1, "model": body["model"]}
+
+
+def _response(body: Any) -> dict[str, Any]:
+    answer = {"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": body["model"]}
+    return {**answer, "output": [], "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+
+
+def _said(text: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content}
+
+
+def _message(body: Any) -> dict[str, Any]:
+    message = {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "content": []}
+    return {**message, "stop_reason": None, "stop_sequence": None}
 
 
 def _candidate(text: str, reason: str | None) -> dict[str, Any]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import sqlite3
 import tarfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from common import trees
 from sandbox.definitions import Agent
 from sandbox.errors import BackendError
 from sandbox.limits import MIB
+from sandbox.world import checkpoint
 from sandbox.world.checkpoint import CheckpointStopped, CheckpointTooLarge, pack, unpack
 
 
@@ -60,6 +66,70 @@ def test_session_and_workspace_are_taken_and_nothing_else(home: Path, agent: Age
     unpack(tmp_path / "c.tar", tmp_path / "new")
     assert files(tmp_path / "new") == {name: name for name in sorted(TAKEN)}
     assert (tmp_path / "new" / "code" / "a.py").stat().st_mode & 0o7777 == 0o755
+
+
+def test_files_are_as_old_as_they_were(home: Path, agent: Agent, tmp_path: Path) -> None:
+    for name, at in ((".session/1", 2e9), ("code/a.py", 1.75e9 + 0.25), ("work/deep/w", -5)):
+        os.utime(home / name, (at, at))
+    pack(home, agent, tmp_path / "c.tar", MIB)
+    unpack(tmp_path / "c.tar", tmp_path / "new")
+    times = [(tmp_path / "new" / name).stat().st_mtime for name in (".session/1", "code/a.py", "work/deep/w")]
+    assert times == [2e9, 1.75e9 + 0.25, -5]
+
+
+@pytest.mark.parametrize("whole", [checkpoint.WHOLE, 1])
+@pytest.mark.parametrize("order", [sorted, lambda names: sorted(names, reverse=True)])
+def test_a_database_in_use_is_restored_as_of_one_moment(
+    home: Path, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: int, order: Any
+) -> None:
+    """Its agent commits and moves the log into the database when it has been read, or its log."""
+    database = home / ".session" / "db"
+    monkeypatch.setattr(checkpoint, "WHOLE", whole)
+    monkeypatch.setattr(os, "scandir", _ordered(order))
+    pieces = trees.pieces
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = wal")
+        writer.execute("CREATE TABLE said (line TEXT)")
+        writer.execute("INSERT INTO said VALUES ('first')")
+        due = ["INSERT INTO said VALUES ('second')", "PRAGMA wal_checkpoint(TRUNCATE)"]
+
+        def interrupted(descriptor: int, at_most: int | None = None) -> Iterator[bytes]:
+            path = Path(f"/proc/self/fd/{descriptor}").readlink()
+            for piece in pieces(descriptor, at_most):
+                while path.name.startswith("db") and due:
+                    writer.execute(due.pop(0))
+                yield piece
+
+        monkeypatch.setattr(trees, "pieces", interrupted)
+        pack(home, agent, tmp_path / "c.tar", MIB)
+    assert due == []
+    unpack(tmp_path / "c.tar", tmp_path / "new")
+    with contextlib.closing(sqlite3.connect(tmp_path / "new" / ".session" / "db")) as restored:
+        assert restored.execute("SELECT line FROM said").fetchall() == [("first",), ("second",)]
+        assert restored.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_files_that_are_called_like_those_of_databases_are_taken(home: Path, agent: Agent, tmp_path: Path) -> None:
+    odd = ["code/-wal", "code/b-wal", "code/c", "code/c-journal", "code/c-wal", "code/c-wal-wal", "code/c-wal-wal-wal"]
+    for name in odd:
+        (home / name).write_text(name)
+    (home / "code" / "b").mkdir()
+    pack(home, agent, tmp_path / "c.tar", MIB)
+    unpack(tmp_path / "c.tar", tmp_path / "new")
+    assert files(tmp_path / "new") == {name: name for name in sorted([*TAKEN, *odd])}
+
+
+def _ordered(order: Callable[[Iterable[Any]], list[Any]]) -> Callable[..., Any]:
+    """`os.scandir` with the entries in this order of their names."""
+    scandir = os.scandir
+
+    @contextlib.contextmanager
+    def ordered(folder: int) -> Iterator[list[Any]]:
+        with scandir(folder) as found:
+            entries = {each.name: each for each in found}
+            yield [entries[name] for name in order(entries)]
+
+    return ordered
 
 
 def test_what_is_no_plain_file_is_left_out(home: Path, agent: Agent, tmp_path: Path) -> None:
