@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -286,7 +287,7 @@ class Competition(BaseModel):
         The name contains a hash of the path, so that two folders never collide, even if they have the same id or the
         same file names. An id does not have to be a Python identifier. `sys.modules` is global, as for every import.
         """
-        folder = str(self.folder.resolve())
+        folder = os.path.realpath(self.folder)
         name = f"competition_{self.id.replace('-', '_')}_{hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()}"
         if name not in sys.modules:
             package = ModuleType(name, doc=f"The folder {folder}.")

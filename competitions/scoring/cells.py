@@ -38,7 +38,15 @@ def numbers(
     if not isinstance(columns, str):
         options: dict[str, Any] = {"low": low, "high": high, "missing": missing, "infinite": infinite}
         found = np.empty((len(frame), len(columns)))
+        numeric = True
         for place, name in enumerate(columns):  # a column at a time, so that there is no second copy of all
+            column = frame[name]
+            numeric = numeric and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb"
+            found[:, place] = column.to_numpy() if numeric else numbers(frame, name, **options)
+        least, most = (found.min(), found.max()) if found.size else (0.0, 0.0)  # NaN if there is one
+        if numeric and low <= least and most <= high and (infinite or max(-least, most) < np.inf):
+            return found
+        for place, name in enumerate(columns):  # says which column is wrong
             found[:, place] = numbers(frame, name, **options)
         return found
     values = _to_float(frame[columns])
@@ -221,6 +229,8 @@ def as_strings(frame: pd.DataFrame, column: str) -> pa.Array:
         if column_of_text.null_count:
             column_of_text = pc.fill_null(column_of_text, "nan")
         return column_of_text.combine_chunks() if isinstance(column_of_text, pa.ChunkedArray) else column_of_text
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
+        return pa.array(values.to_numpy()).cast(pa.string())
     found = matching.strings(values)
     return pa.array(as_text(frame, column), type=pa.string()) if found is None else found
 

@@ -70,8 +70,10 @@ def align(
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
-    order = answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy()
-    answers = _rows(answers, order)
+    if _ascending(answers[on]):
+        answers = answers.reset_index(drop=True)
+    else:
+        answers = _rows(answers, answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy())
     rows = positions(submission[on], answers[on])
     if rows is not None:
         return _take(submission, rows, on, answers), answers
@@ -123,6 +125,20 @@ def select(frame: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=frame.columns)
 
 
+def _ascending(ids: pd.Series) -> bool:
+    """Whether each id is greater than the one before, as in most answers, which saves sorting them."""
+    if isinstance(ids.dtype, pd.ArrowDtype):
+        import pyarrow.compute as pc
+
+        column = ids.array.__arrow_array__()
+        return pc.all(pc.greater(column[1:], column[:-1]), min_count=0, skip_nulls=False).as_py() is True
+    values = ids.to_numpy()
+    try:
+        return bool((values[1:] > values[:-1]).all())
+    except TypeError:  # text and numbers
+        return False
+
+
 def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.DataFrame) -> pd.DataFrame:
     """The rows in this order, in which the ids are those of the answers, with a new index. Most submissions have it."""
     if (rows[1:] > rows[:-1]).all():
@@ -137,11 +153,17 @@ def _rows(frame: pd.DataFrame, rows: NDArray[np.intp], known: Mapping[str, pd.Se
     """
     if not frame.columns.is_unique:
         return frame.iloc[rows].reset_index(drop=True)
-    taken: dict[Any, pd.Series] = dict(known or {})
+    taken: dict[Any, Any] = dict(known or {})
     for name, values in frame.items():
-        if name not in taken:
-            taken[name] = values.take(rows).reset_index(drop=True)
-    return pd.DataFrame(taken, columns=frame.columns, copy=False)
+        if name in taken:
+            continue
+        if isinstance(values.dtype, np.dtype) and values.dtype != object:
+            taken[name] = values.to_numpy()[rows]  # pandas' own `take` costs as much as that of 10,000 numbers
+        else:
+            taken[name] = pd.Series(values.array.take(rows), dtype=values.dtype, copy=False)
+    table = pd.DataFrame({name: taken[name] for name in frame}, index=pd.RangeIndex(len(rows)), copy=False)
+    table.columns = frame.columns
+    return table
 
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:

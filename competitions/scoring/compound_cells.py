@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from competitions.scoring.cells import texts
+from competitions.scoring.cells import strings, texts
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.rle_columns import RleMasks, parse_column
 from competitions.scoring.metrics.rle_masks import RleMask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def labelled_numbers(
@@ -69,11 +72,14 @@ def labelled_columns(
     missing: str | None = None,
 ) -> LabelledNumbers:
     """Like `labelled_numbers`, but as arrays, for metrics that work on all objects at once."""
-    cells = texts(frame, column, missing=missing)
+    column_of_text = strings(frame, column, missing=missing)
+    if separator in (None, " ") and not missing:
+        found = _plain_objects(column_of_text, count + 1, count if label_last else 0)
+        if found is not None:
+            return found
+    cells: list[str] = column_of_text.to_pylist()
     if missing is not None:
         cells = [cell if cell and not cell.isspace() else missing for cell in cells]
-    if separator in (None, " ") and (found := _plain_objects(cells, count + 1, count if label_last else 0)) is not None:
-        return found
     lists = [cell.split(separator) if cell else [] for cell in cells]
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     tokens = list(chain.from_iterable(lists))
@@ -90,25 +96,55 @@ def labelled_columns(
     return LabelledNumbers(np.repeat(np.arange(len(lists)), sizes // step), labels, np.column_stack(numbers))
 
 
-_NUMERALS = np.isin(np.arange(256), np.frombuffer(b"0123456789.eE+-", np.uint8))
+_NUMERALS = b"0123456789.eE+-"
 """Bytes of numbers that Arrow reads as Python does, if it reads them: without `nan`, `1_0` and other spellings."""
 
 
-def _plain_objects(cells: list[str], step: int, place: int) -> LabelledNumbers | None:
+def plain_numbers(tokens: pa.Array) -> NDArray[np.float64]:
+    """Each text as Python's `float` reads it, shape (n,). Raises ValueError with Python's words for the first other."""
+    found = _arrow_numbers(tokens)
+    return np.array([float(token) for token in tokens.to_pylist()], np.float64) if found is None else found
+
+
+def _arrow_numbers(tokens: pa.Array) -> NDArray[np.float64] | None:
+    """The texts as numbers, read by Arrow; None if one is not spelled in the way that Arrow and Python share."""
+    import pyarrow as pa
+
+    if _characters(tokens).tobytes().translate(None, _NUMERALS):
+        return None
+    try:
+        numbers: NDArray[np.float64] = tokens.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowException:  # as for what is too large for a number
+        return None
+    return numbers
+
+
+def _characters(texts: pa.Array) -> NDArray[np.uint8]:
+    """The bytes of all texts, one after the other."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return np.zeros(0, np.uint8)
+    kind = np.int64 if texts.type == "large_string" else np.int32
+    ends = np.frombuffer(offsets, kind)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+
+
+def _plain_objects(column: pa.Array, step: int, place: int) -> LabelledNumbers | None:
     """The objects of cells of printable ASCII with single blanks, parsed by Arrow; None if they have any other form.
 
     Args:
-        cells: The cells; empty ones have no objects.
+        column: The cells; empty ones have no objects.
         step: Values of each object.
         place: That of the label among them.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = np.flatnonzero(np.fromiter(map(bool, cells), bool, len(cells)))
+    rows = np.flatnonzero(pc.not_equal(column, "").to_numpy(zero_copy_only=False))
     try:
-        column = pa.array(cells if len(rows) == len(cells) else [cell for cell in cells if cell], pa.string())
-        data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+        if len(rows) < len(column):
+            column = column.take(pa.array(rows))
+        data = _characters(column)
         if not len(rows) or data.min() < ord(" ") or data.max() > ord("~"):
             return None
         parts = pc.split_pattern(column, " ")
@@ -117,12 +153,12 @@ def _plain_objects(cells: list[str], step: int, place: int) -> LabelledNumbers |
             return None
         numbers = np.empty((len(tokens) // step, step - 1))
         for position, k in enumerate(k for k in range(step) if k != place):
-            numerals = tokens.take(pa.array(np.arange(k, len(tokens), step)))
-            if not _NUMERALS[np.frombuffer(numerals.buffers()[2], np.uint8)].all():
+            found = _arrow_numbers(tokens.take(pa.array(np.arange(k, len(tokens), step))))
+            if found is None:
                 return None
-            numbers[:, position] = numerals.cast(pa.float64())
+            numbers[:, position] = found
         labels = tokens.take(pa.array(np.arange(place, len(tokens), step)))
-    except (ValueError, pa.ArrowException):  # as text of more than 2 GiB, and what is too large for a number
+    except (ValueError, pa.ArrowException):  # as text of more than 2 GiB
         return None
     return LabelledNumbers(np.repeat(rows, sizes // step), labels.to_pandas().to_numpy(dtype=object), numbers)
 

@@ -14,11 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyarrow import csv
 
 from competitions.tables.csv_blocks import (
@@ -40,7 +41,9 @@ Texts = Literal["object", "arrow"]
 """How columns of text are held: as Python strings, or as Arrow's, which take less memory and are faster to compare."""
 
 _SMALL = 1 << 15  # bytes of a file that pandas reads faster
+_SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
 _PIECE = 4 << 20
+_SHARE = 1 << 20  # bytes of a file that are worth the other cores
 _LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _TRIES = 10_000  # line ends looked at to find the end of the last row of a piece
 _WHOLE = 128 << 20  # bytes of a column of text that becomes one array, which for a moment takes twice the memory
@@ -57,9 +60,14 @@ class Piece(NamedTuple):
 
 
 class Buffers:
-    """Memory that pieces are read into. It is used again, because the system clears every new page first."""
+    """Memory that pieces are read into. It is used again, because the system clears every new page first.
 
-    def __init__(self) -> None:
+    Args:
+        size: bytes of each buffer.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._free: SimpleQueue[bytearray] = SimpleQueue()
 
     def take(self) -> bytearray:
@@ -67,11 +75,11 @@ class Buffers:
         try:
             return self._free.get_nowait()
         except Empty:
-            return bytearray(_PIECE)
+            return bytearray(self._size)
 
     def give_back(self, text: bytes | bytearray) -> None:
         """Take back the text of a piece, if it is a buffer of the usual size."""
-        if isinstance(text, bytearray) and len(text) == _PIECE:
+        if isinstance(text, bytearray) and len(text) == self._size:
             self._free.put(text)
 
 
@@ -89,17 +97,18 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     size = path.stat().st_size
     if size < _SMALL:
         return None
-    buffers = Buffers()
+    pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > _SHARE else 1
+    buffers = Buffers(size // pieces + _SLACK)
     with path.open("rb") as file:
         if size < file.readline(_PIECE).count(b",") * (_SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
-        return _read(file, partial(_pieces_of, buffers=buffers), wanted, texts, buffers)
+        return _read(file, partial(_pieces_of, buffers=buffers), wanted, texts, buffers, alone=pieces == 1)
 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
     """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
-    return _read(file, _pieces, wanted, texts, Buffers())
+    return _read(file, _pieces, wanted, texts, Buffers(_PIECE))
 
 
 def _read(
@@ -108,13 +117,18 @@ def _read(
     wanted: Collection[str] | None,
     texts: Texts,
     buffers: Buffers,
+    alone: bool = False,
 ) -> pd.DataFrame | None:
+    """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
         names = _header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers)
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            parts = list(in_order(pool, work, cut(file), _WORKERS))
+        if alone:
+            parts = [work(piece) for piece in cut(file)]
+        else:
+            with ThreadPoolExecutor(_WORKERS) as pool:
+                parts = list(in_order(pool, work, cut(file), _WORKERS))
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
@@ -255,14 +269,15 @@ def _frame(
     import pandas as pd
 
     rows = inference_rows(len(names))
-    found = {}
+    found: dict[str, NDArray[Any] | pd.Series] = {}
+    size = sum(len(part[0]) for part in parts) if chosen else 0
     for position, name in enumerate(chosen):
         column = _joined([part[position] for part in parts], rows)
         if column is None:
             return None
-        found[name] = _series(column, texts)
+        found[name] = _values(column, texts)
     # Without copies into one block for each type: what needs one of many columns makes its own.
-    return pd.DataFrame(found, copy=False) if parts else None
+    return pd.DataFrame(found, pd.RangeIndex(size), copy=False) if parts and chosen else None
 
 
 def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:
@@ -270,7 +285,8 @@ def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:
     kinds = {part.type for part in parts if len(part) > part.null_count}
     if kinds <= {pa.int64(), pa.float64()}:
         common = pa.int64() if {part.type for part in parts} == {pa.int64()} else pa.float64()
-        return pa.chunked_array([part.cast(common, safe=False) for part in parts], common)
+        parts = [part if part.type == common else part.cast(common, safe=False) for part in parts]
+        return pa.chunked_array(parts, common)
     if len(kinds) > 1:
         return None
     (kind,) = kinds
@@ -286,12 +302,13 @@ def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:
     return column
 
 
-def _series(column: pa.ChunkedArray, texts: Texts) -> pd.Series:
+def _values(column: pa.ChunkedArray, texts: Texts) -> NDArray[Any] | pd.Series:
+    """The column in the form in which a frame takes it as it is."""
     import pandas as pd
 
     if not pa.types.is_string(column.type):
         values = column.to_numpy()
-        return pd.Series(values if values.flags.writeable else values.copy(), copy=False)
+        return values if values.flags.writeable else values.copy()
     if texts == "arrow":
         whole = column.combine_chunks() if column.nbytes < _WHOLE else column  # faster to pick rows from
         return pd.Series(pd.arrays.ArrowExtensionArray(whole))

@@ -27,8 +27,9 @@ _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 # Strings that pandas reads as missing values, as documented for `read_csv`. "" is recognised by its length.
 _MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
 _MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
+_NUMERALS = b"0123456789.-+eE"
 _NUMERIC = np.zeros(256, dtype=bool)
-_NUMERIC[list(b"0123456789.-+eE")] = True
+_NUMERIC[list(_NUMERALS)] = True
 _FRACTIONAL = np.zeros(256, dtype=bool)
 _FRACTIONAL[list(b".eE")] = True
 _DIGITS = 18  # whole numbers with at most this many digits fit 64 bits
@@ -239,11 +240,8 @@ def _numbers(
 
 
 def _numeric(characters: NDArray[np.uint8]) -> bool:
-    """Whether all characters occur in numbers. NumPy compares many at a time, but looks up one after the other."""
-    near = characters - np.uint8(ord("+")) <= ord("9") - ord("+")  # besides what is in numbers, a comma and a slash
-    if near.all() and not ((characters == ord(",")) | (characters == ord("/"))).any():
-        return True
-    return bool(_NUMERIC[characters].all())
+    """Whether all characters occur in numbers."""
+    return not characters.tobytes().translate(None, _NUMERALS)
 
 
 def _fractional(characters: NDArray[np.uint8]) -> bool:

@@ -1,8 +1,10 @@
+import numpy as np
 import pandas as pd
 
 from competitions.editions import Edition
-from competitions.scoring.cells import as_text
+from competitions.scoring.cells import as_strings
 from competitions.scoring.checks import align
+from competitions.scoring.metrics.items import Items, split_items
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 from competitions.scoring.reading import Reads
 
@@ -14,5 +16,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     separator: str | None = " "
     if edition == "v2":  # pandas reads single ids as floats if a cell is empty
         submission, separator = submission.convert_dtypes(), None
-    guesses = [cell.split(separator) for cell in as_text(submission, "hotel_id")]
-    return mean_average_precision_at_k([{str(hotel)} for hotel in answers["hotel_id"]], guesses, 5)
+    guesses = split_items(as_strings(submission, "hotel_id"), separator)
+    truth = Items(as_strings(answers, "hotel_id"), np.ones(len(answers), np.int64))
+    return mean_average_precision_at_k(truth, guesses, 5)

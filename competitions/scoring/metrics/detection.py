@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from competitions.scoring.metrics.items import factorized
 from competitions.scoring.metrics.pairing import first_come, pairs_of_equal
 from competitions.scoring.metrics.ranking import average_precision
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Detection(NamedTuple):
@@ -158,9 +162,9 @@ def _ious(predicted: NDArray[np.float64], true: NDArray[np.float64]) -> NDArray[
 
 
 def located_counts(
-    box_labels: Sequence[str],
+    box_labels: list[str] | pa.Array,
     boxes: ArrayLike,
-    point_labels: Sequence[str],
+    point_labels: list[str] | pa.Array,
     points: ArrayLike,
     pages: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> tuple[int, int, int]:
@@ -178,9 +182,8 @@ def located_counts(
     page, point_page = pages or (np.zeros(len(left), np.int64), np.zeros(len(x), np.int64))
     if len(box_labels) != len(left) or len(point_labels) != len(x):
         raise ValueError("each box and each point needs a label")
-    names = np.fromiter([*box_labels, *point_labels], dtype=object, count=len(left) + len(x))
-    codes, labels = pd.factorize(names)
-    keys = np.concatenate([page, point_page]).astype(np.int64) * max(len(labels), 1) + codes
+    codes, distinct = factorized(box_labels, point_labels)
+    keys = np.concatenate([page, point_page]).astype(np.int64) * max(distinct, 1) + codes
     inside = [np.zeros((2, 0), np.int64)]
     for i, j in pairs_of_equal(keys[: len(left)], keys[len(left) :]):
         within = (left[i] < x[j]) & (x[j] < left[i] + width[i]) & (top[i] < y[j]) & (y[j] < top[i] + height[i])

@@ -40,7 +40,7 @@ class Items(NamedTuple):
         >>> Items.of([["a", "b"], ["c"]]).among(Items.of([["b"]])).sizes
         array([1, 0])
         """
-        codes, _ = _factorized(self.values, others.values)
+        codes, _ = factorized(self.values, others.values)
         known = np.isin(codes[: len(self.values)], codes[len(self.values) :])
         values = list(compress(self.values, known)) if isinstance(self.values, list) else self.values.filter(known)
         return Items(values, np.bincount(self.rows[known], minlength=len(self.sizes)))
@@ -159,13 +159,17 @@ def _different(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """The numbers of `joint_keys`, and by what to divide them for the row."""
-    codes, distinct = _factorized(a.values, b.values)
+    codes, distinct = factorized(a.values, b.values)
     mine, others = codes[: len(a.values)], codes[len(a.values) :]
     return a.rows * distinct + mine, b.rows * distinct + others, max(distinct, 1)
 
 
-def _factorized(a: list[Hashable] | pa.Array, b: list[Hashable] | pa.Array) -> tuple[NDArray[np.int64], int]:
-    """A number from 0 for each distinct value of both, in order of first appearance, and how many there are."""
+def factorized(a: list[Hashable] | pa.Array, b: list[Hashable] | pa.Array) -> tuple[NDArray[np.int64], int]:
+    """A number from 0 for each distinct value of both, in order of first appearance, and how many there are.
+
+    >>> factorized(["b", "a"], ["a"])
+    (array([0, 1, 1]), 2)
+    """
     import pyarrow as pa
 
     try:

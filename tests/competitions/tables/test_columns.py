@@ -81,6 +81,8 @@ def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
 def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_SMALL", 0)
     monkeypatch.setattr(columns, "_PIECE", 256)
+    monkeypatch.setattr(columns, "_SHARE", 0)
+    monkeypatch.setattr(columns, "_SLACK", 16)
     monkeypatch.setattr(columns, "_LONGEST_ROW", 4096)
 
 
