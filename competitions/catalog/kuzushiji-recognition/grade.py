@@ -34,9 +34,10 @@ def groups(cells: pa.Array, size: int) -> tuple[NDArray[np.int64], pa.Array, NDA
     parts = split_items(cells if len(pages) == len(cells) else cells.take(pa.array(pages)), " ")
     if (parts.sizes % size).any():
         raise InvalidSubmission(f"`labels` must be groups of {size}, separated by single spaces: character, x, y.")
-    first = np.arange(0, len(parts.values), size)
+    values: pa.Array = parts.values
+    first = np.arange(0, len(values), size)
     try:
-        numbers = [plain_numbers(parts.values.take(pa.array(first + place))) for place in range(1, size)]
+        numbers = [plain_numbers(values.take(pa.array(first + place))) for place in range(1, size)]
     except ValueError as error:
         raise InvalidSubmission(f"`labels` must be groups `character x y`: {error}.") from error
-    return np.repeat(pages, parts.sizes // size), parts.values.take(pa.array(first)), np.array(numbers).T
+    return np.repeat(pages, parts.sizes // size), values.take(pa.array(first)), np.array(numbers).T

@@ -56,8 +56,8 @@ def kaggles_task(archive: Download, clips: pd.DataFrame, out: Preparation) -> tu
     spoken = pd.concat([commands, others])[["name", "label"]]
     silence = pd.DataFrame({"name": range(len(silent)), "label": SILENCE})
     held = shuffled(pd.concat([spoken, silence]))
-    names = [content_of(silent[name]) if isinstance(name, int) else name for name in held["name"]]
-    return train, held.assign(name=names)
+    files = [content_of(silent[name]) if isinstance(name, int) else name for name in held["name"]]
+    return train, held.assign(name=pd.Series(files, held.index, dtype=object))
 
 
 def content_of(data: bytes) -> Content:
