@@ -1,0 +1,207 @@
+"""Time 24 pieces of work of realistic size against the published benchmark: `python -m benchmarks.published`.
+
+A case prepares one competition from a generated download, or grades a generated submission, in a new process that
+imports first and times only the work; for grade-100 one process grades a hundred. Times are told in units: one unit is
+what a fixed piece of work of pandas, zlib and JSON takes on this machine, measured before and after each case.
+targets.json holds, in units, what the published benchmark takes (`published`) and what is wanted (`target`), the memory
+in MB, and the scores, which must be equal. Printed per case: seconds, peak memory, units, and the ratio to the time of
+the published benchmark; at the end, the limits of this machine. The exit code is 1 if a case misses its target, fails,
+or scores differently. Use an idle machine with two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import fnmatch
+import importlib
+import io
+import json
+import os
+import pstats
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psutil
+
+from benchmarks.limits import limits
+from benchmarks.published import CASES, VERSION, Case, grade_cases, prepare_cases
+
+TARGETS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "targets.json").read_text())
+
+
+def unit() -> float:
+    """Seconds that the fixed piece of work takes, the quicker of two."""
+    rng = np.random.default_rng(0)
+    names = [f"id_{i:07d}" for i in range(150_000)]
+    frame = pd.DataFrame({"a": rng.integers(0, 10**6, 150_000), "b": rng.random(150_000), "c": names})
+    packed = zlib.compress(rng.integers(0, 40, 8_000_000, dtype=np.uint8).tobytes(), 1)
+    text = json.dumps([{"id": i, "v": [i, i + 1, str(i)]} for i in range(60_000)])
+    times = []
+    for _ in range(2):
+        start = time.perf_counter()
+        pd.read_csv(io.StringIO(frame.to_csv(index=False))).sort_values("c")
+        zlib.decompress(packed)
+        json.loads(text)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def family_rss(root: int) -> int:
+    """Resident bytes of a process and its descendants."""
+    total = 0
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(root)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                total += each.memory_info().rss
+    return total
+
+
+def child(spec: dict[str, Any]) -> None:
+    """In the measured process: import, then time the work and write what came out."""
+    from competitions import registry
+    from storage.datasets import prepare
+
+    competition = registry.get(spec["competition"])
+    inputs, run = Path(spec["inputs"]), Path(spec["run"])
+    if spec["kind"] == "grade":
+        shutil.copytree(inputs / "prepared", run / "prepared", copy_function=os.link)
+
+    def work() -> list[float]:
+        if spec["kind"] == "prepare":
+            prepare(competition.id, inputs / "raw.zip", run / "prepared")
+            return []
+        return [competition.grade(path, run / "prepared") for path in sorted((inputs / "submissions").iterdir())]
+
+    for name in spec["modules"]:
+        with suppress(Exception):
+            importlib.import_module(name)
+    profiler = cProfile.Profile() if spec["profile"] else None
+    start = time.perf_counter()
+    scores = profiler.runcall(work) if profiler else work()
+    seconds = time.perf_counter() - start
+    if profiler:
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+    modules = [name for name, each in sys.modules.items() if getattr(each, "__spec__", None) and name[:2] != "__"]
+    Path(spec["result"]).write_text(json.dumps({"seconds": seconds, "scores": scores, "modules": modules}))
+
+
+def make(spec: dict[str, Any]) -> None:
+    """Generate a case's inputs, the same on every machine."""
+    out = Path(spec["run"])
+    rng = np.random.default_rng([zlib.crc32(f"{spec['kind']}-{spec['competition']}".encode())])
+    if spec["kind"] == "prepare":
+        prepare_cases.make(spec["competition"], out / "raw.zip", rng, 1.0)
+    else:
+        grade_cases.make(spec["competition"], out, rng, 1.0)
+
+
+def run(spec: dict[str, Any], show: bool = False) -> dict[str, Any]:
+    """Run `spec` in a process of its own; what it measured, with its peak memory."""
+    folder = Path(spec["run"])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    spec["result"] = str(folder / "result.json")
+    own = {"TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    os.sync()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.published", "--child", json.dumps(spec)],
+        env={**os.environ, **own},
+        start_new_session=True,
+        stdout=None if show else subprocess.DEVNULL,
+    )
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, family_rss(process.pid))
+        time.sleep(0.03)
+    if process.returncode:
+        raise RuntimeError(f"exit code {process.returncode}")
+    return {**json.loads(Path(spec["result"]).read_text()), "peak": peak} if spec["what"] == "work" else {}
+
+
+def measure(case: Case, args: argparse.Namespace) -> dict[str, Any]:
+    """Seconds and units (the medians), peak memory in bytes and scores of a case."""
+    base = {"kind": case.kind, "competition": case.competition, "profile": False, "modules": []}
+    inputs = args.work / "inputs" / f"{case.name}-v{VERSION}"
+    if not (inputs / "complete").exists():
+        run({**base, "what": "make", "run": str(inputs)})
+        (inputs / "complete").touch()
+    spec = {**base, "what": "work", "inputs": str(inputs), "run": str(args.work / "run")}
+    spec["modules"] = run(spec)["modules"]
+    units, results = [unit()], []
+    for _ in range(args.repeat):
+        results.append(run(spec))
+        units.append(unit())
+    if args.profile:
+        run({**spec, "profile": True}, show=True)
+    shutil.rmtree(args.work / "run", ignore_errors=True)
+    seconds = statistics.median(each["seconds"] for each in results)
+    peak = max(each["peak"] for each in results)
+    units_of_case = seconds / statistics.median(units)
+    return {"seconds": seconds, "units": units_of_case, "peak": peak, "scores": results[-1]["scores"]}
+
+
+def line(case: Case, got: dict[str, Any]) -> tuple[str, bool]:
+    """What is printed of a case, and whether it is within its target and has the wanted scores."""
+    target = TARGETS[case.name]
+    wanted, scores = target["scores"], got["scores"]
+    same = len(wanted) <= len(scores) and all(
+        abs(a - b) <= 1e-9 * max(1, abs(a)) for a, b in zip(wanted, scores, strict=False)
+    )
+    within = got["units"] <= target["target"] and got["peak"] <= target["peak_mb"] * 1e6
+    ratio, least = target["published"] / got["units"], target["published"] / target["target"]
+    text = (
+        f"{case.name:60} {got['seconds']:7.2f} s {got['peak'] / 1e6:6.0f} MB  {got['units']:7.2f} units  "
+        f"{ratio:6.2f} x published (target {least:.0f} x, {target['peak_mb']} MB)"
+    )
+    return text + ("" if within else "  MISSED") + ("" if same else "  OTHER SCORE"), within and same
+
+
+def main() -> int:
+    """Measure the chosen cases; returns 1 if one misses its target, fails, or scores differently."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.published", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="names of cases or competitions; * is allowed")
+    parser.add_argument("--repeat", type=int, default=3, help="times that each case is run (default: %(default)s)")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "mlebench-published")
+    parser.add_argument("--profile", action="store_true", help="print a profile of each case")
+    parser.add_argument("--list", action="store_true", help="print the cases and their sizes")
+    args = parser.parse_args()
+    cases = [
+        case
+        for case in CASES
+        if not args.cases or any(fnmatch.fnmatch(name, p) for name in (case.name, case.competition) for p in args.cases)
+    ]
+    if args.list:
+        for case in cases:
+            print(f"{case.name:60} {case.size}")
+        return 0
+    met = 0
+    for case in cases:
+        try:
+            text, good = line(case, measure(case, args))
+        except RuntimeError as error:
+            text, good = f"{case.name:60} FAILED {error}", False
+        met += good
+        print(text, flush=True)
+    print(f"{met} of {len(cases)} within target")
+    print("this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in limits(args.work).items()))
+    return 0 if met == len(cases) else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        given = json.loads(sys.argv[2])
+        make(given) if given["what"] == "make" else child(given)
+        sys.exit(0)
+    sys.exit(main())
