@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping
@@ -179,8 +180,17 @@ class Composed:
         login = base64.b64encode(self.env["PREFECT_AUTH"].encode()).decode()
         headers = {"Content-Type": "application/json", "Authorization": f"Basic {login}"}
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api{path}", data, headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)
+
+        def answer() -> list[Any] | None:
+            try:
+                with urllib.request.urlopen(request, timeout=60) as given:
+                    return [json.load(given)]
+            except urllib.error.HTTPError as error:
+                if error.code == 503:  # the database is busy, and Prefect's own client would ask again, too
+                    return None
+                raise
+
+        return until_served(f"an answer to {path}", answer)[0]
 
     def health(self) -> dict[str, str]:
         """Health, or the state where there is no health check, by service; of two the worse."""
