@@ -64,14 +64,40 @@ def test_a_line_is_spelled_as_pandas_spells_it(seed: int) -> None:
     assert known > 20
 
 
-def test_one_odd_line_leaves_its_chunk_to_pandas() -> None:
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        (rb"\u00eb \u65e5 \n \" \\ \ud83d\ude00", True),
+        (rb"\u00eb \u65e5 \n \"", True),
+        (rb"\u00EB", False),
+        (rb"\u0041", False),
+        (rb"\uzzzz", False),
+        (rb"\u00e", False),
+        (rb"\ud83d", False),
+        (rb"\x", False),
+        (rb"\/", False),
+        (rb'"', False),
+        (rb'\\"', False),
+        (b"\\\\", True),
+        (b"\\", False),
+        ("é".encode(), False),
+    ],
+)
+def test_escapes_are_those_of_pandas(text: bytes, known: bool) -> None:
+    assert QUESTIONS._is_canonical(text) == known
+    assert QUESTIONS._is_canonical(b"plain " + text + b" plain") == known
+
+
+def test_one_odd_line_leaves_its_chunk_to_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PREPARE, "TOGETHER", 2)
     rng = random.Random(9)
     lines = [line for line in (question(rng) for _ in range(60)) if QUESTIONS.parse(line) is not None][:5]
     odd = lines[0].replace(b'{"document_text": "', b'{"document_text":  "caf\xc3\xa9 ')
     assert QUESTIONS.parse(odd) is None
-    for chunk in (lines, [*lines, odd]):
+    for chunk, pieces in ((lines, 3), ([*lines, odd], 1)):
         text, gold = PREPARE.formatted(chunk, None)[:2]
-        assert text == by_pandas(chunk, None)
+        assert len(text) == pieces
+        assert b"".join(text) == by_pandas(chunk, None)
         assert gold is None, "the train part has no gold rows"
 
 
