@@ -17,6 +17,7 @@ from competitions.scoring.cells import strings, texts
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.rle_columns import RleMasks, parse_column
 from competitions.scoring.metrics.rle_masks import RleMask
+from competitions.tables.csv_blocks import NUMERALS, characters_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,10 +97,6 @@ def labelled_columns(
     return LabelledNumbers(np.repeat(np.arange(len(lists)), sizes // step), labels, np.column_stack(numbers))
 
 
-_NUMERALS = b"0123456789.eE+-"
-"""Bytes of numbers that Arrow reads as Python does, if it reads them: without `nan`, `1_0` and other spellings."""
-
-
 def plain_numbers(tokens: pa.Array) -> NDArray[np.float64]:
     """Each text as Python's `float` reads it, shape (n,). Raises ValueError with Python's words for the first other."""
     found = _arrow_numbers(tokens)
@@ -110,23 +107,13 @@ def _arrow_numbers(tokens: pa.Array) -> NDArray[np.float64] | None:
     """The texts as numbers, read by Arrow; None if one is not spelled in the way that Arrow and Python share."""
     import pyarrow as pa
 
-    if _characters(tokens).tobytes().translate(None, _NUMERALS):
+    if characters_of(tokens).tobytes().translate(None, NUMERALS):
         return None
     try:
         numbers: NDArray[np.float64] = tokens.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowException:  # as for what is too large for a number
         return None
     return numbers
-
-
-def _characters(texts: pa.Array) -> NDArray[np.uint8]:
-    """The bytes of all texts, one after the other."""
-    _, offsets, data = texts.buffers()
-    if data is None:
-        return np.zeros(0, np.uint8)
-    kind = np.int64 if texts.type == "large_string" else np.int32
-    ends = np.frombuffer(offsets, kind)[texts.offset : texts.offset + len(texts) + 1]
-    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
 
 
 def _plain_objects(column: pa.Array, step: int, place: int) -> LabelledNumbers | None:
@@ -144,7 +131,7 @@ def _plain_objects(column: pa.Array, step: int, place: int) -> LabelledNumbers |
     try:
         if len(rows) < len(column):
             column = column.take(pa.array(rows))
-        data = _characters(column)
+        data = characters_of(column)
         if not len(rows) or data.min() < ord(" ") or data.max() > ord("~"):
             return None
         parts = pc.split_pattern(column, " ")

@@ -27,9 +27,10 @@ _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 # Strings that pandas reads as missing values, as documented for `read_csv`. "" is recognised by its length.
 _MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
 _MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
-_NUMERALS = b"0123456789.-+eE"
+NUMERALS = b"0123456789.-+eE"
+"""Bytes of numbers that Arrow reads as Python does, if it reads them: without `nan`, `1_0` and other spellings."""
 _NUMERIC = np.zeros(256, dtype=bool)
-_NUMERIC[list(_NUMERALS)] = True
+_NUMERIC[list(NUMERALS)] = True
 _FRACTIONAL = np.zeros(256, dtype=bool)
 _FRACTIONAL[list(b".eE")] = True
 _DIGITS = 18  # whole numbers with at most this many digits fit 64 bits
@@ -214,7 +215,7 @@ def _numbers(
     strings: pa.StringArray, lengths: NDArray[np.int32], absent: NDArray[np.bool_], missing: bool
 ) -> pa.Array | None:
     """The strings as whole numbers or floats; None if they may be something else."""
-    characters = _characters(strings)
+    characters = characters_of(strings)
     gaps = bool(absent.any())
     if not len(characters) or (gaps and not missing):
         return None
@@ -241,7 +242,7 @@ def _numbers(
 
 def _numeric(characters: NDArray[np.uint8]) -> bool:
     """Whether all characters occur in numbers."""
-    return not characters.tobytes().translate(None, _NUMERALS)
+    return not characters.tobytes().translate(None, NUMERALS)
 
 
 def _fractional(characters: NDArray[np.uint8]) -> bool:
@@ -263,11 +264,13 @@ def surely_text(strings: pa.StringArray) -> bool:
     return False
 
 
-def _characters(strings: pa.StringArray) -> NDArray[np.uint8]:
-    _, offsets, data = strings.buffers()
+def characters_of(texts: pa.Array) -> NDArray[np.uint8]:
+    """The bytes of all texts, one after the other."""
+    _, offsets, data = texts.buffers()
     if data is None:
         return np.zeros(0, np.uint8)
-    ends = np.frombuffer(offsets, np.int32)[strings.offset : strings.offset + len(strings) + 1]
+    kind = np.int64 if texts.type == pa.large_string() else np.int32
+    ends = np.frombuffer(offsets, kind)[texts.offset : texts.offset + len(texts) + 1]
     return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
 
 

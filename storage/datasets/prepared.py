@@ -53,11 +53,13 @@ def left_out(store: Store, dataset: Dataset) -> list[LeftOut]:
 def left_out_of(store: Store, competition_id: str, editions: Iterable[Edition]) -> str:
     """What preparing left out of the training data in these editions, for a message; empty if there is nothing.
 
-    For example "v2 leaves 12 of 8,920 images out of train (duplicate-photographs)".
+    For example "v2 leaves 12 of 8,920 images out of train (duplicate-photographs)". v1 is as published and leaves
+    nothing out, so that its markers are not read.
     """
     return "; ".join(
         f"{edition} leaves {each.count:,} of {each.of:,} {each.what} out of train ({each.issue})"
         for edition in editions
+        if edition != "v1"
         for each in left_out(store, Dataset(edition, competition_id))
     )
 
