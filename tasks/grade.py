@@ -190,7 +190,7 @@ def grade_submission(
     with (
         local_copy(place, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
-        process_graders().grader(competition, prepared, edition, str(dataset.key), thresholds) as grader,
+        process_graders().grader(competition, prepared, edition, dataset.key or "", thresholds) as grader,
     ):
         submission = Path(folder) / "submission.csv"
         if run.submission_exists:

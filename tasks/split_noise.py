@@ -68,7 +68,7 @@ def _halves(store: Store, run: StoredRun, grade: GradeRecord, draws: int, second
     with (
         local_copy(store, dataset, "private", local_cache()) as prepared,
         tempfile.TemporaryDirectory(prefix="mlebench-noise-") as folder,
-        process_graders().grader(competition, prepared, grade.edition, str(dataset.key)) as grader,
+        process_graders().grader(competition, prepared, grade.edition, dataset.key or "") as grader,
     ):
         submission = Path(folder) / "submission.csv"
         store.top.fs.get_file(store.top.path(store.relative(f"{run.source}/submission.csv")), str(submission))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 from pandas.errors import EmptyDataError
 
+from competitions.scoring import kept_answers
 from competitions.scoring.errors import InvalidSubmission
 from competitions.tables import columns
 from competitions.tables.columns import Texts
@@ -70,16 +71,27 @@ def read_answers(
     keep_default_na: bool = True,
     float_precision: FloatParser = "round_trip",
     reads: Reads = Reads(),
+    kept: Path | None = None,
 ) -> pd.DataFrame:
-    """Read the answers in the same way. Errors propagate, because they are not the agent's."""
-    return _read(Path(path), dtype, keep_default_na, float_precision, reads)
+    """Read the answers in the same way. Errors propagate, because they are not the agent's.
+
+    `kept`: the file in which their parsed form is kept; see `kept_answers`. By default they are parsed anew.
+    """
+    return _read(Path(path), dtype, keep_default_na, float_precision, reads, kept)
 
 
-def _read(path: Path, dtype: Dtype, keep_default_na: bool, float_precision: FloatParser, reads: Reads) -> pd.DataFrame:
+def _read(
+    path: Path,
+    dtype: Dtype,
+    keep_default_na: bool,
+    float_precision: FloatParser,
+    reads: Reads,
+    kept: Path | None = None,
+) -> pd.DataFrame:
     if dtype is None and keep_default_na and float_precision == "round_trip":
-        table = columns.read(path, reads.answers, reads.texts)
-        if table is not None:
-            return table
+        found = kept_answers.read_table(path, reads.answers, kept) if kept else columns.read_table(path, reads.answers)
+        if found is not None:
+            return columns.frame(found, reads.texts)
     options: dict[str, Any] = {"dtype": dtype, "keep_default_na": keep_default_na, "float_precision": float_precision}
     try:
         table = pd.read_csv(path, compression=None, **options)

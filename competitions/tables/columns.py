@@ -94,6 +94,12 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     Raises:
         OSError: the file cannot be read.
     """
+    table = read_table(path, wanted)
+    return None if table is None else frame(table, texts)
+
+
+def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
+    """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it."""
     size = path.stat().st_size
     if size < _SMALL:
         return None
@@ -103,22 +109,31 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
         if size < file.readline(_PIECE).count(b",") * (_SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
-        return _read(file, partial(_pieces_of, buffers=buffers), wanted, texts, buffers, alone=pieces == 1)
+        return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, alone=pieces == 1)
 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
     """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
-    return _read(file, _pieces, wanted, texts, Buffers(_PIECE))
+    table = _read(file, _pieces, wanted, Buffers(_PIECE))
+    return None if table is None else frame(table, texts)
+
+
+def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
+    """The frame that pandas' `read_csv` gives, of a table that `read_table` gave."""
+    import pandas as pd
+
+    found = {name: _values(column, texts) for name, column in zip(table.column_names, table.columns, strict=True)}
+    # Without copies into one block for each type: what needs one of many columns makes its own.
+    return pd.DataFrame(found, pd.RangeIndex(len(table)), copy=False)
 
 
 def _read(
     file: IO[bytes],
     cut: Callable[[IO[bytes]], Iterator[Piece]],
     wanted: Collection[str] | None,
-    texts: Texts,
     buffers: Buffers,
     alone: bool = False,
-) -> pd.DataFrame | None:
+) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
         names = _header(file.readline(_PIECE))
@@ -133,7 +148,7 @@ def _read(
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
         return None
-    return _frame(names, chosen, parts, texts)
+    return _table(names, chosen, parts)
 
 
 def _header(line: bytes) -> list[str]:
@@ -263,21 +278,14 @@ def _column(strings: pa.StringArray) -> pa.Array:
     raise Unusual("a column that may be numbers or text")
 
 
-def _frame(
-    names: Sequence[str], chosen: Sequence[str], parts: Sequence[Sequence[pa.Array]], texts: Texts
-) -> pd.DataFrame | None:
-    import pandas as pd
-
-    rows = inference_rows(len(names))
-    found: dict[str, NDArray[Any] | pd.Series] = {}
-    size = sum(len(part[0]) for part in parts) if chosen else 0
-    for position, name in enumerate(chosen):
-        column = _joined([part[position] for part in parts], rows)
+def _table(names: Sequence[str], chosen: Sequence[str], parts: Sequence[Sequence[pa.Array]]) -> pa.Table | None:
+    columns, rows = [], inference_rows(len(names))
+    for position in range(len(chosen)):
+        column = _joined([part[position] for part in parts], rows) if parts else None
         if column is None:
             return None
-        found[name] = _values(column, texts)
-    # Without copies into one block for each type: what needs one of many columns makes its own.
-    return pd.DataFrame(found, pd.RangeIndex(size), copy=False) if parts and chosen else None
+        columns.append(column)
+    return pa.table(columns, names=list(chosen)) if columns else None
 
 
 def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:

@@ -152,9 +152,10 @@ def _grade(
     Raises `UserError` if the competition is unknown or not prepared, if the store no longer has the dataset, or if the
     chosen leaderboard was not fetched.
     """
-    from grading.workers import grade_many
+    from grading.workers import GradingPool
     from storage.datasets.answers import answers_to, require_consistent
     from storage.datasets.prepared import local_copy
+    from tasks.wiring.graders import parsed_answers
     from tasks.wiring.stores import local_cache
     from tasks.wiring.thresholds import chosen_thresholds
 
@@ -181,8 +182,13 @@ def _grade(
     if made_on.key is not None:
         require_consistent(store, made_on)
     dataset = answers_to(store, made_on, grading.edition, "its run")
-    with local_copy(store, dataset, "private", local_cache()) as prepared, local_copies() as fetch:
-        for grade in grade_many(competition, prepared, grading.edition, fetched(fetch), **options):
+    with (
+        local_copy(store, dataset, "private", local_cache()) as prepared,
+        local_copies() as fetch,
+        GradingPool(competition, prepared, grading.edition, **options) as grader,
+    ):
+        grader.kept_answers = parsed_answers(competition, dataset, grading.edition)
+        for grade in grader.grade_all(fetched(fetch)):
             number = order.popleft()
             grades[number] = grade
             result = grade.report.score if grade.outcome == "valid" else f"{grade.outcome}: {grade.message}"

@@ -23,17 +23,19 @@ def command(submission: Path, competition_id: str, grading: GradingOptions, stor
     result, too. Exit code 1 if there is no submission, or if it could not be graded.
     """
     competition = registry.get(competition_id)
-    from grading.workers import GradingPool
     from storage.dataset import Dataset
+    from storage.datasets.current import require
     from storage.datasets.prepared import local_copy
+    from tasks.wiring.graders import process_graders
     from tasks.wiring.stores import local_cache
     from tasks.wiring.thresholds import chosen_thresholds
 
     place = storage.open()
     thresholds = chosen_thresholds(place, competition.facts, grading.leaderboard)
+    dataset = require(place, Dataset(grading.edition, competition_id))
     with (
-        local_copy(place, Dataset(grading.edition, competition_id), "private", local_cache()) as prepared,
-        GradingPool(competition, prepared, grading.edition, thresholds=thresholds) as grader,
+        local_copy(place, dataset, "private", local_cache()) as prepared,
+        process_graders().grader(competition, prepared, grading.edition, dataset.key or "", thresholds) as grader,
     ):
         result = grader.grade(followed(submission, place))
     click.echo(result.report.to_json(), nl=False)

@@ -67,7 +67,8 @@ class Server:
         self.lines = _Lines()
         self.competition.load_grader()
         self.resident = 0
-        self.answers = self.competition.answers(Path(spec["prepared"]))
+        kept = Path(spec["kept"]) if spec["kept"] else None
+        self.answers = self.competition.answers(Path(spec["prepared"]), kept)
         gc.freeze()  # a collection would write to the memory shared with workers, and so copy it
 
     def run(self) -> None:

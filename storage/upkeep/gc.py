@@ -21,7 +21,7 @@ from storage.lease import download_lease, lease, prepare_lease, run_lease
 from storage.runs.checkpoints import Checkpoints, abandoned
 from storage.sources.wants import wanted
 from storage.store import Store
-from storage.upkeep.space import DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
+from storage.upkeep.space import PARSED_ANSWERS, DiskUsage, State, usage_of_datasets, usage_of_machine, usage_of_store
 
 _ABANDONED = timedelta(days=1)  # age at which a multipart upload is considered abandoned
 
@@ -86,9 +86,13 @@ def orphans(store: Store, found: Iterable[DiskUsage], dry: bool) -> Iterator[Dis
 
 
 def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[DiskUsage]:
-    """Remove local copies of prepared data that are not in use."""
+    """Remove local copies of prepared data that are not in use, and parsed answers, which are mapped by their users."""
     for each in usage_of_machine(scratch, cache):
-        if each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
+        if each.where == str(parsed := scratch / PARSED_ANSWERS):
+            if not dry:
+                shutil.rmtree(parsed, ignore_errors=True)
+            yield each
+        elif each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
             yield each
     for trash in cache.folder.glob(".trash-*"):
         size = sum(path.stat().st_size for path in trash.rglob("*") if path.is_file())

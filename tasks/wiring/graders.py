@@ -5,8 +5,14 @@ from __future__ import annotations
 import atexit
 import threading
 from functools import cache
+from pathlib import Path
 
-from grading.workers import GraderCache
+from common.settings import get_settings
+from competitions.competition import Competition
+from competitions.editions import Edition
+from grading.workers import GraderCache, kept_answers
+from storage.dataset import Dataset
+from storage.upkeep.space import PARSED_ANSWERS
 
 # Without the lock, threads that make the first call at the same time would get different caches.
 _lock = threading.Lock()
@@ -21,6 +27,11 @@ def process_graders() -> GraderCache:
 # Global, because Prefect passes only small values to tasks: this is how the tasks of a process share graders.
 @cache
 def _graders() -> GraderCache:
-    graders = GraderCache()
+    graders = GraderCache(answers=get_settings().scratch / PARSED_ANSWERS)
     atexit.register(graders.close)
     return graders
+
+
+def parsed_answers(competition: Competition, dataset: Dataset, edition: Edition) -> Path | None:
+    """The file on the scratch disk that keeps the parsed answers of a dataset, if it has a key."""
+    return kept_answers(get_settings().scratch / PARSED_ANSWERS, competition, dataset.key or "", edition)
