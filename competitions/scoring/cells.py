@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from competitions.scoring import matching
 from competitions.scoring.errors import InvalidSubmission
+from competitions.tables.arrays import whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -228,7 +229,7 @@ def as_strings(frame: pd.DataFrame, column: str) -> pa.Array:
         column_of_text = values.array.__arrow_array__()
         if column_of_text.null_count:
             column_of_text = pc.fill_null(column_of_text, "nan")
-        return column_of_text.combine_chunks() if isinstance(column_of_text, pa.ChunkedArray) else column_of_text
+        return whole(column_of_text) if isinstance(column_of_text, pa.ChunkedArray) else column_of_text
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
         return pa.array(values.to_numpy()).cast(pa.string())
     found = matching.strings(values)

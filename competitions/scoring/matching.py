@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from competitions.tables.arrays import whole
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -40,7 +42,7 @@ def strings(values: pd.Series) -> pa.Array | None:
     else:
         return None
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.nbytes < 1 << 31 else None
+        column = whole(column) if column.nbytes < 1 << 31 else None
     return None if column is None or column.null_count else column
 
 

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from competitions.tables.arrays import whole
 from competitions.tables.csv_blocks import (
     Unusual,
     infer_column,
@@ -225,7 +226,7 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: 
     quoted = text.find(b'"', 0, end) >= 0
     returns = text.find(b"\r", 0, end) >= 0
     if quoted or returns or text.find(b"\0", 0, end) >= 0:
-        require_plain_quotes(text[:end])
+        require_plain_quotes(text, end)
     require_utf8(text, end)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
@@ -243,7 +244,7 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: 
         )
     except pa.ArrowException as error:
         raise Unusual(str(error)) from error
-    strings = {name: table[name].combine_chunks() for name in included}
+    strings = {name: whole(table[name]) for name in included}
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
     buffers.give_back(text)
@@ -318,8 +319,8 @@ def _values(column: pa.ChunkedArray, texts: Texts) -> NDArray[Any] | pd.Series:
         values = column.to_numpy()
         return values if values.flags.writeable else values.copy()
     if texts == "arrow":
-        whole = column.combine_chunks() if column.nbytes < _WHOLE else column  # faster to pick rows from
-        return pd.Series(pd.arrays.ArrowExtensionArray(whole))
+        # It is faster to pick rows from one array.
+        return pd.Series(pd.arrays.ArrowExtensionArray(whole(column) if column.nbytes < _WHOLE else column))
     values = column.to_pandas().to_numpy(dtype=object)  # equal strings of a column are one object, as with pandas
     if column.null_count:
         values = values.copy()

@@ -18,6 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from competitions.tables import memory
+from competitions.tables.arrays import whole
+
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
@@ -33,6 +36,11 @@ _NUMERIC = np.zeros(256, dtype=bool)
 _NUMERIC[list(NUMERALS)] = True
 _FRACTIONAL = np.zeros(256, dtype=bool)
 _FRACTIONAL[list(b".eE")] = True
+_BEFORE_QUOTE = np.zeros(256, dtype=bool)
+_BEFORE_QUOTE[list(b'\n",')] = True
+_AFTER_QUOTE = np.zeros(256, dtype=bool)
+_AFTER_QUOTE[list(b'\n",\r')] = True
+_PART = 1 << 18  # bytes that are compared at a time
 _DIGITS = 18  # whole numbers with at most this many digits fit 64 bits
 _LONGEST_MISSING = max(map(len, _MISSING))
 _SAMPLE = 1 << 12  # characters that are inspected first, because most columns of text begin with text
@@ -40,8 +48,7 @@ _LONGEST = 100  # maximum number of characters of a float
 _WITNESSES = 50  # number of values inspected to decide that a column is text
 
 
-# Arrow's default asks the system for huge pages, which takes a second for 300 MB where memory is fragmented.
-_POOL = pa.jemalloc_memory_pool() if "jemalloc" in pa.supported_memory_backends() else None
+memory.choose()
 
 
 class Unusual(Exception):
@@ -124,8 +131,8 @@ def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
     `quotes` is the number of quotes before the text.
     """
     characters = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(characters == _NEWLINE)
-    places = np.flatnonzero(characters == _QUOTE) if b'"' in text else np.zeros(0, np.int64)
+    ends = _places(characters, _NEWLINE)
+    places = _places(characters, _QUOTE) if b'"' in text else np.zeros(0, np.int64)
     return ends[(np.searchsorted(places, ends) + quotes) % 2 == 0] + 1
 
 
@@ -146,39 +153,50 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
             csv.ConvertOptions(
                 check_utf8=False, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
-            memory_pool=_POOL,
         )
     except pa.ArrowException as error:
         raise Unusual(str(error)) from error
     found = {}
     for name, values in zip(plan.columns, table.columns, strict=True):
-        column = infer_column(values.combine_chunks(), name in plan.texts, plan.missing)
+        column = infer_column(whole(values), name in plan.texts, plan.missing)
         if column is None:
             return None
         found[name] = column
     return found
 
 
-def require_plain_quotes(text: bytes | bytearray) -> None:
-    """Raise `Unusual` unless quotes enclose whole fields, and carriage returns outside of quotes end lines."""
-    characters = np.frombuffer(text, np.uint8)
+def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> None:
+    """Raise `Unusual` unless quotes enclose whole fields, and carriage returns outside of quotes end lines.
+
+    Of the text, the first `size` bytes count, by default all.
+    """
+    characters = np.frombuffer(text, np.uint8, len(text) if size is None else size)
     quotes = np.zeros(0, np.int64)
-    if b"\0" in text:
+    if text.find(b"\0", 0, size) >= 0:
         raise Unusual("null characters")
-    if b'"' in text:
-        quotes = np.flatnonzero(characters == _QUOTE)
+    if text.find(b'"', 0, size) >= 0:
+        quotes = _places(characters, _QUOTE)
         opening, closing = quotes[::2], quotes[1::2]
         before = characters[opening - 1]
         before[opening == 0] = _NEWLINE
         after = characters[np.minimum(closing + 1, len(characters) - 1)]
-        marks = np.frombuffer(b'\n",', np.uint8)
-        if not (np.isin(before, marks).all() and np.isin(after, np.append(marks, np.uint8(_RETURN))).all()):
+        if not (_BEFORE_QUOTE[before].all() and _AFTER_QUOTE[after].all()):
             raise Unusual("quotes within fields")
-    if b"\r" in text:
-        returns = np.flatnonzero(characters == _RETURN)
+    if text.find(b"\r", 0, size) >= 0:
+        returns = _places(characters, _RETURN)
         returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
         if not (characters[np.minimum(returns + 1, len(characters) - 1)] == _NEWLINE).all():
             raise Unusual("lines that end with a carriage return")
+
+
+def _places(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
+    """Where a character is. Part by part: the results of comparing then stay in the processor's cache."""
+    same = np.empty(min(_PART, len(characters)), dtype=bool)
+    found = []
+    for start in range(0, len(characters), _PART):
+        part = characters[start : start + _PART]
+        found.append(np.flatnonzero(np.equal(part, wanted, out=same[: len(part)])) + start)
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 def infer_column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:

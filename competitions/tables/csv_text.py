@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from competitions.tables.arrays import whole
 from competitions.tables.threads import in_order
 
 if TYPE_CHECKING:
@@ -163,8 +164,8 @@ def _texts(values: Any, separator: str) -> pa.Array | None:
 def _whole(strings: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     import pyarrow as pa
 
-    whole = strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+    one = whole(strings) if isinstance(strings, pa.ChunkedArray) else strings
+    return pa.concat_arrays(one.chunks) if isinstance(one, pa.ChunkedArray) else one
 
 
 def _quoted(strings: pa.StringArray, separator: str) -> pa.Array | None:
