@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from competitions.scoring.permutations import LEAST, permutation
 from competitions.tables.arrays import whole
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] |
 def _of_texts(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
     import pyarrow.compute as pc
 
-    if given.equals(wanted) and pc.count_distinct(given).as_py() == len(given):  # in the order of the answers
-        return np.arange(len(given))
+    if len(given) >= LEAST and (places := permutation(given, wanted)) is not None:
+        return places
     found = pc.index_in(wanted, value_set=given)
     if found.null_count:
         return None

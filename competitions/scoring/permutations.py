@@ -1,0 +1,109 @@
+"""Find a permutation between two large columns of text, several times faster than Arrow's hash table.
+
+Texts are read as 64-bit words, hashed, and put into a table of slots without looking for collisions: of texts that
+share a slot only the last is found. The others are tried again with other bits of their hashes. What is found is then
+compared word by word, so that hashes decide nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST = 10_000
+"""Texts from which this is faster than Arrow."""
+_LONGEST = 128  # bytes of a text; longer ones are no ids
+_ROUNDS = 12
+_WORD = 8  # bytes
+_SPREAD = np.uint64(0xFF51AFD7ED558CCD)  # MurmurHash3's finalizer
+_LENGTHS = np.uint64(0x9E3779B97F4A7C15)
+_FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
+"""Masks of the first 0 to 8 bytes of a word."""
+
+
+class _Texts(NamedTuple):
+    """Where each text starts and how many bytes it has, and the 64-bit word at each byte of all the text."""
+
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    words: NDArray[np.uint64]
+
+    def word(self, number: int) -> NDArray[np.uint64]:
+        """Bytes 8 * number and following of each text, with zeros after its end. Shape (n,)."""
+        words = self.words[np.minimum(self.starts + _WORD * number, len(self.words) - 1)]
+        words &= _FIRST_BYTES[np.clip(self.lengths - _WORD * number, 0, _WORD)]
+        return words
+
+
+def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
+    """For each wanted text its position among the given ones, shape (n,).
+
+    None if they are not permutations of each other without repetitions, or if that was not found out: texts are long,
+    or collide too often.
+
+    Args:
+        given: n texts, without missing values.
+        wanted: n texts, without missing values.
+    """
+    ours, theirs = _texts(given), _texts(wanted)
+    longest = int(ours.lengths.max(initial=0))
+    if longest != int(theirs.lengths.max(initial=0)) or longest > _LONGEST or not longest:
+        return None
+    count = -(-longest // _WORD)
+    rows = _join(_hashes(ours, count), _hashes(theirs, count))
+    if rows is None or (ours.lengths[rows] != theirs.lengths).any():
+        return None
+    same = all((ours.word(number)[rows] == theirs.word(number)).all() for number in range(count))
+    return rows if same else None
+
+
+def _texts(column: pa.Array) -> _Texts:
+    _, offsets, data = column.buffers()
+    kind = np.int64 if column.type == "large_string" else np.int32
+    ends = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    padded = np.zeros(int(ends[-1] - ends[0]) + _WORD, np.uint8)
+    if data is not None:
+        padded[:-_WORD] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    words = np.lib.stride_tricks.as_strided(padded[:_WORD].view("<u8"), (len(padded) - _WORD + 1,), (1,))
+    return _Texts(ends[:-1] - ends[0], np.diff(ends), words)
+
+
+def _hashes(texts: _Texts, count: int) -> NDArray[np.uint64]:
+    found = texts.lengths.astype(np.uint64) * _LENGTHS
+    for number in range(count):
+        found ^= texts.word(number)
+        found *= _SPREAD
+        found ^= found >> np.uint64(32)
+    return found
+
+
+def _join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.intp] | None:
+    """For each wanted hash the position of an equal given one; None unless every position is found once."""
+    rows = np.empty(len(wanted), dtype=np.intp)
+    left, asked = np.arange(len(given)), np.arange(len(wanted))
+    for number in range(_ROUNDS):
+        size = 1 << (4 * len(left) - 1).bit_length()  # most have a slot of their own
+        shift, mask = np.uint64(5 * number % 32), np.uint64(size - 1)
+        slots = np.zeros(size, dtype=np.int64)
+        slots[((given[left] >> shift) & mask).astype(np.int64)] = left
+        candidates = slots[((wanted[asked] >> shift) & mask).astype(np.int64)]
+        found = given[candidates] == wanted[asked]
+        rows[asked[found]] = candidates[found]
+        asked = asked[~found]
+        if not len(asked):
+            break
+        used = np.zeros(len(given), dtype=bool)
+        used[candidates[found]] = True
+        left = left[~used[left]]
+        if len(left) != len(asked):  # a text is wanted twice
+            return None
+    if len(asked):
+        return None
+    taken = np.zeros(len(given), dtype=bool)
+    taken[rows] = True
+    return rows if taken.all() else None
