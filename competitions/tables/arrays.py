@@ -1,4 +1,4 @@
-"""Arrow arrays of columns."""
+"""Columns of tables as arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MANY = 20
+"""Columns of floats of a table from which they are one block of a frame."""
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:

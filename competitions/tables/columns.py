@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from competitions.tables.arrays import whole
+from competitions.tables.arrays import MANY, whole
 from competitions.tables.csv_blocks import (
     Unusual,
     infer_column,
@@ -104,12 +104,14 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
     size = path.stat().st_size
     if size < _SMALL:
         return None
-    pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > _SHARE else 1
-    buffers = Buffers(size // pieces + _SLACK)
     with path.open("rb") as file:
-        if size < file.readline(_PIECE).count(b",") * (_SMALL // 8):  # wide and short: each column takes its time
+        commas = file.readline(_PIECE).count(b",")
+        if size < commas * (_SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
+        # Each column of each piece takes its time as well, during which other threads wait.
+        pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * _SMALL) else 1
+        buffers = Buffers(size // pieces + _SLACK)
         return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, alone=pieces == 1)
 
 
@@ -123,9 +125,19 @@ def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
     """The frame that pandas' `read_csv` gives, of a table that `read_table` gave."""
     import pandas as pd
 
-    found = {name: _values(column, texts) for name, column in zip(table.column_names, table.columns, strict=True)}
+    index = pd.RangeIndex(len(table))
+    floats = [name for name, field in zip(table.column_names, table.schema, strict=True) if field.type == pa.float64()]
     # Without copies into one block for each type: what needs one of many columns makes its own.
-    return pd.DataFrame(found, pd.RangeIndex(len(table)), copy=False)
+    if len(floats) < MANY:
+        return pd.DataFrame({name: _values(table[name], texts) for name in table.column_names}, index, copy=False)
+    # pandas takes longer to wrap a column than Arrow takes to parse 1,000 numbers, so these are one block.
+    block = np.empty((len(floats), len(table)))
+    for row, name in zip(block, floats, strict=True):
+        row[:] = table[name]
+    rest = {name: _values(table[name], texts) for name in table.column_names if name not in set(floats)}
+    parts = [pd.DataFrame(rest, index, copy=False), pd.DataFrame(block.T, index, floats, copy=False)]
+    joined = pd.concat(parts, axis=1, copy=False) if rest else parts[1]
+    return joined if list(joined.columns) == table.column_names else joined[table.column_names]
 
 
 def _read(

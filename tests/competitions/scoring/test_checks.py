@@ -17,6 +17,7 @@ from competitions.scoring.checks import (
     require_same_ids,
     sort_by,
 )
+from competitions.tables.arrays import MANY
 from grading import InvalidSubmission
 
 ANSWERS = pd.DataFrame({"id": [3, 1, 2], "y": [30, 10, 20]})
@@ -119,3 +120,16 @@ def test_sort_by_numbers_rows_anew() -> None:
     assert sort_by(frame([3, 1, 2]), "id")["p"].tolist() == [1, 2, 0]
     with pytest.raises(InvalidSubmission, match="lacks column"):
         sort_by(pd.DataFrame(), "id")
+
+
+@pytest.mark.parametrize("count", [MANY - 1, MANY])
+def test_rows_of_wide_tables_are_aligned_as_those_of_narrow_ones(count: int) -> None:
+    names = [f"c{number}" for number in range(count)]
+    values = np.arange(3.0 * count).reshape(3, count)
+    answers = pd.DataFrame(values, columns=names).assign(id=["b", "a", "c"])
+    submission = answers.iloc[[2, 0, 1]].set_axis([7, 7, 8])
+    ours, theirs = align(submission, answers, "id", names)
+    for found in (ours, theirs):
+        assert found["id"].tolist() == ["a", "b", "c"]
+        assert (found[names].to_numpy() == values[[1, 0, 2]]).all()
+        assert found.index.tolist() == [0, 1, 2]

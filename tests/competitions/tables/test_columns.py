@@ -89,9 +89,10 @@ def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, path, read = random.Random(seed), tmp_path / "table.csv", 0
-    for _ in range(40):
+    for number in range(40):
         rows = rng.choice([4, 16, 1 << 18])  # for which pandas infers types at a time
         monkeypatch.setattr(columns, "inference_rows", lambda count, rows=rows: rows)
+        monkeypatch.setattr(columns, "MANY", (1, 2, 20)[number % 3])
         content = table(rng)
         path.write_bytes(content)
         expected = outcome(lambda: pd.read_csv(io.BytesIO(content), float_precision="round_trip"))  # noqa: B023
