@@ -27,7 +27,7 @@ from storage.datasets.prove import difference
 from storage.datasets.recipe import Recipe, recipe_of
 from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
-from storage.sources.wants import no_longer_wanted
+from storage.sources.wants import no_longer_wanted, wanted
 from storage.store import Store
 from tasks.wiring.caching import while_stored
 from tasks.wiring.process import apply_settings
@@ -122,16 +122,7 @@ def split_dataset(
             no_longer_wanted(place, dataset)
             return str(current.dataset.key)
         target = Dataset(edition, competition_id, current.key_of(recipe))
-        job = Job(
-            competition_id,
-            raw=place.raw(competition_id),
-            out=place.prepared(target),
-            edition=edition,
-            params=get_settings().params_of(competition_id),
-            key=str(target.key),
-            recipe=recipe,
-            code=_code(competition_id),
-        )
+        job = _job(place, target, recipe)
         known = find(place, target)
         if current.dataset is not None and state == "other code" and known is None:
             if not place.exists(place.raw(competition_id)):
@@ -150,13 +141,46 @@ def split_dataset(
             tell(f"{dataset}: the current code makes other files ({found}); prepared under a new key")
         if known is None:
             progress.report(competition_id, "split", "planning")
-            with _similar(place, dataset, recipe) as (like, like_edition):
+            with _similar(place, dataset, recipe) as (like, like_edition), _other(place, job) as ahead:
                 job = replace(job, like=like, like_edition=like_edition)
-                materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held)
+                materialise(job, executor=executor, on_progress=show, before_commit=mine.require_held, ahead=ahead)
         mine.require_held()
         make_current(place, known or target, recipe)
         no_longer_wanted(place, dataset)
     return str(target.key)
+
+
+def _job(place: Store, target: Dataset, recipe: Recipe) -> Job:
+    return Job(
+        target.competition_id,
+        raw=place.raw(target.competition_id),
+        out=place.prepared(target),
+        edition=target.edition,
+        params=get_settings().params_of(target.competition_id),
+        key=str(target.key),
+        recipe=recipe,
+        code=_code(target.competition_id),
+    )
+
+
+@contextlib.contextmanager
+def _other(place: Store, job: Job) -> Iterator[Job | None]:
+    """Yield the job of another edition that waits for the same download, and keep it from others for the block.
+
+    None if no process waits for one that has files of its own, or if another process prepares it.
+    """
+    assert job.recipe is not None
+    for edition in wanted(place, job.competition_id):
+        if edition == job.edition or registry.get(job.competition_id).files_of(edition) != edition:
+            continue
+        dataset, recipe = Dataset(edition, job.competition_id), replace(job.recipe, edition=edition)
+        with lease(place, prepare_lease(dataset), wait=False) as mine:
+            current = read_current(place, dataset)
+            target = replace(dataset, key=current.key_of(recipe))
+            if mine is not None and current.dataset is None and find(place, target) is None:
+                yield replace(_job(place, target, recipe), like=job.out, like_edition=job.edition)
+                return
+    yield None
 
 
 @contextlib.contextmanager

@@ -12,9 +12,9 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -22,14 +22,19 @@ from common.errors import close_matches
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container, open_nested, seekable
 from competitions.preparing.archives.zips import ZipContainer
+from competitions.preparing.memo import JSON, PICKLED, Codec, Memo
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from competitions.tables.columns import Texts
 
+T = TypeVar("T")
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
+BY_EDITION = "keep_default_na"
+"""The option of `read_csv` that is given where editions read a table differently: its bytes are kept, not the table."""
 
 
 class Member(NamedTuple):
@@ -52,6 +57,7 @@ class Download:
         self._root = root or self
         self._nested: dict[str, Download] = {}
         self._openers: dict[str, Callable[[], IO[bytes]]] = {}
+        self._own_memo: Memo | None = None
 
     @classmethod
     def open(cls, location: str) -> Download:
@@ -151,10 +157,22 @@ class Download:
             size = sizes.get(file)
             yield path, self.file(file) if size is None else Member(self._archive, file, size)
 
+    @contextlib.contextmanager
+    def remembering(self) -> Iterator[Memo]:
+        """Keep what is read in the block for who reads it again there, see `competitions.preparing.memo`."""
+        memo = self._root._own_memo = Memo()
+        try:
+            yield memo
+        finally:
+            self._root._own_memo = None
+            memo.close()
+
     def open_file(self, name: str) -> IO[bytes]:
         """A binary stream of `name`."""
         self._require(name)
-        return self.container.open(name)
+        if self._memo is None:
+            return self.container.open(name)
+        return self._memo.file((self._archive, name), self._size(name), partial(self.container.open, name))
 
     def read_bytes(self, name: str) -> bytes:
         """All bytes of `name`."""
@@ -167,11 +185,24 @@ class Download:
 
     def read_json(self, name: str, encoding: str = "utf-8") -> Any:
         """The JSON value in `name`."""
+        return self.once(("json", name, encoding), partial(self._json, name, encoding), JSON)
+
+    def _json(self, name: str, encoding: str) -> Any:
         content = self.read_bytes(name)
         if encoding == "utf-8" and not _LONG_NUMBER.search(content):  # which orjson reads as floats
             with contextlib.suppress(ValueError):  # json accepts more than orjson does, such as NaN
                 return orjson.loads(content)
         return json.loads(content.decode(encoding))
+
+    def read_json_lines(self, name: str) -> pd.DataFrame:
+        """The table in `name`, one JSON object a line, read by `pandas.read_json`."""
+        import pandas as pd
+
+        def parse() -> pd.DataFrame:
+            with self.open_file(name) as file:
+                return pd.read_json(file, lines=True)
+
+        return self.once(("lines", name), parse)
 
     def read_csv(self, name: str, *, texts: Texts = "object", **options: Any) -> pd.DataFrame:
         """The table in `name`, read by `pandas.read_csv` with exact ("round_trip") floats and the given `options`.
@@ -182,19 +213,51 @@ class Download:
         """
         import pandas as pd
 
+        by_edition = BY_EDITION in options
         options.setdefault("float_precision", "round_trip")
         if options.get("keep_default_na") is True:  # pandas' default
             del options["keep_default_na"]
+
+        def opened() -> IO[bytes]:
+            return self.open_file(name) if by_edition else self.container.open(name)
+
         if options == {"float_precision": "round_trip"} and self._size(name) > _SMALL_TABLE:
             from competitions.tables import columns
 
-            with self.open_file(name) as file:
-                fast = columns.read_stream(file, texts=texts)
-            if fast is not None:
-                return fast
-        with self.open_file(name) as file:
-            table: pd.DataFrame = pd.read_csv(file, **options)
-        return table
+            def parse() -> pa.Table | None:
+                with opened() as file:
+                    return columns.parse_stream(file)
+
+            parsed = parse() if by_edition else self.once(("columns", name), parse)
+            if parsed is not None:
+                return columns.frame(parsed, texts)
+
+        def parse_with_pandas() -> pd.DataFrame:
+            with opened() as file:
+                table: pd.DataFrame = pd.read_csv(file, **options)
+            return table
+
+        self._require(name)
+        if by_edition:
+            return parse_with_pandas()
+        return self.once(("csv", name, repr(sorted(options.items()))), parse_with_pandas)
+
+    def once(self, key: tuple[Any, ...], read: Callable[[], T], codec: Codec = PICKLED) -> T:
+        """What `read` returns, which reads of this archive what `key` says; or an equal value of a reader before."""
+        return read() if self._memo is None else self._memo.value((self._archive, *key), read, codec)
+
+    def shared(self, key: tuple[Any, ...], read: Callable[[], T]) -> T:
+        """Like `once`, for an object that nobody changes, so that several readers can have the same one."""
+        return read() if self._memo is None else self._memo.shared((self._archive, *key), read)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what is read is kept for another reader."""
+        return self._memo is not None
+
+    @property
+    def _memo(self) -> Memo | None:
+        return self._root._own_memo
 
     def read_parquet(self, name: str, columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
         """Yield the Parquet table in `name`, or some of its columns, in frames of at most a million rows.

@@ -117,8 +117,13 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
     """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
-    table = _read(file, _pieces, wanted, Buffers(_PIECE))
+    table = parse_stream(file, wanted)
     return None if table is None else frame(table, texts)
+
+
+def parse_stream(file: IO[bytes], wanted: Collection[str] | None = None) -> pa.Table | None:
+    """What `read_stream` makes its frame of, with `frame`."""
+    return _read(file, _pieces, wanted, Buffers(_PIECE))
 
 
 def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:

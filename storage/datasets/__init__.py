@@ -5,6 +5,7 @@ materialise  from declaration to committed files
 helpers      processes that copy files beside this one
 execute      single operations, with the help of archives, zipwriter and memory
 plan         chunks of bounded size, as values
+drafts       what an edition declares together with another one
 checkpoint   finished chunks, so that an interrupted run resumes
 manifest     one row per file
 cluster      Dask clusters

@@ -3,7 +3,8 @@
 The steps of preparing one competition into a directory (a local path or fsspec URL):
 
 1. `declare` runs prepare.py on one worker, writes what prepare.py computed (tables and other content), divides the rest
-   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint.
+   (copies, archives of members, derived files) into chunks of bounded size, and saves them in the checkpoint. If
+   another edition is to be prepared of the same download, it is declared by the same call (`storage.datasets.drafts`).
 2. The executor runs the chunks, in this process or on Dask. A worker receives the job (competition, edition,
    source URL, destination URL) and the number of a chunk.
 3. The manifest (Parquet) and finally the commit marker are written. A dataset without the marker is treated as missing.
@@ -30,18 +31,21 @@ from common.locations import local_path
 from competitions.preparing.declaration import LeftOut
 from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
+from storage.datasets.drafts import Draft, load_draft, save_draft
 from storage.datasets.execute import Copies, Same, Task, execute, group_copies
 from storage.datasets.job import Job, Preparable, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import passing_over_what_exists, release_memory
 from storage.datasets.plan import Chunk, plan, unpack
-from storage.datasets.reuse import with_archives, with_reuse
+from storage.datasets.reuse import Known, archives_of, with_archives, with_reuse
 from storage.datasets.storable import require_storable
 from storage.datasets.traces import remove_traces, written_in_order
 from storage.writers import Destination
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from competitions.editions import Edition
 
 MANIFEST = "manifest.parquet"
 MARKER = "commit.json"
@@ -87,6 +91,7 @@ def materialise(
     executor: Executor | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     before_commit: Callable[[], None] | None = None,
+    ahead: Job | None = None,
 ) -> pa.Table:
     """Prepare a dataset and return its manifest, that of the committed dataset if there is one with the job's key.
 
@@ -95,6 +100,8 @@ def materialise(
         executor: runs the chunks; in this process by default.
         on_progress: called at the start and after each chunk.
         before_commit: can raise to prevent the commit; see `storage.lease.Lease.require_held`.
+        ahead: a job for another edition with the same download, to be prepared like this dataset afterwards. It is
+            declared together with this one.
 
     Raises:
         DownloadError: the download is damaged or incomplete.
@@ -110,7 +117,7 @@ def materialise(
         clear_destination(destination)
     done, sizes = checkpoint.load() if job.key else ({}, None)
     if sizes is None:
-        next(iter(executor.map(declare, [job], heavy=True)))
+        next(iter(executor.map(declare, [job], ahead, heavy=True)))
         done, sizes = checkpoint.load()
         assert sizes is not None
     counter = _Counter(done, sizes, on_progress)
@@ -150,7 +157,8 @@ def materialise_here(job: Job) -> pa.Table:
         def execute_here(chunk: Chunk) -> Columns:
             return execute([unpack(chunk.task)], competition, download, destination)
 
-        with helpers.executing(plan(declared.elsewhere, download), download, execute_here) as finish:
+        planned = plan(written_in_order(declared.elsewhere) if destination.local else declared.elsewhere, download)
+        with helpers.executing(planned, download, execute_here) as finish:
             rows = execute(declared.here, competition, download, destination)
             declared.write_description(destination)
             left_out = declared.counts()
@@ -162,18 +170,56 @@ def materialise_here(job: Job) -> pa.Table:
     return manifest
 
 
-def declare(job: Job) -> None:
-    """Run prepare.py on a worker, write what it computed, and save the plan for the rest."""
+def declare(job: Job, ahead: Job | None = None) -> None:
+    """Run prepare.py on a worker, write what it computed, and save the plan for the rest.
+
+    The job `ahead` gets a draft: what its prepare.py reads is what was read before, see `Download.remembering`. Only
+    one of the two declarations is in memory at a time.
+    """
     competition, destination, download = load_competition(job), Destination(job.out, DRAFTS), download_of(job)
+    if (draft := load_draft(job)) is not None:
+        _save(job, draft, download, destination)
+        return
+    if ahead is None:
+        _save(job, _written(job, competition, download, destination), download, destination)
+        return
+    with download.remembering() as memo:
+        archives: list[Known] = []
+        draft = _written(job, competition, download, destination, archives)
+        _save(job, draft, download, destination)
+        del draft
+        memo.begin_last()
+        # Whatever is wrong with the other edition is found again, and reported, when it is prepared.
+        with contextlib.suppress(Exception):
+            other = Destination(ahead.out, DRAFTS)
+            made = _written(ahead, competition, download, other)
+            other.sync()  # before the draft says that they are there
+            save_draft(ahead, made._replace(archives=archives))
+    release_memory()
+
+
+def _written(
+    job: Job, competition: Preparable, download: Download, destination: Destination, archives: list[Known] | None = None
+) -> Draft:
+    """Run prepare.py, and write what it computed. The archives that it declares are added to `archives`."""
     declared = _declared(job, competition, download, destination)
-    checkpoint = Checkpoint(destination, job.checkpoint)
     rows = execute(declared.here, competition, download, destination)
     declared.write_description(destination)
-    checkpoint.save_left_out(declared.counts())
-    destination.sync()
-    checkpoint.save_rows("declared", rows)
-    checkpoint.save_plan(plan(declared.elsewhere, download))
+    draft = Draft(rows, declared.elsewhere, None, declared.counts())
+    if archives is not None:
+        archives += archives_of([*declared.here, *declared.elsewhere])
     del declared  # frees tables, which may be large
+    release_memory()
+    return draft
+
+
+def _save(job: Job, draft: Draft, download: Download, destination: Destination) -> None:
+    """Save the plan for what is not written yet."""
+    checkpoint = Checkpoint(destination, job.checkpoint)
+    checkpoint.save_left_out(draft.left_out)
+    destination.sync()
+    checkpoint.save_rows("declared", draft.rows)
+    checkpoint.save_plan(plan(_taken(job, draft, download, destination), download))
     release_memory()
 
 
@@ -181,7 +227,7 @@ class _Declared(NamedTuple):
     """What prepare.py declares: tasks with content that it computed, for this process, and those for any process."""
 
     here: list[Task]
-    elsewhere: Iterable[Task | Copies | Same]
+    elsewhere: list[Task | Copies]
     description: bytes | None
     left_out: list[LeftOut]
 
@@ -200,24 +246,34 @@ def _declared(job: Job, competition: Preparable, download: Download, destination
     require_storable(preparation, destination)
     checked = competition.facts.checksums.prepared
     tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
-    elsewhere: Iterable[Task | Copies | Same] = [
-        task for task in tasks if isinstance(task, Copies) or not task.computed
-    ]
-    if job.like:
-        manifest = read_manifest_of(Destination(job.like))
-        elsewhere = with_reuse(elsewhere, manifest, job.like)
-        if job.like_edition:
-            declared = partial(competition.declare, download, job.like_edition, job.params)
-            elsewhere = with_archives(elsewhere, manifest, job.like, declared, download)
-    if destination.local:
-        elsewhere = written_in_order(elsewhere)
     own = DESCRIPTION in preparation.public.operations
     return _Declared(
         [task for task in tasks if isinstance(task, Task) and task.computed],
-        elsewhere,
+        [task for task in tasks if isinstance(task, Copies) or not task.computed],
         None if own else competition.describe(job.edition).encode(),
         preparation.left_out,
     )
+
+
+def _taken(job: Job, draft: Draft, download: Download, destination: Destination) -> Iterable[Task | Copies | Same]:
+    """The tasks for any process: what the dataset that this one is to be like has is taken from it."""
+    tasks: Iterable[Task | Copies | Same] = draft.elsewhere
+    if job.like:
+        manifest = read_manifest_of(Destination(job.like))
+        tasks = with_reuse(tasks, manifest, job.like)
+        if job.like_edition:
+            archives = (
+                partial(_archives_of_other, job, job.like_edition, download)
+                if draft.archives is None
+                else draft.archives.copy
+            )
+            tasks = with_archives(tasks, manifest, job.like, archives, download)
+    return written_in_order(tasks) if destination.local else tasks
+
+
+def _archives_of_other(job: Job, edition: Edition, download: Download) -> Iterable[Known]:
+    preparation = load_competition(job).declare(download, edition, job.params)
+    return archives_of([Task(*each) for each in preparation.operations()])
 
 
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
@@ -244,12 +300,13 @@ def download_of(job: Job) -> Download:
         with contextlib.suppress(OSError):
             stat = path.stat()
             identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
-    return _open_download(job.raw, job.key, identity)
+    # The editions of one download share it, with the archives in it that were decompressed.
+    return _open_download(job.raw, job.recipe.download if job.recipe else job.key, identity)
 
 
 # Global, because workers keep no other state between chunks, and reading a zip's directory is slow.
 @lru_cache(maxsize=1)
-def _open_download(raw: str, _key: str, _identity: tuple[int, ...]) -> Download:
+def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download:
     return Download.open(raw)
 
 

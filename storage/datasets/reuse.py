@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from competitions.preparing.declaration import Archive, ArchiveKind, Preparation
+from competitions.preparing.declaration import Archive, ArchiveKind
 from competitions.preparing.download import Download, Member
 from storage.datasets.archives import MADE
 from storage.datasets.execute import Copies, Same, Task
@@ -19,6 +19,15 @@ from storage.datasets.manifest import Columns, Done
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class Known(NamedTuple):
+    """An archive that another edition declares: its name, its members, and whether it has nothing else."""
+
+    name: str
+    archive: Archive
+    whole: bool
+
 
 _RANDOM_ACCESS: tuple[ArchiveKind, ...] = ("zip", "tar")
 
@@ -44,7 +53,7 @@ def with_archives(
     tasks: Iterable[Task | Copies | Same],
     manifest: pa.Table,
     like: str,
-    declared: Callable[[], Preparation],
+    archives: Callable[[], Iterable[Known]],
     download: Download,
 ) -> Iterator[Task | Copies | Same]:
     """The tasks, in which archives of members are taken from the dataset at the URL `like`, or made of its archives.
@@ -55,17 +64,17 @@ def with_archives(
         tasks: what is to be made.
         manifest: the manifest of the committed dataset, which is made of the same download.
         like: its URL.
-        declared: its declaration; called if there are archives of members among the tasks.
+        archives: those that its edition declares; called if there are archives of members among the tasks.
         download: the download of both.
     """
-    known: dict[str, Archive] | None = None
+    known: list[Known] | None = None
     for task in tasks:
         if not (isinstance(task, Task) and isinstance(task.operation, Archive) and task.operation.entries):
             yield task
             continue
         if known is None:
-            known = {f"{part}/{path}": how for part, path, how in declared().operations() if isinstance(how, Archive)}
-        equal = [name for name, archive in known.items() if archive == task.operation]
+            known = list(archives())
+        equal = [name for name, archive, whole in known if whole and archive == task.operation]
         row = _row_of(manifest, equal[0], hashed=task.md5) if equal else None
         if row is not None:
             yield Same(like, [equal[0]], [[task.part], [task.path], *row])
@@ -73,7 +82,15 @@ def with_archives(
             yield task._replace(operation=_from(known, task.operation, like, download))
 
 
-def _from(known: dict[str, Archive], wanted: Archive, like: str, download: Download) -> Archive:
+def archives_of(tasks: Iterable[Task | Copies]) -> Iterator[Known]:
+    """Yield the archives among the tasks of an edition, reduced to members of the download."""
+    for task in tasks:
+        if isinstance(task, Task) and isinstance(how := task.operation, Archive):
+            members = tuple((name, entry) for name, entry in how.entries if isinstance(entry, Member))
+            yield Known(task.name, replace(how, entries=members), how.portable)
+
+
+def _from(known: list[Known], wanted: Archive, like: str, download: Download) -> Archive:
     """The archive, in which members that archives of the dataset at `like` have are taken from these.
 
     Members of a sequential container come in the order that they have in it, so they are only taken from elsewhere if
@@ -83,7 +100,7 @@ def _from(known: dict[str, Archive], wanted: Archive, like: str, download: Downl
         return wanted
     made = {
         member: Member(f"{MADE}{like}/{path}", name, member.size)
-        for path, archive in known.items()
+        for path, archive, _ in known
         if (archive.kind, archive.stored) == (wanted.kind, wanted.stored)
         for name, member in archive.entries
         if isinstance(member, Member)

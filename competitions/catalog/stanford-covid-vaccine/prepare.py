@@ -16,7 +16,7 @@ DECIMALS = {"float_format": "%.10f"}
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    table, unlabelled = (pd.read_json(raw.open_file(name), lines=True) for name in ("train.json", "test.json"))
+    table, unlabelled = (raw.read_json_lines(name) for name in ("train.json", "test.json"))
     drawn = table[table["SN_filter"] > 0].sample(n=int(len(table) * 0.1), random_state=0)
     is_test = table.index.isin(drawn.index)
     train, test = table[~is_test], table[is_test]

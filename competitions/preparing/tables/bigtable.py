@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
-from competitions.preparing.download import Download
+from competitions.preparing.download import BY_EDITION, Download
 from competitions.tables import csv_blocks, csv_text
 from competitions.tables.csv_types import Types, inference_rows
 from competitions.tables.threads import in_order
@@ -47,68 +47,13 @@ class BigTable:
     """
 
     def __init__(self, download: Download, name: str, *, keep: Sequence[str] = (), **options: Any) -> None:
-        self._download, self._name = download, name
-        self._options = {"float_precision": "round_trip", **options}
-        empty = download.read_csv(name, **{**self._options, "nrows": 0})
-        self.columns: list[str] = list(empty.columns)
-        self._header = _csv(empty, header=True)
-        self._block_rows = inference_rows(len(self.columns))
-        plan = csv_blocks.Plan.of(self.columns, self._options)
-        types = Types()
-        settled = False
-        while not settled:  # repeated only if a later block changed a column's type, which makes earlier rows wrong
-            try:
-                settled = self._format(types, list(keep), plan)
-            except csv_blocks.Unusual:
-                plan, types = None, Types()
-
-    def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> bool:
-        """Fill the scratch file. Returns False if a block after the first had new types."""
-        self._scratch = tempfile.TemporaryFile(prefix="mlebench-table-")  # noqa: SIM115  # lives as long as the table
-        self._block_starts = [0]
-        lengths: list[NDArray[np.int32]] = []
-        kept: list[pd.DataFrame] = []
-        settled = True
-        known = types.copy()
-        for block in self._formatted(known, keep, plan):
-            settled &= not types.learn(block.example) or not lengths
-            kept.append(block.kept)
-            lengths.append(block.lengths)
-            self._scratch.write(block.text)
-            self._block_starts.append(self._block_starts[-1] + len(block.text))
-        self._lengths = np.concatenate(lengths)
-        self.kept = pd.concat(kept, ignore_index=True)
-        return settled
-
-    def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
-        """Yield the blocks of the file in order. A few are parsed and formatted concurrently."""
-        with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
-            if plan:
-                texts = csv_blocks.cut(file, self._block_rows)
-                work = partial(self._parsed, plan, types=types, keep=keep)
-                yield from in_order(pool, work, texts, lambda text: min(_WORKERS, _AHEAD // len(text) + 1))
-            else:
-                yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), _WORKERS)
-
-    def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
-        bounded = _Bounded(file, self._name)
-        with pd.read_csv(io.BufferedReader(bounded), chunksize=self._block_rows, **self._options) as blocks:
-            for block in blocks:
-                bounded.read_since = 0
-                yield block
-
-    def _parsed(self, plan: csv_blocks.Plan, text: bytes, types: Types, keep: list[str]) -> _Block:
-        columns = csv_blocks.parse(text, plan)
-        if columns is not None and not types.mixed:
-            formatted = csv_text.text_of_arrays(list(columns.values()))
-            if formatted is not None:
-                example = csv_blocks.frame({name: column[:1] for name, column in columns.items()})
-                kept = csv_blocks.frame({name: columns[name] for name in keep})
-                return _Block(example, kept, formatted, _lengths(formatted))
-        if columns is not None:
-            return _block_of(csv_blocks.frame(columns), types, keep)
-        options = {**self._options, "header": None, "names": self.columns}
-        return _block_of(pd.read_csv(io.BytesIO(text), **options), types, keep)
+        options = {"float_precision": "round_trip", **options}
+        key = ("table", name, tuple(keep), repr(sorted(options.items())))
+        read = partial(_Formatted, download, name, list(keep), options)
+        self._formatted = formatted = read() if BY_EDITION in options else download.shared(key, read)
+        self.columns = formatted.columns
+        self.kept = formatted.kept.copy(deep=download.remembers)
+        self._lengths, self._block_rows = formatted.lengths, formatted.block_rows
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -145,7 +90,7 @@ class BigTable:
         return pd.concat([pd.DataFrame(columns=self.columns, dtype=object), *self.frames(rows)], ignore_index=True)
 
     def _pieces(self, rows: Rows) -> Iterator[bytes]:
-        yield self._header
+        yield self._formatted.header
         yield from self._each(rows, bytes)
 
     def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
@@ -166,21 +111,88 @@ class BigTable:
         ascending = rows[order]
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
-        bounds = np.searchsorted(ascending, np.arange(len(self._block_starts)) * self._block_rows)
+        bounds = np.searchsorted(ascending, np.arange(len(self._formatted.block_starts)) * self._block_rows)
         numbers = np.flatnonzero(np.diff(bounds))
-        self._scratch.flush()
+        self._formatted.scratch.flush()
         taken = pool.map(lambda number: self._taken(number, ascending[bounds[number] : bounds[number + 1]]), numbers)
         return pa.concat_arrays(list(taken)), places
 
     def _taken(self, number: int, rows: Rows) -> pa.LargeBinaryArray:
         """Rows of one block, in ascending order."""
-        start, stop = self._block_starts[number : number + 2]
-        text = os.pread(self._scratch.fileno(), stop - start, start)
+        start, stop = self._formatted.block_starts[number : number + 2]
+        text = os.pread(self._formatted.scratch.fileno(), stop - start, start)
         first = number * self._block_rows
         lengths = self._lengths[first : first + self._block_rows]
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
+
+
+class _Formatted:
+    """A table as text in a scratch file, which is not changed any more."""
+
+    def __init__(self, download: Download, name: str, keep: list[str], options: dict[str, Any]) -> None:
+        self._download, self._name, self._options = download, name, options
+        empty = download.read_csv(name, **{**options, "nrows": 0})
+        self.columns: list[str] = list(empty.columns)
+        self.header = _csv(empty, header=True)
+        self.block_rows = inference_rows(len(self.columns))
+        plan = csv_blocks.Plan.of(self.columns, options)
+        types = Types()
+        settled = False
+        while not settled:  # repeated only if a later block changed a column's type, which makes earlier rows wrong
+            try:
+                settled = self._format(types, keep, plan)
+            except csv_blocks.Unusual:
+                plan, types = None, Types()
+
+    def _format(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> bool:
+        """Fill the scratch file. Returns False if a block after the first had new types."""
+        self.scratch = tempfile.TemporaryFile(prefix="mlebench-table-")  # noqa: SIM115  # lives as long as the table
+        self.block_starts = [0]
+        lengths: list[NDArray[np.int32]] = []
+        kept: list[pd.DataFrame] = []
+        settled = True
+        known = types.copy()
+        for block in self._formatted(known, keep, plan):
+            settled &= not types.learn(block.example) or not lengths
+            kept.append(block.kept)
+            lengths.append(block.lengths)
+            self.scratch.write(block.text)
+            self.block_starts.append(self.block_starts[-1] + len(block.text))
+        self.lengths = np.concatenate(lengths)
+        self.kept = pd.concat(kept, ignore_index=True)
+        return settled
+
+    def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
+        """Yield the blocks of the file in order. A few are parsed and formatted concurrently."""
+        with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
+            if plan:
+                texts = csv_blocks.cut(file, self.block_rows)
+                work = partial(self._parsed, plan, types=types, keep=keep)
+                yield from in_order(pool, work, texts, lambda text: min(_WORKERS, _AHEAD // len(text) + 1))
+            else:
+                yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), _WORKERS)
+
+    def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
+        bounded = _Bounded(file, self._name)
+        with pd.read_csv(io.BufferedReader(bounded), chunksize=self.block_rows, **self._options) as blocks:
+            for block in blocks:
+                bounded.read_since = 0
+                yield block
+
+    def _parsed(self, plan: csv_blocks.Plan, text: bytes, types: Types, keep: list[str]) -> _Block:
+        columns = csv_blocks.parse(text, plan)
+        if columns is not None and not types.mixed:
+            formatted = csv_text.text_of_arrays(list(columns.values()))
+            if formatted is not None:
+                example = csv_blocks.frame({name: column[:1] for name, column in columns.items()})
+                kept = csv_blocks.frame({name: columns[name] for name in keep})
+                return _Block(example, kept, formatted, _lengths(formatted))
+        if columns is not None:
+            return _block_of(csv_blocks.frame(columns), types, keep)
+        options = {**self._options, "header": None, "names": self.columns}
+        return _block_of(pd.read_csv(io.BytesIO(text), **options), types, keep)
 
 
 class _Bounded(io.RawIOBase):
