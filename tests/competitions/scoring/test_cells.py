@@ -204,3 +204,39 @@ class TestRequireNumeric:
     def test_booleans_may_count_as_numbers(self) -> None:
         require_numeric(column("True", "False"), "c")
         rejects(require_numeric, column("True", "False"), "c", booleans=False, hint="`c` must hold numbers")
+
+
+MATRIX = pd.DataFrame({"id": [1, 2, 3], "a": [0, 1, 0], "b": [0.5, 0.25, 1.0], "c": [True, False, True]})
+
+
+class TestSeveralColumns:
+    """They are one matrix, with the verdict and the message of each column alone."""
+
+    def test_are_a_matrix_of_floats(self) -> None:
+        found = numbers(MATRIX, ["b", "a", "c"], low=0, high=1)
+        assert found.dtype == np.float64
+        assert found.tolist() == [[0.5, 0, 1], [0.25, 1, 0], [1.0, 0, 1]]
+        assert numbers(MATRIX[:0], ["a", "b"]).shape == (0, 2)
+        assert numbers(MATRIX, []).shape == (3, 0)
+
+    def test_are_a_copy(self) -> None:
+        numbers(MATRIX, ["a", "b"])[:] = 7
+        assert MATRIX["b"].tolist() == [0.5, 0.25, 1.0]
+
+    @pytest.mark.parametrize("place", ["a", "b", "c"])
+    @pytest.mark.parametrize(
+        "wrong",
+        [[0.5, np.nan, 0.5], [0.5, np.inf, 0.5], [0.5, -np.inf, 0.5], [0.5, 1.5, 0.5], [-1, 0, 1], ["x", "1", "0"]],
+    )
+    @pytest.mark.parametrize("options", [{}, {"low": 0, "high": 1}, {"missing": True}, {"infinite": True}])
+    def test_are_judged_as_each_alone(self, place: str, wrong: list[Any], options: dict[str, Any]) -> None:
+        frame = MATRIX.assign(**{place: wrong})
+
+        def verdict(columns: str | list[str]) -> Any:
+            try:
+                return numbers(frame, columns, **options).reshape(len(frame), -1)[:, -1].tolist()
+            except InvalidSubmission as error:
+                return str(error)
+
+        columns = [each for each in "abc" if each != place]
+        assert str(verdict([*columns, place])) == str(verdict(place))

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from competitions.scoring.checks import (
+    _ascending,
     align,
     align_repeated,
     require_columns,
@@ -133,3 +135,48 @@ def test_rows_of_wide_tables_are_aligned_as_those_of_narrow_ones(count: int) -> 
         assert found["id"].tolist() == ["a", "b", "c"]
         assert (found[names].to_numpy() == values[[1, 0, 2]]).all()
         assert found.index.tolist() == [0, 1, 2]
+
+
+ARROW = pd.ArrowDtype(pa.string())
+
+
+@pytest.mark.parametrize(
+    ("ids", "ascending"),
+    [
+        (pd.Series([1, 2, 5]), True),
+        (pd.Series([1, 2, 2]), False),
+        (pd.Series([2, 1]), False),
+        (pd.Series([7]), True),
+        (pd.Series([], dtype=object), True),
+        (pd.Series([1.0, np.nan, 3.0]), False),
+        (pd.Series(["a", "b", "ba"]), True),
+        (pd.Series(["a", "B"]), False),
+        (pd.Series(["a", 1], dtype=object), False),
+        (pd.Series(["a", "b", "ba"], dtype=ARROW), True),
+        (pd.Series(["a", "b", "b"], dtype=ARROW), False),
+        (pd.Series(["a", None, "b"], dtype=ARROW), False),
+        (pd.Series(["a"], dtype=ARROW), True),
+        (pd.Series([], dtype=ARROW), True),
+        # As Python compares text, by code points, also beyond those of two bytes.
+        (pd.Series(["\uffff", "\U00010000"]), True),
+        (pd.Series(["\uffff", "\U00010000"], dtype=ARROW), True),
+    ],
+)
+def test_ids_are_ascending_if_each_is_greater_than_the_one_before(ids: pd.Series, ascending: bool) -> None:
+    assert _ascending(ids) is ascending
+
+
+@pytest.mark.parametrize("dtype", [object, ARROW])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [1, 0, 2, 3]])
+@pytest.mark.parametrize("answered", [[0, 1, 2, 3], [2, 3, 1, 0]])
+def test_align_is_the_same_with_and_without_sorting(dtype: Any, order: list[int], answered: list[int]) -> None:
+    ids = np.array(["a", "b", "c", "d"], dtype=object)
+    submission = pd.DataFrame({"p": order, "id": pd.Series(ids[order], dtype=dtype), "t": pd.Series(ids[order])})
+    answers = pd.DataFrame({"id": pd.Series(ids[answered], dtype=dtype), "y": answered}).set_axis([9, 8, 7, 6])
+    given, wanted = align(submission, answers, "id", ["p"])
+    for frame_, column in ((given, "p"), (wanted, "y")):
+        assert frame_["id"].tolist() == list("abcd")
+        assert frame_[column].tolist() == [0, 1, 2, 3]
+        assert list(frame_.index) == [0, 1, 2, 3]
+    assert list(given.columns) == ["p", "id", "t"]
+    assert given["t"].tolist() == list("abcd")

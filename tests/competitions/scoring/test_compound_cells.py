@@ -6,10 +6,12 @@ import io
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from competitions.scoring.compound_cells import labelled_columns, labelled_numbers, rle_masks
+from competitions.scoring.compound_cells import labelled_columns, labelled_numbers, plain_numbers, rle_masks
 from grading import InvalidSubmission
 
 
@@ -105,3 +107,34 @@ def test_masks_are_decoded_with_the_size_of_each_row() -> None:
 def test_cells_without_a_mask_are_rejected(cells: tuple[str, ...], hint: str) -> None:
     with pytest.raises(InvalidSubmission, match=hint):
         rle_masks(column(*cells), "c", 9)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [],
+        ["1", "-2.5", "+3", ".5", "1.", "007", "1e3", "1E-3", "-0"],
+        ["0.1", "0.30000000000000004", "12345678901234567890", "123456789012345678901234567890.5"],
+        ["4.9e-324", "1e-400", "1.7976931348623157e308", "1e400", "-1e400"],
+        ["nan", "NaN", "inf", "-Infinity", "1_000", " 7 ", "\u0663"],
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_plain_numbers_are_those_of_python(tokens: list[str], kind: pa.DataType) -> None:
+    for some in (tokens, *([token] for token in tokens)):  # one of them decides how all are read
+        found = plain_numbers(pa.array(some, kind))
+        assert found.dtype == np.float64
+        assert found.tobytes() == np.array([float(token) for token in some], np.float64).tobytes()
+
+
+@pytest.mark.parametrize("wrong", ["", "-", "1e", "1..2", "1 2", "0x10", "nan(1)", "a"])
+def test_plain_numbers_say_what_python_says(wrong: str) -> None:
+    with pytest.raises(ValueError, match="could not convert") as expected:
+        float(wrong)
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        plain_numbers(pa.array(["1", wrong]))
+    assert str(caught.value) == str(expected.value)
+
+
+def test_plain_numbers_of_a_part_of_an_array() -> None:
+    assert plain_numbers(pa.array(["x", "1", "2", "y"])[1:3]).tolist() == [1.0, 2.0]
