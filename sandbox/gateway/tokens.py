@@ -66,8 +66,10 @@ def reported(api: Api, usage: Any) -> Usage | None:
         # Some providers report the reasoning beside the answer, in the total only.
         output = max(output, total - given)
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-        read = _count(details, "cached_tokens") if isinstance(details, dict) else 0
-        found = Usage(given, output, min(read, given))
+        details = details if isinstance(details, dict) else {}
+        # What is written to the cache is billed at a price of its own by models that report it, and was not read there.
+        read = min(_count(details, "cached_tokens"), given)
+        found = Usage(given, output, read, min(_count(details, "cache_write_tokens"), given - read))
     return found if found.total else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from common.providers import Price, Provider
 from common.settings import Settings
 from sandbox.gateway.prices import PriceList, version_of_prices
-from sandbox.gateway.tokens import Usage
+from sandbox.gateway.tokens import Usage, reported
 from tasks.wiring.services import gateway_policy
 from tests.sandbox.gateway.conftest import Gateway
 from tests.sandbox.gateway.llm import KEY, WORDS, ScriptedLLM
@@ -228,6 +229,30 @@ def test_list_prices_are_dated_and_belong_to_a_provider() -> None:
     assert cost("gpt-4o", anywhere) is None
     assert cost("gpt-4o", anywhere.model_copy(update={"price_list": "openai"})) == pytest.approx(12.5)
     assert cost("gpt-4o", anywhere.model_copy(update={"price_list": "nobody"})) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "details"), [("prompt_tokens", "prompt_tokens_details"), ("input_tokens", "input_tokens_details")]
+)
+def test_what_openai_writes_to_its_cache_has_a_price_of_its_own(given: str, details: str) -> None:
+    told = {given: 2600, "output_tokens": 300, details: {"cached_tokens": 2000, "cache_write_tokens": 400}}
+    usage = reported("openai", told)
+    assert usage == Usage(2600, 300, 2000, 400)
+    openai = Provider(base_url="https://api.openai.com/v1")
+    own = Price(input=4, output=10, cached_input=1, cache_write=5)
+    rates = PriceList({"mine": own}).rates(openai, "mine")
+    assert rates
+    assert rates.cost(usage) == pytest.approx((200 * 4 + 2000 * 1 + 400 * 5 + 300 * 10) / 1e6)
+    listed = PriceList().rates(openai, "gpt-6-sol", datetime.fromisoformat("2026-11-22T00:00:00+00:00"))
+    assert listed
+    # 1.25 times the price of other input, of which the list price is 2.00 dollars a million
+    assert listed.cost(usage) - listed.cost(replace(usage, cache_write_tokens=0)) == pytest.approx(400 * 0.5 / 1e6)
+
+
+def test_contradicting_counts_of_the_cache_are_limited_by_the_input() -> None:
+    details = {"cached_tokens": 60, "cache_write_tokens": 70}
+    assert reported("openai", {"prompt_tokens": 100, "prompt_tokens_details": details}) == Usage(100, 0, 60, 40)
+    assert reported("openai", {"prompt_tokens": 100, "prompt_tokens_details": None}) == Usage(100)
 
 
 def test_an_operators_price_may_be_for_a_pattern() -> None:
