@@ -25,10 +25,11 @@ def prepare_language(raw: Download, edition: Edition, language: str) -> Preparat
     Edition v1 replaces tokens that pandas reads as missing values ("NA", "null", ...) by empty text. Edition v2 leaves
     out the training sentences that the test set has as well.
     """
+    # v2 fixes missing-value-tokens
     tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
     train, answers = hold_out_by(tokens, "sentence_id", 0.1)
     out = Preparation()
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes sentences-on-both-sides
         before, train = train["sentence_id"].nunique(), _without(train, answers)
         dropped = before - train["sentence_id"].nunique()
         out.left_out.append(LeftOut("sentences-on-both-sides", "sentences", dropped, before))

@@ -47,15 +47,16 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
             "sample": own_samples,
             "sample_data": own_files,
             "calibrated_sensor": _named(sensors, dict.fromkeys(_column(own_files, "calibrated_sensor_token"))),
+            # v2 fixes repeated-poses
             "ego_pose": _named(poses, own_poses if edition == "v1" else dict.fromkeys(own_poses)),
-            "map": [{**the_map, "log_tokens": test_logs if edition == "v1" else own}],
+            "map": [{**the_map, "log_tokens": test_logs if edition == "v1" else own}],  # v2 fixes map-lists-test-logs
         }
         if part == "train":
             tables["sample_annotation"] = _where(annotations, "sample_token", tokens)
             tables["instance"] = _where(instances, "token", _column(tables["sample_annotation"], "instance_token"))
         ids = boxes["Id"]
         files_of = {file["filename"]: file["filename"] for file in own_files}
-        if edition == "v2" and part == "test":
+        if edition == "v2" and part == "test":  # v2 fixes original-tokens
             tables, new_tokens, files_of = renamed(tables)
             ids = ids.map(new_tokens)
         for name, records in tables.items():
@@ -68,7 +69,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         rows[part] = boxes.assign(Id=ids)[boxes["Id"].isin(tokens)]
     if {len(boxes), len(samples)} != {sum(map(len, rows.values()))}:
         raise DownloadError("train.csv, sample.json and log.json do not match each other; download them again")
-    if edition == "v2":  # in an order that says nothing
+    if edition == "v2":  # in an order that says nothing (v2 fixes original-tokens)
         rows["test"] = rows["test"].sort_values("Id")
     out.public.table("train.csv", rows["train"])
     out.private.table("test.csv", rows["test"].assign(PredictionString=rows["test"]["PredictionString"].map(_certain)))

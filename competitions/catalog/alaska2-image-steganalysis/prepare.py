@@ -15,7 +15,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     names = [PurePosixPath(path).name for path in raw.glob("Cover/*.jpg")]
     train, test = hold_out(names, params["test_size"], seed=42)
     random = Random(0)
-    if edition == "v2":  # sizes of which agents see one in four
+    if edition == "v2":  # sizes of which agents see one in four (v2 fixes answers-from-a-constant-seed)
         random = secret_random(raw.file(f"{folder}/{name}").size for name in test for folder in ("Cover", *ALGORITHMS))
     random.shuffle(test)
     sources = ["Cover" if random.choice([True, False]) else random.choice(ALGORITHMS) for _ in test]

@@ -7,7 +7,7 @@ from competitions.preparing.holdout import anonymous, hold_out
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), 0.1)
     original = test["id_code"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "id_code", "test_{:04}")
     out = Preparation()
     out.public.table("train.csv", train)

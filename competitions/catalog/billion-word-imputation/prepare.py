@@ -72,7 +72,7 @@ def hold_out(raw: Download, total: int, edition: Edition) -> Iterator[Held]:
             words = sentence.split()
             missing = rng.randint(1, len(words) - 1)
             question = " ".join(words[:missing] + words[missing + 1 :])
-            yield Held(number, " ".join(words) if edition == "v2" else sentence, question)
+            yield Held(number, " ".join(words) if edition == "v2" else sentence, question)  # v2 fixes white-space
     if number + 1 != total:
         raise DownloadError(f"train_v2.txt has {number + 1} lines instead of {total}; download it again")
 

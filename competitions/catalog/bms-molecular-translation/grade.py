@@ -12,6 +12,6 @@ READS = Reads(answers=("image_id", "InChI"), texts="arrow")
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Mean Levenshtein distance. In v1 an empty cell is compared as the text `nan`."""
     submission, answers = match(submission, answers, on="image_id", columns=["InChI"])
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes empty-is-nan
         submission = submission.fillna({"InChI": ""})
     return float(levenshtein(as_strings(answers, "InChI"), as_strings(submission, "InChI")).mean())

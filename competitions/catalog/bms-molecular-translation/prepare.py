@@ -7,6 +7,7 @@ from competitions.preparing.holdout import anonymous, hold_out
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train_labels.csv", float_precision=None), 0.2)
     original = test["image_id"]
+    # v2 fixes original-names
     if edition == "v2":  # the numbers are spread over the folders, whose names are the first three digits
         test = anonymous(test, "image_id", "{}")
         test = test.assign(image_id=[f"{number * 2654435761 % 2**32:08x}0000" for number in range(len(test))])

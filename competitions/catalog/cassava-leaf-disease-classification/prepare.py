@@ -11,7 +11,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     is_test = labels["image_id"].isin({name for file in test_records for name in texts(raw, file, "image_name")})
     train, test = labels[~is_test], labels[is_test]
     original = test["image_id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "image_id", "test_{:05}.jpg")
     out = Preparation()
     out.public.table("train.csv", train)
@@ -19,7 +19,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", test.assign(label=4))
     out.public.copy("label_num_to_disease_map.json", raw.file("label_num_to_disease_map.json"))
     out.public.copies(shards(raw, train_records, to="train_tfrecords/ld_train{:02}-{}.tfrec"))
-    if edition == "v1":  # the records contain the labels
+    if edition == "v1":  # the records contain the labels (v2 fixes labels-in-test-records)
         out.public.copies(shards(raw, test_records, to="test_tfrecords/ld_test{:02}-{}.tfrec"))
     out.public.copies(raw.each("train_images/{}", train["image_id"]))
     out.public.copies(raw.each("train_images/{}", original[test.index], test["image_id"], to="test_images/{1}"))

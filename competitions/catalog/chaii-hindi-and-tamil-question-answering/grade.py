@@ -10,5 +10,5 @@ from competitions.scoring.metrics.text import word_jaccard
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     tables = align(submission, answers, on="id", columns=["PredictionString"])
     predicted, true = (texts(table, "PredictionString", missing="") for table in tables)
-    both_empty = 1.0 if edition == "v2" else 0.0
+    both_empty = 1.0 if edition == "v2" else 0.0  # v2 fixes both-empty
     return float(np.mean(np.nan_to_num(word_jaccard(true, predicted), nan=both_empty)))

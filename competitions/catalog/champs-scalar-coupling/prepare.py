@@ -33,7 +33,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     for name in QUANTITIES:
         out.public.table(name, about(known, raw, name))
     # v1 withholds the geometry of the test molecules.
-    molecules = table["molecule_name"].unique() if edition == "v2" else known
+    molecules = table["molecule_name"].unique() if edition == "v2" else known  # v2 fixes test-geometry-missing
     out.public.table("structures.csv", about(molecules, raw, "structures.csv"))
     out.public.copies(raw.each("structures/{}.xyz", molecules))
     return out

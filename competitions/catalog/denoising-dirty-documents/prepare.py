@@ -16,9 +16,9 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     dirty, clean = raw.archive("train.zip"), raw.archive("train_cleaned.zip")
     names = [path.removeprefix("train/") for path in dirty.glob("train/*.png")]
-    train, test = hold_out(names, 0.2) if edition == "v1" else by_clean_page(clean, names)
+    train, test = hold_out(names, 0.2) if edition == "v1" else by_clean_page(clean, names)  # v2 fixes texts-shared
     originals = {name: name for name in sorted(test)}
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         sizes = [dirty.file(f"train/{name}").size for name in test]
         renamed = anonymous(pd.DataFrame({"new": test, "old": test}), "new", "{}.png", sizes)
         originals = dict(zip(renamed["new"], renamed["old"], strict=True))
@@ -28,7 +28,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.copies((f"test/{new}", dirty.file(f"train/{old}")) for new, old in originals.items())
     out.private.table("answers.csv", pixels(clean, originals))
     out.public.table("sampleSubmission.csv", (frame.assign(value=1) for frame in pixels(clean, originals)))
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out
 

@@ -12,7 +12,7 @@ CLASSES = json.loads((Path(__file__).parent / "classes.json").read_text())
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("labels.csv"), 0.1)
     original = test["id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "id", "test_{:04}")
     answers = test[["id"]].join(one_hot(test["breed"], CLASSES))
     out = Preparation()

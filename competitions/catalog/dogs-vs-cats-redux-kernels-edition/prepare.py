@@ -10,6 +10,7 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     images = raw.archive("train.zip")
     train, test = hold_out(pd.Series(images.glob("train/*.jpg")), 0.1)
+    # v2 fixes order-from-a-constant-seed
     if edition == "v2":  # names are counted by kind, so only the sizes of files tell which is where
         test = shuffled(test.to_frame("name"), [images.file(name).size for name in test])["name"]
     kind = train.str.contains("cat").map({True: "cat", False: "dog"})
@@ -22,8 +23,8 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         ("test", dict(images.each("{}", test, answers["id"], to="{1}.jpg"))),
     ):
         out.public.copies((f"{folder}/{name}", picture) for name, picture in pictures.items())
-        if edition == "v1":
+        if edition == "v1":  # v2 fixes images-twice
             out.public.archive(f"{folder}.zip", pictures)
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out

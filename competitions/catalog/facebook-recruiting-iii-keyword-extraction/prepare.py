@@ -15,10 +15,11 @@ GUESS = "javascript c# python php java"
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     text = {"Id": str, "Tags": str}
+    # v2 fixes missing-value-tags
     table = BigTable(raw.archive("Train.zip"), "Train.csv", dtype=text, keep_default_na=edition == "v1")
     train, test = hold_out(table.rows, 0.1)
     out = Preparation()
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes copies-on-both-sides
         questions = fingerprints(table)
         before, train = len(train), train[~np.isin(questions[train], questions[test])]
         out.left_out.append(LeftOut("copies-on-both-sides", "questions", before - len(train), before))
@@ -37,4 +38,4 @@ def fingerprints(table: BigTable) -> NDArray[np.uint64]:
 
 def sample(rows: pd.DataFrame, edition: Edition) -> pd.DataFrame:
     guessed = rows.assign(Tags=GUESS)
-    return guessed[["Id", "Tags"]] if edition == "v2" else guessed
+    return guessed[["Id", "Tags"]] if edition == "v2" else guessed  # v2 fixes bodies-in-sample

@@ -10,7 +10,7 @@ from competitions.scoring.metrics.ranking import label_ranking_average_precision
 
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
     """Require finite numbers in all rows, also of clips without a label: which these are would tell the truth."""
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes class-order
         require_exact_columns(submission, answers.columns, ordered=True)
     classes = [name for name in answers.columns if name != "fname"]
     submission, _ = align(submission, answers, on="fname", columns=classes)
@@ -19,7 +19,7 @@ def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Label-weighted label-ranking average precision. Clips without a label do not count."""
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes class-order
         require_exact_columns(submission, answers.columns, ordered=True)
     classes = [name for name in answers.columns if name != "fname"]
     submission, answers = align(submission, answers, on="fname", columns=classes)

@@ -10,7 +10,7 @@ from competitions.scoring.metrics.regression import spearman
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_exact_columns(submission, answers.columns)
     targets = [name for name in answers.columns if name != "qa_id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes ids-not-compared, text-ranked, nan-scores
         submission, answers = align(submission, answers, on="qa_id")
         numbers(submission, targets)
         targets = [name for name in targets if answers[name].nunique() > 1]
@@ -18,4 +18,4 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         require_rows(submission, len(answers))
         submission, answers = sort_by(submission, "qa_id"), sort_by(answers, "qa_id")
     correlations = [spearman(answers[name], submission[name]) for name in targets]
-    return float(np.mean(np.nan_to_num(correlations) if edition == "v2" else correlations))
+    return float(np.mean(np.nan_to_num(correlations) if edition == "v2" else correlations))  # v2 fixes nan-scores

@@ -14,6 +14,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     pixels = (answers["height"] * answers["width"]).tolist()
     truth = rle_columns(answers.replace({"encoded_pixels": {EMPTY: ""}}), "encoded_pixels", pixels)
     submission = submission.replace({"encoded_pixels": {EMPTY: ""}})
+    # v2 fixes odd-token-counts, runs-beyond-the-image
     predicted = rle_columns(submission, "encoded_pixels", pixels, strict=edition == "v2")
     both = int(overlaps(truth, predicted).sum())
     total = int(truth.areas.sum() + predicted.areas.sum())

@@ -16,6 +16,7 @@ READS = Reads(answers=("customer_id", "prediction"), texts="arrow")
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_exact_columns(submission, ["customer_id", "prediction"])
+    # v2 fixes buyers-revealed, sample-scores-zero, repeated-customers
     if edition == "v2":  # v1 compares articles as text, and a repeated customer shifts all later rows
         submission, answers = align(submission, answers, "customer_id")
         bought = answers["prediction"].notna()
@@ -41,4 +42,5 @@ def by_customer(rows: pd.DataFrame) -> pd.DataFrame:
 
 def articles(rows: pd.DataFrame, edition: Edition) -> Items:
     found = split_items(as_strings(rows, "prediction"), " ")
+    # v2 fixes leading-zeros-lost
     return found._replace(values=pc.utf8_ltrim(found.values, "0")) if edition == "v2" else found

@@ -17,11 +17,12 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     dates = pd.to_datetime(table.kept["t_dat"])
     start = dates.max() - WEEK
     # The test "week" of v1 has eight days, because both ends are included.
-    is_test = dates > start if edition == "v2" else dates >= start
+    is_test = dates > start if edition == "v2" else dates >= start  # v2 fixes eight-day-window
     bought = table.frame(np.flatnonzero(is_test)).groupby("customer_id")["article_id"]
     out = Preparation()
     out.public.content("transactions_train.csv", table.content(np.flatnonzero(~is_test)))
     answers = bought.agg(" ".join).rename("prediction").reset_index()
+    # v2 fixes buyers-revealed, leading-zeros-lost, sample-scores-zero
     if edition == "v2":  # everybody who has to be in a submission; no articles for those who bought nothing
         everybody = raw.read_csv("sample_submission.csv", usecols=["customer_id"])
         answers = everybody.merge(answers, on="customer_id", how="left")

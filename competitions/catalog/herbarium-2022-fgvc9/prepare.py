@@ -13,6 +13,7 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     document = raw.read_json("train_metadata.json")
     pairs = coco.pairs_by_category(document, "image_id")
+    # v2 fixes order-from-a-constant-seed
     secret = (lambda pair: raw.file(f"train_images/{pair.image['file_name']}")) if edition == "v2" else None
     old_train, old_test = coco.hold_out_by_category(pairs, 0.2, few=0, secret=secret)
     train = [
@@ -32,7 +33,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         )
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(Predicted=42))
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test_images/", encoded, raw, params[PARAMETER])
     return out
 

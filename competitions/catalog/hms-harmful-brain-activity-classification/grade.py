@@ -23,7 +23,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     others = [name for name in submission.columns if name not in {"eeg_id", *VOTES}]
     require_numeric(submission, *VOTES, *others, booleans=False)
     # Rows of one recording keep their order. The published sort is unstable, so its order depends on the machine.
+    # In v2 a recording has one row, so v2 fixes rows-matched-by-position without a condition here.
     submission, answers = (frame.sort_values("eeg_id", kind="stable") for frame in (submission, answers))
+    # v2 fixes missing-values-score
     values = numbers(submission, VOTES + others, low=0, high=1, missing=edition == "v1")
     predicted = values[:, : len(VOTES)]
     require_row_sums(predicted, decimals=5)
@@ -33,5 +35,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         )
     votes = answers[VOTES].div(answers[VOTES].sum(axis=1), axis=0)
     # v1 does not clip columns of integers.
-    clip = [edition == "v2" or submission[name].dtype.kind == "f" for name in VOTES]
+    clip = [edition == "v2" or submission[name].dtype.kind == "f" for name in VOTES]  # v2 fixes integers-not-clipped
     return kl_divergence(votes, np.where(clip, np.clip(predicted, EPS, 1 - EPS), predicted), eps=None)

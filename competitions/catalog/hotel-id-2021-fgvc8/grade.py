@@ -14,7 +14,7 @@ READS = Reads(answers=("image", "hotel_id"))
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image", columns=["hotel_id"])
     separator: str | None = " "
-    if edition == "v2":  # pandas reads single ids as floats if a cell is empty
+    if edition == "v2":  # pandas reads single ids as floats if a cell is empty (v2 fixes single-ids-with-gap)
         submission, separator = submission.convert_dtypes(), None
     guesses = split_items(as_strings(submission, "hotel_id"), separator)
     truth = Items(as_strings(answers, "hotel_id"), np.ones(len(answers), np.int64))

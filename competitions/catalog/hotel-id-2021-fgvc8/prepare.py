@@ -8,7 +8,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
     train, test = hold_out(table[table["image"] != "ce27d36c9147cc19.jpg"], 0.1)  # listed twice
     original = test["image"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "image", "test_{:05}.jpg")
     out = Preparation()
     out.public.table("train.csv", train)

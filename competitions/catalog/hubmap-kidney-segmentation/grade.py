@@ -12,5 +12,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission, answers = align(submission, answers, on="id", columns=["predicted"])
     pixels = (answers["width_pixels"] * answers["height_pixels"]).tolist()
     truth = rle_columns(answers, "encoding", pixels, missing="")
+    # v2 fixes odd-token-counts, runs-beyond-the-image
     predicted = rle_columns(submission, "predicted", pixels, missing="", strict=edition == "v2")
     return float(np.mean(dices(truth, predicted)))

@@ -13,7 +13,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         raise DownloadError(f"train.csv has {len(table)} rows instead of 15; download it again")
     information = raw.read_csv(INFORMATION)
     ids = information["image_file"].str.replace(".tiff", "", regex=False)
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes patients-on-both-sides
         train, test = hold_out(table, 3, train_size=12)
     else:
         patients = table["id"].map(dict(zip(ids, information["patient_number"], strict=True)))
@@ -31,7 +31,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     endings = [".tiff", "-anatomical-structure.json", ".json"]
     for folder, part in (("train", train), ("test", test)):
         # NAME.json contains the outlines to predict.
-        kept = endings[:2] if edition == "v2" and folder == "test" else endings
+        kept = endings[:2] if edition == "v2" and folder == "test" else endings  # v2 fixes test-outlines-public
         files = (f"{image}{ending}" for image in part["id"] for ending in kept)
         out.public.copies((f"{folder}/{file}", raw.file(f"train/{file}")) for file in files)
     return out

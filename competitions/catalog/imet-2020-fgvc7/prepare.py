@@ -7,7 +7,7 @@ from competitions.preparing.holdout import anonymous, hold_out
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), 0.15)
     original = test["id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "id", "test_{:05}")
     out = Preparation()
     out.public.table("train.csv", train)

@@ -15,5 +15,5 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     for part, rows in (("train", train), ("test", test)):
         pictures = dict(raw.archive("train.7z").each("train/{}.jpg", rows["name"], to=part + "/{}.jpg"))
         # Each of the published archives contains only an empty folder.
-        out.public.archive(f"{part}.7z", pictures if edition == "v2" else {}, folders=[part])
+        out.public.archive(f"{part}.7z", pictures if edition == "v2" else {}, folders=[part])  # v2 fixes empty-archives
     return out

@@ -18,10 +18,10 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("test.csv", test.drop(columns="category_id"))
     out.private.table("test.csv", test)
     out.private.table("answers.csv", answers)
-    # The index is the position in the original train.csv.
+    # The index is the position in the original train.csv. (v2 fixes index-in-sample)
     out.public.table("sample_submission.csv", answers.assign(Category=0), index=edition == "v1")
     for name, rows in (("train_images.zip", train), ("test_images.zip", test)):
         out.public.archive(name, {f"{image}.jpg": images.file(f"{image}.jpg") for image in rows["id"]})
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test_images.zip", encoded, raw, params[PARAMETER])
     return out

@@ -10,7 +10,7 @@ from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
     """Require every comment once, with numbers, also those that are not scored: which these are is not public."""
     classes = [name for name in answers.columns if name != "id"]
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes column-order-trusted
         require_exact_columns(submission, answers.columns)
     submission, _ = align(submission, answers, on="id", columns=classes)
     numbers(submission, classes)
@@ -18,7 +18,7 @@ def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     classes = [name for name in answers.columns if name != "id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes unscored-rows-unchecked, column-order-trusted, repeated-ids-pass
         submission, answers = align(submission, answers, on="id", columns=classes)
         submission = submission[["id", *classes]]
         numbers(submission, classes)

@@ -8,6 +8,7 @@ CLASSES = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hat
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test, answers, sample = (
+        # v2 fixes missing-value-comments
         raw.archive(f"{name}.csv.zip").read_csv(f"{name}.csv", keep_default_na=edition == "v1", texts="arrow")
         for name in ("train", "test", "test_labels", "sample_submission")
     )

@@ -22,7 +22,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     column = "toxicity" if "toxicity" in submission.columns else "prediction"
     submission, answers = align(submission, answers, on="id", columns=[column])
     scores: NDArray[np.float64 | np.bool_]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes thresholded-predictions, empty-predictions
         scores = numbers(submission, column)
     # pandas also reads numbers as text if one of them exceeds 64 bits.
     elif submission[column].dtype == object and any(isinstance(cell, str) for cell in submission[column]):

@@ -23,7 +23,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission, answers = align(submission, answers, on="image_id", columns=["labels"])
     box_pages, characters, boxes = groups(strings(answers, "labels", missing=""), 5)
     pages, guesses, points = groups(strings(submission, "labels", missing=""), 3)
-    if edition == "v2" and np.bincount(pages, minlength=1).max() > MOST_POINTS:
+    if edition == "v2" and np.bincount(pages, minlength=1).max() > MOST_POINTS:  # v2 fixes points-not-limited
         raise InvalidSubmission(f"`labels` may have at most {MOST_POINTS} points per page.")
     return f_beta(*located_counts(characters, boxes, guesses, points, (box_pages, pages)))
 

@@ -9,9 +9,9 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
-    train, test = hold_out_books(table) if edition == "v2" else hold_out(table, 0.1)
+    train, test = hold_out_books(table) if edition == "v2" else hold_out(table, 0.1)  # v2 fixes books-on-both-sides
     original = test["image_id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "image_id", "test_{:05}")
     out = Preparation()
     out.public.table("train.csv", train)
@@ -26,7 +26,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     ):
         files = zip(part["image_id"], old, strict=True)
         out.public.archive(name, {f"{page}.jpg": pages.file(f"{before}.jpg") for page, before in files})
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test_images.zip", encoded, raw, params[PARAMETER])
     return out
 

@@ -14,7 +14,7 @@ READS = Reads(answers=("essay_id", "score"))
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="essay_id", columns=["score"])
     truth, scores = answers["score"], whole_numbers(submission, "score")
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes weights-by-position
         numbers(submission, "score", low=min(SCORES), high=max(SCORES))
         return quadratic_weighted_kappa(truth, scores, classes=SCORES)
     return quadratic_weighted_kappa(truth, scores)

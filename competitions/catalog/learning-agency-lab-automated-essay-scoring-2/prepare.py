@@ -15,5 +15,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("train.csv", train)
     out.public.table("test.csv", answers.drop(columns="score"))
     out.public.table("sample_submission.csv", answers[["essay_id"]].assign(score=guesses))
+    # v2 fixes texts-in-answers
     out.private.table("answers.csv", answers.drop(columns="full_text") if edition == "v2" else answers)
     return out

@@ -13,6 +13,6 @@ READS = Reads(answers=("id", *VERDICTS))
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="id", columns=VERDICTS)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes rows-not-rescaled
         return log_loss(answers[VERDICTS], rescaled_rows(submission, VERDICTS))
     return log_loss(answers[VERDICTS], probability_rows(submission, VERDICTS, decimals=6))

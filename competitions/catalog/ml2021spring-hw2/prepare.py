@@ -21,7 +21,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     share = unlabelled / (len(features) + unlabelled)
     frames = np.arange(len(features))
     # Neighbouring frames overlap, so most of an individually drawn test frame would also be in the training set.
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes overlapping-frames
         segments = np.array_split(frames, max(2, len(frames) // SEGMENT))
         train, test = (np.concatenate(part) for part in hold_out(segments, share))
     else:

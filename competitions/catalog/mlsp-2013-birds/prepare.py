@@ -43,6 +43,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", pd.DataFrame(sample, columns=["Id", "Probability"]))
     for name in FEATURES:
         path = f"{supplemental}/{name}"
+        # v2 fixes histogram-header
         header = HISTOGRAM_HEADER if edition == "v1" else data.read_text(path).splitlines()[0]
         lines = "".join(f"{rec_id},{text}\n" for rec_id, text in _lines(data, path, new_id))
         out.public.text(f"supplemental_data/{name}", f"{header}\n{lines}")
@@ -54,7 +55,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     ]
     wanted += [f"{essential}/src_wavs/{name}.wav" for name in files["filename"]]
     wanted += [f"{supplemental}/{folder}/{name}.bmp" for folder in PICTURES for name in files["filename"]]
-    drawn = files if edition == "v1" else files[~files["rec_id"].isin(test)]
+    drawn = files if edition == "v1" else files[~files["rec_id"].isin(test)]  # v2 fixes examples-of-test-recordings
     examples = (f"{supplemental}/segmentation_examples/{name}.bmp" for name in drawn["filename"])
     wanted += [name for name in examples if name in data]
     out.public.copies((name.removeprefix("mlsp_contest_dataset/"), data.file(name)) for name in wanted)

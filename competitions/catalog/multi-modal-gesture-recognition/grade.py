@@ -10,7 +10,7 @@ from competitions.scoring.metrics.text import levenshtein
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Sum of the edit distances over the number of true gestures."""
     submission, answers = align(submission, answers, on="Id", columns=["Sequence"])
-    if edition == "v2":  # a blank cell is a recording without gestures
+    if edition == "v2":  # a blank cell is a recording without gestures (v2 fixes no-empty-sequence)
         submission = submission.fillna({"Sequence": ""})
     truth = [_gestures(cell) for cell in as_text(answers, "Sequence")]
     predicted = [_gestures(cell) for cell in as_text(submission, "Sequence")]

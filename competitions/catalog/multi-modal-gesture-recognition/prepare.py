@@ -37,7 +37,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.private.table("test.csv", sequences[is_test])
     out.public.table("test.csv", pd.DataFrame({"Id": test_ids}))
     out.public.table("randomPredictions.csv", pd.DataFrame({"Id": test_ids, "Sequence": guesses}))
-    if edition == "v1":  # the samples contain the answers
+    if edition == "v1":  # the samples contain the answers (v2 fixes labels-in-test-samples)
         out.public.copy("test.tar.gz", raw.file(LABELLED))
     else:
         out.public.derived("test.tar.gz", unlabelled)

@@ -12,7 +12,7 @@ READS = Reads(answers=("key", "fare_amount"))
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, "fare_amount", "key")
     require_rows(submission, len(answers))
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes keys-not-compared
         submission, answers = align(submission, answers, "key")
     # v1 pairs rows by the rank of their keys and does not compare the keys.
     fares = numbers(sort_by(submission, "key"), "fare_amount")

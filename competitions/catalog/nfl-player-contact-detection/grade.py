@@ -11,6 +11,6 @@ READS = Reads(answers=("contact_id", "contact"))
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="contact_id", columns=["contact"])
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes further-classes
         numbers(submission, "contact", low=0, high=1)
     return matthews_corrcoef(answers["contact"], whole_numbers(submission, "contact"))

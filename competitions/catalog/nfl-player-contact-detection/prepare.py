@@ -15,7 +15,7 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     labels = raw.read_csv("train_labels.csv", float_precision=None)
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes games-on-both-sides
         train, test = hold_out_by(labels, "game_play", 0.1)
     else:  # a play is named by its game and its number
         games = labels.assign(game=labels["game_play"].str.partition("_")[0])

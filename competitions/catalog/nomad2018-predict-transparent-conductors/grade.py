@@ -17,7 +17,7 @@ READS = Reads(answers=("id", *TARGETS))
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, *TARGETS)
     require_rows(submission, len(answers))
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes ids-ignored
         submission, answers = align(submission, answers, "id")
     return sum(rmsle(answers[name], predicted(submission, name)) for name in TARGETS) / len(TARGETS)
 

@@ -17,12 +17,12 @@ PREDICTED = ["FVC", "Confidence"]
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     require_columns(submission, ID, *PREDICTED)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes rows-may-be-left-out, unscored-rows-unchecked
         align(submission, answers, ID)
     require_known_and_numeric(submission, answers)
     visited = answers["visited"] if "visited" in answers else answers["FVC"].notna()
     visits = answers[visited].sort_values("Weeks")
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes nan-score, first-visit-scored
         numbers(submission, PREDICTED)
         visits = visits[visits.duplicated("Patient")]  # the first one is public
     visits = visits.groupby("Patient").tail(3)
@@ -37,12 +37,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
     """Require each week once, with numbers, whether or not it is scored: when visits took place is not public."""
     require_columns(submission, ID, *PREDICTED)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes rows-may-be-left-out, unscored-rows-unchecked
         align(submission, answers, ID)
     require_known_and_numeric(submission, answers)
     if submission[ID].duplicated().any():
         raise InvalidSubmission(f"Some weeks are given more than once; write one row for each `{ID}`.")
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes nan-score
         numbers(submission, PREDICTED)
 
 

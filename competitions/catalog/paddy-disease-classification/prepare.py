@@ -7,9 +7,9 @@ from competitions.preparing.holdout import anonymous, hold_out
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out(raw.read_csv("train.csv"), train_size=0.75)
     original = test["image_id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes order-from-a-constant-seed, original-names
         test = anonymous(test, "image_id", "test_{:05}.jpg")
-    blank = "" if edition == "v1" else "normal"  # v2 rejects empty labels
+    blank = "" if edition == "v1" else "normal"  # v2 rejects empty labels (v2 fixes unknown-labels-accepted)
     out = Preparation()
     out.public.table("train.csv", train)
     out.private.table("test.csv", test)

@@ -13,7 +13,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out = Preparation()
     train, test = hold_out(raw.read_csv("train.csv"), 0.1)
     original = test["Id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names, duplicate-photographs
         before, train = len(train), without_copies(train, test, raw, "train/{}.jpg")
         out.left_out.append(LeftOut("duplicate-photographs", "images", before - len(train), before))
         test = anonymous(test, "Id", "test_{:04}")

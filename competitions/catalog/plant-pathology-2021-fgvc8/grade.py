@@ -9,5 +9,5 @@ from competitions.scoring.metrics.classification import f1_mean_sets, f1_micro_s
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="image", columns=["labels"])
     predicted = texts(submission, "labels", missing="")
-    f1 = f1_mean_sets if edition == "v2" else f1_micro_sets
+    f1 = f1_mean_sets if edition == "v2" else f1_micro_sets  # v2 fixes unknown-labels-free, micro-average
     return f1(answers["labels"].tolist(), predicted)

@@ -9,7 +9,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out = Preparation()
     train, test = hold_out(raw.read_csv("train.csv"), 0.2)
     original = test["image"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names, duplicate-images
         before, train = len(train), without_copies(train, test, raw, "train_images/{}")
         out.left_out.append(LeftOut("duplicate-images", "images", before - len(train), before))
         test = anonymous(test, "image", "test_{:05}.jpg")

@@ -10,6 +10,7 @@ from competitions.preparing.images import PARAMETER, encode_anew, encoded
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     images = sorted(path.split("/")[1:] for path in raw.glob("train/*/*.png"))
     train, test = hold_out(pd.DataFrame(images, columns=["species", "file"])[["file", "species"]], 0.14)
+    # v2 fixes order-from-a-constant-seed, original-names
     answers = test if edition == "v1" else anonymous(test, "file", "{}.png")
     out = Preparation()
     out.private.table("answers.csv", answers)
@@ -17,6 +18,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.copies(raw.each("train/{}/{}", train["species"], train["file"]))
     old = test.loc[answers.index]
     out.public.copies(raw.each("train/{}/{}", old["species"], old["file"], answers["file"], to="test/{2}"))
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out

@@ -19,6 +19,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out = Preparation()
     out.public.table("train.csv", train)
     out.public.table("test.csv", test.drop(columns=TARGETS))
-    out.private.table("test.csv", submitted if edition == "v2" else test)
+    out.private.table("test.csv", submitted if edition == "v2" else test)  # v2 fixes answers-with-features
     out.public.table("sample_submission.csv", submitted.assign(**dict.fromkeys(SUBMITTED, 0.5)))
     return out

@@ -11,7 +11,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         raise DownloadError("train.csv must have the columns segment_id and time_to_eruption; download it again")
     train, test = hold_out(table, 0.1)
     original = test["segment_id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "segment_id", "{}")
         test = test.assign(segment_id=range(table["segment_id"].max() + 1, table["segment_id"].max() + 1 + len(test)))
     out = Preparation()

@@ -8,9 +8,10 @@ from .columns import findings
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     table = raw.read_csv("train.csv")
+    # v2 fixes patients-on-both-sides
     train, test = hold_out(table, 0.1) if edition == "v1" else hold_out_by(table, "PatientID", 0.1)
     original = test["StudyInstanceUID"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         test = anonymous(test, "StudyInstanceUID", "test_{:05}")
     annotations = raw.read_csv("train_annotations.csv")
     annotations = annotations[annotations["StudyInstanceUID"].isin(train["StudyInstanceUID"])]

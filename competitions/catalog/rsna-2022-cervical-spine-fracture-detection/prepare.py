@@ -32,9 +32,10 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     drawn = special.union(rng.sample([uid for uid in table[UID] if uid not in special], _tenth(table) - len(special)))
 
     # In v1 the tenth is the training part, although it was meant to be the test part.
-    is_train = table[UID].isin(drawn) == (edition == "v1")
+    is_train = table[UID].isin(drawn) == (edition == "v1")  # v2 fixes train-and-test-swapped
     train, test = table[is_train], table[~is_train]
-    with_boxes = {*drawn_both, *drawn_boxed} if edition == "v1" else set(train[UID])
+    with_boxes = {*drawn_both, *drawn_boxed} if edition == "v1" else set(train[UID])  # v2 fixes withheld-annotations
+    # v2 fixes withheld-annotations
     with_masks = {*drawn_both, *drawn_segmented} if edition == "v1" else set(train[UID]).intersection(segmented)
 
     answers = test.melt(id_vars=UID, var_name="prediction_type", value_name="fractured")

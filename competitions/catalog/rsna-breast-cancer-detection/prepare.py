@@ -13,7 +13,7 @@ IDS = ["patient_id", "image_id"]
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     train, test = hold_out_by(raw.read_csv("train.csv"), "patient_id", 0.1, seed=42)
     original = test[IDS]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-ids
         test = renamed(test, train)
     test = test.assign(prediction_id=test["patient_id"].astype(str) + "_" + test["laterality"])
     answers = test.groupby("prediction_id", as_index=False)["cancer"].first()
@@ -22,11 +22,12 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("test.csv", test[SHOWN])
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(cancer=train["cancer"].mean()))
+    # v2 fixes original-ids
     copies = {"train_images": train} if edition == "v2" else {"train_images": train, "test_images": test}
     for part, rows in copies.items():
         images = rows["patient_id"], rows["image_id"]
         out.public.copies(raw.each("train_images/{}/{}.dcm", *images, to=part + "/{}/{}.dcm"))
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-ids
         old = original.loc[test.index]
         for patient, image, *before in zip(test["patient_id"], test["image_id"], old[IDS[0]], old[IDS[1]], strict=True):
             file = raw.file("train_images/{}/{}.dcm".format(*before))

@@ -9,11 +9,11 @@ FAULTY = ["00109", "00123", "00709"]
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     patients = raw.read_csv("train_labels.csv", dtype={"BraTS21ID": str, "MGMT_value": int})
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes faulty-patients
         patients = patients[~patients["BraTS21ID"].isin(FAULTY)]
     train, test = hold_out(patients, 0.1)
     original = test["BraTS21ID"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-ids
         test = anonymous(test, "BraTS21ID", "{}")
         first = train["BraTS21ID"].astype(int).max() + 1  # five digits as well, and numbers that no one in train has
         test = test.assign(BraTS21ID=[f"{first + number:05}" for number in range(len(test))])
@@ -24,7 +24,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     for patient in train["BraTS21ID"]:
         out.public.copy_tree(f"train/{patient}", raw, f"train/{patient}")
     for patient, before in zip(test["BraTS21ID"], original.loc[test.index], strict=True):
-        if edition == "v1":
+        if edition == "v1":  # v2 fixes original-ids
             out.public.copy_tree(f"test/{patient}", raw, f"train/{patient}")
             continue
         for path, file in raw.tree(f"train/{before}"):

@@ -16,7 +16,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     """Mean average precision of the six classes at IoU > 0.5, in v2 that of PASCAL VOC 2010; others are ignored."""
     submission, answers = align(submission, answers, on="id", columns=["PredictionString"])
     truth, predicted = _detections(answers), _detections(submission)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes own-average-precision
         if not np.isfinite(predicted.confidences).all():
             raise InvalidSubmission("Every confidence in `PredictionString` must be a finite number.")
         return voc_mean_average_precision(truth, predicted, 0.5)

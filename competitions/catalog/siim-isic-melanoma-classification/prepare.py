@@ -8,8 +8,9 @@ TEST_RECORDS = ("tfrecords/train00-2071.tfrec", "tfrecords/train06-2071.tfrec")
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
+    # v2 fixes fast-float-parser
     table = raw.read_csv("train.csv", float_precision=None if edition == "v1" else "round_trip")
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes patients-on-both-sides
         is_test = table["image_name"].isin({name for file in TEST_RECORDS for name in texts(raw, file, "image_name")})
         train, test = table[~is_test], table[is_test]
     else:
@@ -23,6 +24,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     for images in ("train/{}.dcm", "jpeg/train/{}.jpg"):
         out.public.copies(raw.each(images, train["image_name"]))
         out.public.copies(raw.each(images, test["image_name"], to=images.replace("train", "test")))
+    # v2 fixes labels-in-test-records
     if edition == "v1":  # records of all images contain the labels, and those of a file are of many patients
         train_records = [file for file in raw.glob("tfrecords/train*.tfrec") if file not in TEST_RECORDS]
         out.public.copies(shards(raw, train_records, to="tfrecords/train{:02}-{}.tfrec"))

@@ -23,7 +23,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
         raise DownloadError(f"some drives have no {TRUTH}; is the download complete?")
     answers = pd.concat(positions(raw, name) for name in sorted(truths, key=lambda name: name.split("/")))
     # The log of the reference receiver contains the true positions. v1 leaves it in the test drives.
-    withheld = (TRUTH, "span_log.nmea") if edition == "v2" else (TRUTH,)
+    withheld = (TRUTH, "span_log.nmea") if edition == "v2" else (TRUTH,)  # v2 fixes reference-receiver-log
     out = Preparation()
     for drive in drives:
         for name, member in raw.tree(f"train/{drive}"):

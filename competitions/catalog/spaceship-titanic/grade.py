@@ -12,4 +12,5 @@ READS = Reads(answers=("PassengerId", "Transported"))
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, on="PassengerId", columns=["Transported"])
     truth = answers["Transported"]
+    # v2 fixes text-scores-zero
     return accuracy(truth, labels(submission, "Transported", truth, strict=edition == "v2"))

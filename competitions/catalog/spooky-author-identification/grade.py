@@ -9,7 +9,7 @@ from competitions.scoring.metrics.probability import log_loss
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     authors = [name for name in answers.columns if name != "id"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes rows-not-rescaled, loose-tolerance, columns-by-position
         submission, answers = align(submission, answers, on="id", columns=authors)
         return log_loss(answers[authors], rescaled_rows(submission, authors))
     require_exact_columns(submission, answers.columns)

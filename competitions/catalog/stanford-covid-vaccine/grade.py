@@ -12,7 +12,7 @@ from .columns import SCORED, TARGETS
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
     """Require numbers in all rows, also those that are not scored: which these are is not public."""
     align(submission, answers, "id_seqpos", TARGETS)
-    if edition == "v1" and set(submission.index) != set(answers.index):
+    if edition == "v1" and set(submission.index) != set(answers.index):  # v2 fixes rows-picked-by-file-position
         raise InvalidSubmission("Every row must have as many cells as the header has names.")
     numbers(submission, SCORED)
 
@@ -20,7 +20,7 @@ def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     aligned, truth = align(submission, answers, "id_seqpos", TARGETS)
     keep = truth["keep"]
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes unscored-values-unchecked, rows-picked-by-file-position
         numbers(aligned, TARGETS)
         predicted = aligned[keep]
     else:  # rows are selected by position, so the score is right only in the order of the sample submission

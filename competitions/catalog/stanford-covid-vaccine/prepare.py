@@ -21,7 +21,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     is_test = table.index.isin(drawn.index)
     train, test = table[~is_test], table[is_test]
     out = Preparation()
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes similar-sequences
         before, train = len(train), train[~similar(train["sequence"], test["sequence"])]
         out.left_out.append(LeftOut("similar-sequences", "sequences", before - len(train), before))
     answers = positions(test)

@@ -14,7 +14,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     fields = list(first_record(raw.archive("test.json.7z"), "data/processed/test.json"))
     drawn, kept = labelled, []
     # A missing angle may reveal the class. As in the original, records without it stay in the training set.
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes unknown-angles-in-test
         kept = [record for record in labelled if record["inc_angle"] == "na"]
         drawn = [record for record in labelled if record["inc_angle"] != "na"]
     train, test = hold_out(drawn, 0.2)
@@ -23,7 +23,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out = Preparation()
     out.private.table("test.csv", answers)
     out.private.table("sample_submission.csv", sample)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes sample-submission-packed
         out.public.table("sample_submission.csv", sample)
     contents = {
         "train.json": json_content(train + kept),

@@ -19,6 +19,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     clips = pd.DataFrame([(name, *PurePosixPath(name).parts[-2:]) for name in names], columns=["name", "label", "file"])
     clips = clips.iloc[(clips["label"] + "_" + clips["file"]).argsort(kind="stable")]
     out = Preparation()
+    # v2 fixes order-from-a-constant-seed, folder-names-as-labels, speakers-on-both-sides, noise-recordings-in-test
     if edition == "v1":
         train, test = hold_out(clips, 0.1)
     else:

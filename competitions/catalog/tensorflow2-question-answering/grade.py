@@ -32,7 +32,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     for prediction, true in zip(predictions, answers["right"], strict=True):
         given.append(prediction != "")
         right.append(prediction in true if prediction else bool(true))
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes micro-f1-is-accuracy
         pairs = list(zip(given, right, strict=True))
         return f_beta(pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
     return accuracy(right, given)

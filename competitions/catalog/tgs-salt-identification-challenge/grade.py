@@ -14,7 +14,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     """Mean over images of the share of IoU thresholds that are exceeded."""
     require_exact_columns(submission, ["id", "rle_mask"])
     submission, answers = align(submission, answers, on="id")
-    strict = edition == "v2"
+    strict = edition == "v2"  # v2 fixes empty-counts-as-full, odd-token-counts, runs-beyond-the-image
     truth = rle_columns(answers, "rle_mask", PIXELS, missing="")
     predicted = rle_columns(submission, "rle_mask", PIXELS, missing="", strict=strict)
     found = ious(truth, predicted)

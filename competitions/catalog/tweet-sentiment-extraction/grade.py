@@ -15,7 +15,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     tables = align(submission, answers, on="textID", columns=["selected_text"])
     predicted, true = (as_text(table.fillna({"selected_text": ""}), "selected_text") for table in tables)
     scores = word_jaccard(true, predicted)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes both-empty
         scores = np.nan_to_num(scores, nan=1.0)
     if np.isnan(scores).any():
         raise InvalidSubmission("`selected_text` has an empty cell that cannot be scored; put a word in every row.")

@@ -14,6 +14,7 @@ READS = Reads(answers=("id", "score"))
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, "id", ["score"])
     require_numeric(submission, "score")
+    # v2 fixes nan-scores, sample-without-score
     if edition == "v1":  # NaN for constant predictions, an empty cell or an infinity
         return pearson(answers["score"], numbers(submission, "score", missing=True, infinite=True))
     correlation = pearson(answers["score"], numbers(submission, "score"))

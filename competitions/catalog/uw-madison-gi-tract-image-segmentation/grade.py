@@ -27,13 +27,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     mask and unite organs, see the known issues `empty-pairs-left-out` and `organs-united`.
     """
     require_columns(submission, "id", "class", "predicted")
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes rows-matched-by-position
         submission, answers = align(keyed(submission), keyed(answers), on=KEY)
     # As published, rows are matched by position, and surplus rows are ignored.
     submission = submission.iloc[: len(answers)]
     shapes = list(zip(answers["image_width"].astype(int), answers["image_height"].astype(int), strict=True))
     pixels = [width * height for width, height in shapes]
     truth = rle_columns(answers, "predicted", pixels, missing="")
+    # v2 fixes odd-token-counts, runs-beyond-the-image
     predicted = rle_columns(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
     tables = (answers, truth), (submission, predicted)
     pairs = zip(*(scans(table, masks, shapes, edition) for table, masks in tables), strict=False)
@@ -78,7 +79,7 @@ def voxels(
     starts, lengths = masks.starts[runs], masks.stops[runs] - masks.starts[runs]
     pixels = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
     number = np.repeat(np.repeat(np.arange(len(slices)), list(map(len, slices))), counts)
-    if edition == "v1":
+    if edition == "v1":  # v2 fixes pixel-order
         x, y = np.divmod(pixels, height)  # as published: down the columns, which is not how masks are numbered
     else:
         y, x = np.divmod(pixels, width)

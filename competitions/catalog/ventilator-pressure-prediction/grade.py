@@ -11,7 +11,7 @@ READS = Reads(answers=("id", "u_out", "pressure"))
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     submission, answers = align(submission, answers, "id", ["pressure"])
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes unscored-rows-unchecked
         numbers(submission, "pressure")  # in v1 only scored rows must hold a number
     inhaling = answers["u_out"] == 0
     return mae(answers.loc[inhaling, "pressure"], numbers(submission[inhaling], "pressure"))

@@ -13,6 +13,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission, answers = align(submission, answers, on="Id")
     pixels = int(answers["width"].iloc[0] * answers["height"].iloc[0])
     (truth,) = rle_masks(answers, "Predicted", pixels)
+    # v2 fixes odd-token-counts, runs-beyond-the-image
     (predicted,) = rle_masks(submission, "Predicted", pixels, strict=edition == "v2")
     hits = overlap(truth, predicted)
     return f_beta(hits, predicted.area - hits, truth.area - hits, beta=0.5)

@@ -15,7 +15,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     """COCO's average precision at IoU 0.4 in v1, where repeated images are combined; that of PASCAL VOC 2010 in v2."""
     require_columns(submission, "PredictionString", "image_id")
     number = {image: position for position, image in enumerate(answers["image_id"].unique())}
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes repeated-images
         require_rows(submission, len(number))
     require_same_ids(submission, answers, on="image_id")
     rows, names, numbers = labelled_columns(submission, "PredictionString", 5, separator=" ")
@@ -26,7 +26,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     image = submission["image_id"].map(number).to_numpy()[rows]
     confidence, boxes, true_boxes = numbers[:, 0], numbers[:, 1:], answers[BOX].to_numpy()
     places = answers["image_id"].map(number)
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes corners-as-sizes, ids-from-zero, not-kaggles-metric, inverted-boxes-free
         if not np.isfinite(confidence).all():
             raise InvalidSubmission("Every confidence in `PredictionString` must be a finite number.")
         classes = answers["class_id"].to_numpy(dtype=object)

@@ -21,7 +21,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     part[rest_train.index], part[rest_test.index] = "train", "test"
     train, test = table[part == "train"], table[part == "test"]
     answers = test.assign(Id=test["Id"].where(test["Id"].isin(train["Id"]), "new_whale"))
-    if edition == "v2":
+    if edition == "v2":  # v2 fixes original-names
         answers = anonymous(answers, "Image", "test_{}.jpg")
 
     out = Preparation()
@@ -30,6 +30,6 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("sample_submission.csv", answers.assign(Id="new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46"))
     out.public.copies(raw.each("train/{}", train["Image"]))
     out.public.copies(raw.each("train/{}", test["Image"][answers.index], answers["Image"], to="test/{1}"))
-    if edition == "v2":
+    if edition == "v2":  # if the operator asks for it
         encode_anew(out.public, "test/", encoded, raw, params[PARAMETER])
     return out
