@@ -13,9 +13,12 @@ import shapely
 from numpy.typing import NDArray
 
 from competitions.scoring.metrics.pairing import pairs_of_equal
+from competitions.scoring.metrics.rectangles import shared_areas
 
 _RIGHT_ANGLE = 1e-8  # square metres
 _POLYGONS = 2000  # pairs of polygons intersected at a time
+_NEARLY = 1e-6  # more than IoUs of ordinary boxes differ, whether computed from polygons or from edges
+_ORDINARY = (0.05, 1e3, 1e5)  # metres: the smallest and the largest size, and the largest coordinate
 THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -103,7 +106,7 @@ def mean_average_precision_3d(
     known, group, objects = np.unique(true_groups, return_inverse=True, return_counts=True)
     wanted = np.flatnonzero(np.isin(groups, known))
     order = _by_confidence(guesses.confidences, groups, wanted)
-    best, target = _best(guesses.numbers[order], groups[order], true.numbers, true_groups)
+    best, target = _best((guesses.numbers[order], groups[order]), (true.numbers, true_groups), thresholds)
     mine = np.searchsorted(known, groups[order])  # ascending
     precisions = [_average_precisions(best > threshold, target, mine, objects) for threshold in thresholds]
     sample = np.zeros(len(known), dtype=np.int64)
@@ -145,8 +148,11 @@ def box_ious(a: Sequence[Box3D], b: Sequence[Box3D]) -> NDArray[np.float64]:
     return _ious(p[i], q[j]).reshape(len(p), len(q))
 
 
-def _ious(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Intersections over unions of the boxes with these numbers (n, 7), pair by pair: (n,)."""
+def _ious(p: NDArray[np.float64], q: NDArray[np.float64], exact: bool = True) -> NDArray[np.float64]:
+    """Intersections over unions of the boxes with these numbers (n, 7), pair by pair: (n,).
+
+    Those of ordinary boxes differ by less than `_NEARLY` from what polygons give unless they must be `exact`.
+    """
     with np.errstate(invalid="ignore"):
         top = np.minimum(p[:, 2] + p[:, 5] / 2, q[:, 2] + q[:, 5] / 2)
         bottom = np.maximum(p[:, 2] - p[:, 5] / 2, q[:, 2] - q[:, 5] / 2)
@@ -155,7 +161,7 @@ def _ious(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]
         near = (depth > 0) & (np.hypot(p[:, 0] - q[:, 0], p[:, 1] - q[:, 1]) <= reach)
         some = np.flatnonzero(near)  # few pairs are close enough to need the polygons
         p, q, depth = p[some], q[some], depth[some]
-        shared = _ground_overlaps(p, q) * depth
+        shared = (_ground_overlaps(p, q) if exact else _nearly_ground_overlaps(p, q)) * depth
         union = p[:, 3:6].prod(axis=1) + q[:, 3:6].prod(axis=1) - shared
         found = np.zeros(len(near))
         found[some] = np.clip(shared / union, 0, 1)
@@ -176,19 +182,59 @@ def _ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[
         return np.concatenate(list(pool.map(areas, parts)))
 
 
+def _nearly_ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Like `_ground_overlaps`, but of ordinary boxes without polygons."""
+    smallest, largest, farthest = _ORDINARY
+    sizes = np.hstack([p[:, 3:6], q[:, 3:6]])
+    places = np.abs(np.hstack([p[:, :3], q[:, :3]]))
+    ordinary = (sizes >= smallest).all(axis=1) & (sizes <= largest).all(axis=1) & (places <= farthest).all(axis=1)
+    found = np.empty(len(p))
+    found[~ordinary] = _ground_overlaps(p[~ordinary], q[~ordinary])
+    p, q = p[ordinary], q[ordinary]
+    found[ordinary] = shared_areas(_corners(p), q[:, :2], q[:, [4, 3]], np.stack(_direction(q[:, 6]), axis=-1))
+    return found
+
+
 def _best(
-    numbers: NDArray[np.float64], groups: NDArray[np.int64], true: NDArray[np.float64], true_groups: NDArray[np.int64]
+    predicted: tuple[NDArray[np.float64], NDArray[np.int64]],
+    true: tuple[NDArray[np.float64], NDArray[np.int64]],
+    thresholds: Sequence[float],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The largest IoU of each predicted box with a true box of its group, and the first of these; shape (m,) each."""
+    """The largest IoU of each predicted box with a true box of its group, and the first of these; shape (m,) each.
+
+    Both are given as numbers and groups. IoUs are exact where it shows: near a threshold, and where the largest one of
+    a box is near another one.
+    """
+    (numbers, groups), (true_numbers, true_groups) = predicted, true
     best, target = np.zeros(len(numbers)), np.full(len(numbers), -1, dtype=np.int64)
     for i, j in pairs_of_equal(groups, true_groups):
-        found = _ious(numbers[i], true[j])
+        found = _ious(numbers[i], true_numbers[j], exact=False)
         starts = np.flatnonzero(np.diff(i, prepend=-1))
         best[i[starts]] = np.maximum.reduceat(found, starts)
+        unclear = _unclear(found, best[i], i, thresholds)
+        if len(unclear):
+            found[unclear] = _ious(numbers[i[unclear]], true_numbers[j[unclear]])
+            best[i[starts]] = np.maximum.reduceat(found, starts)
         largest = np.flatnonzero(found == best[i])
         boxes, first = np.unique(i[largest], return_index=True)
         target[boxes] = j[largest[first]]
     return best, target
+
+
+def _unclear(
+    found: NDArray[np.float64], best: NDArray[np.float64], box: NDArray[np.int64], thresholds: Sequence[float]
+) -> NDArray[np.intp]:
+    """Which IoUs have to be exact, of pairs of these boxes with this `best` one each."""
+    levels = np.sort(np.asarray(thresholds, dtype=np.float64))
+    if not len(levels):
+        return np.zeros(0, dtype=np.intp)
+    # Boxes that are below all thresholds are no hits, whatever their target.
+    candidates = np.flatnonzero((found >= best - _NEARLY) & (found >= levels[0] - _NEARLY))
+    value = found[candidates]
+    above = np.minimum(np.searchsorted(levels, value), len(levels) - 1)
+    distance = np.minimum(np.abs(value - levels[above]), np.abs(value - levels[np.maximum(above - 1, 0)]))
+    several = np.bincount(box[candidates])[box[candidates]] > 1 if len(candidates) else False
+    return candidates[(distance <= _NEARLY) | several]
 
 
 def _average_precisions(
@@ -202,8 +248,10 @@ def _average_precisions(
     match = np.flatnonzero(above)
     hits = np.sort(match[np.unique(target[match], return_index=True)[1]])
     mine = group[hits]
-    number = np.arange(len(hits)) - np.searchsorted(mine, mine)
-    position = hits - np.searchsorted(group, mine)
+    counts, own = (np.bincount(each, minlength=len(objects)) for each in (group, mine))
+    before, hits_before = np.cumsum(counts) - counts, np.cumsum(own) - own
+    number = np.arange(len(hits)) - hits_before[mine]
+    position = hits - before[mine]
     precision = np.zeros((len(objects), int(number.max(initial=-1)) + 1))
     precision[mine, number] = (number + 1) / (position + 1)
     envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
@@ -225,10 +273,15 @@ def _rectangles(boxes: NDArray[np.float64]) -> NDArray[np.object_]:
 def _corners(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Corners of the ground rectangles of boxes (n, 7), one after the other around it: (n, 4, 2)."""
     x, y, _, width, length, _, yaw = boxes.T
-    w, z = np.cos(yaw / 2), np.sin(yaw / 2)
-    cos, sin = w * w - z * z, 2 * w * z  # from the quaternion, to the last bit as the published code
+    cos, sin = _direction(yaw)
     along = np.stack([length / 2 * cos, length / 2 * sin], axis=-1)
     across = np.stack([width / 2 * sin, -width / 2 * cos], axis=-1)
     centre = np.stack([x, y], axis=-1)
     corners = [centre + along + across, centre + along - across, centre - along - across, centre - along + across]
     return np.stack(corners, axis=1)
+
+
+def _direction(yaw: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cosine and sine, from the quaternion, to the last bit as the published code."""
+    w, z = np.cos(yaw / 2), np.sin(yaw / 2)
+    return w * w - z * z, 2 * w * z

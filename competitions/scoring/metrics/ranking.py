@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 from competitions.scoring.metrics.items import Items, joint_keys, partners
 
 _SHORT = 255  # items of a row whose ranks are bytes
+_COMPARED = 1 << 20  # scores compared at a time
 
 
 def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -114,9 +115,15 @@ def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> floa
     y, s, weights = y[weights > 0], s[weights > 0], weights[weights > 0]
     if not len(y):
         raise ValueError("without a true label the average precision is undefined")
-    ranks = rankdata(-s, method="max", axis=1)
-    among_true = rankdata(np.where(y, -s, np.inf), method="max", axis=1)
-    means = (np.where(y, among_true / ranks, 0).sum(axis=1)) / weights
+    shares = np.where(np.isnan(s), np.nan, 0.0)
+    rows, labels = np.nonzero(y)
+    some = max(1, _COMPARED // s.shape[1])
+    for start in range(0, len(rows), some):  # few labels are true, so that comparing is faster than sorting all
+        row, label = rows[start : start + some], labels[start : start + some]
+        as_high = s[row] >= s[row, label][:, None]
+        with np.errstate(invalid="ignore"):
+            shares[row, label] = (as_high & y[row]).sum(axis=1) / as_high.sum(axis=1)
+    means = shares.sum(axis=1) / weights
     return float(np.average(means, weights=weights))
 
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
-from competitions.scoring.metrics.boxes3d import Box3D, box_ious, mean_average_precision_3d
+from competitions.scoring.metrics import boxes3d
+from competitions.scoring.metrics.boxes3d import Box3D, Boxes3D, box_ious, mean_average_precision_3d
+from competitions.scoring.metrics.rectangles import shared_areas
 from tests.competitions.scoring.metrics import references
 from tests.competitions.scoring.metrics.references import inside
 
@@ -80,3 +83,45 @@ def test_infinite_heights_are_legal() -> None:
     changes: list[dict[str, Any]] = [{}, {"z": np.inf}, {"height": np.inf}, {"confidence": np.nan}]
     for change in changes:
         assert CAR._replace(**change).problem() is None
+
+
+def rectangles(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Corners (n, 4, 2), centres, sides and directions of rectangles, some of them alike, upright or in line."""
+    centre = rng.uniform(-3, 3, (count, 2)) if rng.random() < 0.5 else rng.integers(-3, 4, (count, 2)) / 2
+    sides = rng.integers(1, 7, (count, 2)) / 2
+    angle = rng.choice([0, np.pi / 2, 1e-9, 0.3, rng.uniform(-4, 4)], count)
+    direction = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    along, across = direction, direction[:, ::-1] * [-1, 1]
+    signs = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
+    steps = signs[None] * sides[:, None] / 2
+    corners = centre[:, None] + steps[..., :1] * along[:, None] + steps[..., 1:] * across[:, None]
+    return corners, centre, sides, direction
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_areas_along_edges_are_those_of_polygons(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one, two = rectangles(rng, 500), rectangles(rng, 500)
+    expected = shapely.area(shapely.intersection(shapely.polygons(one[0]), shapely.polygons(two[0])))
+    assert shared_areas(one[0], *two[1:]) == pytest.approx(expected, abs=1e-9)
+    assert shared_areas(one[0], *one[1:]) == pytest.approx(one[2].prod(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_hits_are_decided_by_exact_overlaps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an IoU is at a threshold, and where two of them are equal."""
+    rng = np.random.default_rng(seed)
+    count = 200
+    samples = np.sort(rng.integers(0, 20, count))
+    labels = np.array(["car", "bus"], dtype=object)[rng.integers(0, 2, count)]
+    numbers = rng.uniform([0, 0, 0, 1, 2, 1, -3], [30, 30, 1, 3, 6, 2, 3], (count, 7))
+    others = numbers.copy()
+    others[:, 5] *= rng.choice([0.55, 0.6, 0.65, 0.7, 0.75, 0.9, 1.25], count)  # the IoU is a threshold, or nearly so
+    twice = np.repeat(np.arange(count), 2)  # each true box is there twice
+    confidence = rng.integers(0, 5, count) / 4
+    truth = Boxes3D(samples[twice], labels[twice], np.ones(2 * count), numbers[twice], 20)
+    guesses = Boxes3D(samples, labels, confidence, others, 20)
+    score = mean_average_precision_3d(truth, guesses)
+    ious = boxes3d._ious
+    monkeypatch.setattr(boxes3d, "_ious", lambda p, q, exact=True: ious(p, q))
+    assert score == mean_average_precision_3d(truth, guesses)
