@@ -7,6 +7,7 @@ from competitions.scoring.compound_cells import labelled_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.coco import coco_average_precision
 from competitions.scoring.metrics.detection import Detections, voc_mean_average_precision
+from competitions.scoring.metrics.items import distinct
 
 from .columns import BOX
 
@@ -20,7 +21,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_same_ids(submission, answers, on="image_id")
     rows, names, numbers = labelled_columns(submission, "PredictionString", 5, separator=" ")
     try:
-        label = np.array([int(float(name)) for name in names.tolist()], dtype=np.float64)
+        codes, classes = distinct(names)
+        label = np.array([int(float(name)) for name in classes], dtype=np.float64)[codes]
     except (ValueError, OverflowError) as error:
         raise InvalidSubmission(f"`PredictionString` needs class numbers: {str(error)[:80]}.") from error
     image = submission["image_id"].map(number).to_numpy()[rows]
@@ -29,8 +31,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     if edition == "v2":  # v2 fixes corners-as-sizes, ids-from-zero, not-kaggles-metric, inverted-boxes-free
         if not np.isfinite(confidence).all():
             raise InvalidSubmission("Every confidence in `PredictionString` must be a finite number.")
-        classes = answers["class_id"].to_numpy(dtype=object)
-        true = Detections(places.to_numpy(), classes, np.ones(len(answers)), true_boxes, len(number))
+        true_label = answers["class_id"].to_numpy(dtype=object)
+        true = Detections(places.to_numpy(), true_label, np.ones(len(answers)), true_boxes, len(number))
         return voc_mean_average_precision(true, Detections(image, label.astype(object), confidence, boxes, len(number)))
     with np.errstate(all="ignore"):  # infinite corners
         areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)

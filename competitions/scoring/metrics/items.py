@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from itertools import chain, compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -78,6 +78,23 @@ def _is_plain(cells: pa.Array) -> bool:
 
 def _flat(lists: pa.Array) -> Items:
     return Items(lists.flatten(), np.diff(lists.offsets.to_numpy()).astype(np.int64))
+
+
+def distinct(values: Sequence[Hashable] | NDArray[Any] | pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
+    """The distinct values in order of first appearance, to parse each of them once, and which of them each value is.
+
+    >>> distinct(["7", "08", "7"])
+    (array([0, 1, 0]), ['7', '08'])
+    """
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array):
+        encoded = values.dictionary_encode()
+        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+    if not isinstance(values, np.ndarray):
+        values = np.fromiter(values, dtype=object, count=len(values))
+    codes, found = pd.factorize(values, use_na_sentinel=False)
+    return codes.astype(np.int64), found.tolist()
 
 
 def joint_keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

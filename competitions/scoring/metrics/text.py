@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
-from competitions.scoring.metrics.items import Items, count_distinct, split_items
+from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
 
 _ROWS = 50_000  # texts that are Python strings at a time
 _FEW = 1000  # pairs that one core compares before others have begun
@@ -21,11 +21,12 @@ _FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characte
 
 
 def levenshtein(
-    truth: Sequence[Sequence[Hashable]] | pa.Array, predicted: Sequence[Sequence[Hashable]] | pa.Array
+    truth: Sequence[Sequence[Hashable]] | pa.Array | Items, predicted: Sequence[Sequence[Hashable]] | pa.Array | Items
 ) -> NDArray[np.int64]:
     """Edit distance of each pair: insertions, deletions, substitutions at unit cost. Lower is better. Shape (n,).
 
-    Rows are text, compared by Unicode code points, or lists of tokens. Arrow arrays of text are compared on all cores.
+    Rows are text, compared by Unicode code points, or lists of tokens, also as `Items`. Arrow arrays of text are
+    compared on all cores.
 
     >>> levenshtein(["kitten", "same"], ["sitting", "same"])
     array([3, 0])
@@ -34,6 +35,8 @@ def levenshtein(
     """
     if isinstance(truth, pa.Array) and isinstance(predicted, pa.Array):
         return _distances_of_strings(truth, predicted)
+    if isinstance(truth, Items) or isinstance(predicted, Items):
+        return _distances_of_items(Items.of(truth), Items.of(predicted))
     if len(truth) != len(predicted):
         raise ValueError(f"{len(truth)} and {len(predicted)} rows")
     if not all(isinstance(row, str) for row in chain(truth, predicted)):
@@ -57,6 +60,16 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array) -> NDArray[np.in
         pair = [side.take(pa.array(some)).to_pylist() for side in (truth, predicted)]
         distances[some] = _cpdist(*pair)
     return distances
+
+
+def _distances_of_items(truth: Items, predicted: Items) -> NDArray[np.int64]:
+    if len(truth.sizes) != len(predicted.sizes):
+        raise ValueError(f"{len(truth.sizes)} and {len(predicted.sizes)} rows")
+    codes, count = factorized(truth.values, predicted.values)
+    parts = (codes[: len(truth.values)], truth.sizes), (codes[len(truth.values) :], predicted.sizes)
+    if count > _LAST - _FIRST:
+        return levenshtein(*([row.tolist() for row in np.split(part, np.cumsum(sizes)[:-1])] for part, sizes in parts))
+    return _cpdist(*(_characters(part, sizes) for part, sizes in parts))
 
 
 def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> NDArray[np.float64]:
@@ -90,10 +103,15 @@ def _as_texts(
     if len(distinct) > _LAST - _FIRST:
         pairs = [_numbered(a, b) for a, b in zip(truth, predicted, strict=True)]
         return [a for a, _ in pairs], [b for _, b in pairs]
-    everything = (codes + _FIRST).astype("<u4").tobytes().decode("utf-32-le")
-    ends = np.cumsum([0, *map(len, rows)]).tolist()
-    texts = [everything[start:end] for start, end in pairwise(ends)]
+    texts = _characters(codes, np.array([*map(len, rows)], dtype=np.int64))
     return texts[: len(truth)], texts[len(truth) :]
+
+
+def _characters(codes: NDArray[np.integer], sizes: NDArray[np.int64]) -> list[str]:
+    """Rows of so many codes, as text with a character for each code."""
+    everything = (codes + _FIRST).astype("<u4").tobytes().decode("utf-32-le")
+    ends = np.append(0, np.cumsum(sizes)).tolist()
+    return [everything[start:end] for start, end in pairwise(ends)]
 
 
 def _numbered(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[Sequence[Hashable], Sequence[Hashable]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,31 +25,86 @@ def scaled_hausdorff(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> 
     >>> round(scaled_hausdorff(a, b), 6)
     0.288675
     """
-    return hausdorff_of_voxels(np.argwhere(truth), np.argwhere(predicted), truth.shape)
+    one, other = (Voxels.of(volume) for volume in (truth, predicted))
+    return float(hausdorff_of_voxels(one, other, [truth.shape])[0])
 
 
-def hausdorff_of_voxels(truth: NDArray[np.integer], predicted: NDArray[np.integer], shape: Sequence[int]) -> float:
-    """The same of voxels given as coordinates (slice, row, column), shape (k, 3), in any order and repeated or not.
+class Voxels(NamedTuple):
+    """The voxels of n volumes, one volume after the other, in any order and repeated or not; arrays of shape (k,)."""
 
-    `shape` is that of the true volume. Time and memory depend on the box around the voxels, not on the volume.
+    volume: NDArray[np.int64]
+    """which of the volumes a voxel is in, ascending from 0 to n - 1"""
+    slice: NDArray[np.int64]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
 
-    >>> round(hausdorff_of_voxels(np.array([[0, 0, 0]]), np.array([[0, 0, 2]]), (1, 4, 4)), 6)
-    0.288675
+    @classmethod
+    def of(cls, volume: NDArray[np.bool_]) -> Voxels:
+        """Those of one volume where it is true."""
+        places = np.nonzero(volume)
+        return cls(np.zeros(len(places[0]), dtype=np.int64), *places)
+
+
+def hausdorff_of_voxels(
+    truth: Voxels, predicted: Voxels, shapes: Sequence[Sequence[int]] | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The same of each of n volumes, whose voxels are given: (n,). `shapes` are those of the true volumes.
+
+    Time and memory depend on the boxes around the voxels, not on the volumes.
+
+    >>> one, other = (Voxels(*np.array([[0], [0], [0], [column]])) for column in (0, 2))
+    >>> hausdorff_of_voxels(one, other, [(1, 4, 4)]).round(6)
+    array([0.288675])
     """
-    if not len(truth) and not len(predicted):
-        return float("nan")
-    if not len(truth) or not len(predicted):
-        return 1.0
-    truth, predicted = (np.ascontiguousarray(voxels.T).T for voxels in (truth, predicted))  # column by column
-    low = np.minimum(truth.min(axis=0), predicted.min(axis=0))
-    box = np.maximum(truth.max(axis=0), predicted.max(axis=0)) - low + 1
-    true, guess = np.zeros(box, dtype=bool), np.zeros(box, dtype=bool)
-    for volume, voxels in (true, truth), (guess, predicted):
-        volume[tuple((voxels - low).T)] = True
-    if np.count_nonzero(guess) > 10 * np.count_nonzero(true):
-        return 1.0
-    scale = np.array(shape, dtype=np.float64)
-    return max(_farthest(true, guess, low, scale), _farthest(guess, true, low, scale)) / float(np.sqrt(3))
+    counts = [np.bincount(side.volume, minlength=len(shapes)) for side in (truth, predicted)]
+    either, both = counts[0] + counts[1] > 0, np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
+    found = np.where(either, 1.0, np.nan)
+    if not len(both):
+        return found
+    sides = [_Boxed.of(side, each, both) for side, each in zip((truth, predicted), counts, strict=True)]
+    low = np.minimum(sides[0].low, sides[1].low)
+    box = np.maximum(sides[0].high, sides[1].high) - low + 1
+    ends = np.cumsum(box.prod(axis=1))
+    starts = ends - box.prod(axis=1)
+    true, guess = (side.painted(low, box, starts) for side in sides)
+    sizes = [np.add.reduceat(volume.view(np.uint8), starts, dtype=np.int64) for volume in (true, guess)]
+    differ = np.logical_or.reduceat(true != guess, starts)
+    found[both[~differ]] = 0.0
+    for place in np.flatnonzero(differ & (sizes[1] <= 10 * sizes[0])).tolist():
+        one, other = (each[starts[place] : ends[place]].reshape(box[place]) for each in (true, guess))
+        scale = np.array(shapes[both[place]], dtype=np.float64)
+        farthest = max(_farthest(one, other, low[place], scale), _farthest(other, one, low[place], scale))
+        found[both[place]] = farthest / float(np.sqrt(3))
+    return found
+
+
+class _Boxed(NamedTuple):
+    """Voxels of some volumes, and the box around those of each."""
+
+    voxels: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+    counts: NDArray[np.int64]
+    low: NDArray[np.int64]
+    """(n, 3), as `high`, which is in the box"""
+    high: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, side: Voxels, counts: NDArray[np.int64], chosen: NDArray[np.intp]) -> _Boxed:
+        voxels = (side.slice, side.row, side.column)
+        if len(chosen) < len(counts):
+            wanted = np.isin(side.volume, chosen)
+            voxels = (side.slice[wanted], side.row[wanted], side.column[wanted])
+        counts = counts[chosen]
+        starts = np.cumsum(counts) - counts
+        low, high = (np.stack([f.reduceat(each, starts) for each in voxels], axis=1) for f in (np.minimum, np.maximum))
+        return cls(voxels, counts, low, high)
+
+    def painted(self, low: NDArray[np.int64], box: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The volumes within these boxes as one array, in which that of each begins at these places."""
+        found = np.zeros(starts[-1] + box[-1].prod(), dtype=bool)
+        first = starts - (low[:, 0] * box[:, 1] + low[:, 1]) * box[:, 2] - low[:, 2]
+        first, height, width = (np.repeat(each, self.counts) if len(box) > 1 else each for each in (first, *box.T[1:]))
+        found[first + (self.voxels[0] * height + self.voxels[1]) * width + self.voxels[2]] = True
+        return found
 
 
 def _farthest(voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray[np.int64], scale: Scale) -> float:

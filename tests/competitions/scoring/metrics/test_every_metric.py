@@ -49,6 +49,7 @@ NAN = math.nan
 HELPERS = {
     "boxes3d.joint_groups": "test_many_rows",
     "items.count_distinct": "test_many_rows",
+    "items.distinct": "test_many_rows",
     "items.factorized": "test_many_rows",
     "items.joint_keys": "test_many_rows",
     "items.partners": "test_ranking",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +12,11 @@ import pytest
 from scipy.spatial.distance import directed_hausdorff
 
 from competitions.scoring.metrics.boxes3d import Box3D, Boxes3D, joint_groups, mean_average_precision_3d
-from competitions.scoring.metrics.items import Items, count_distinct, joint_keys, split_items
+from competitions.scoring.metrics.items import Items, count_distinct, distinct, joint_keys, split_items
 from competitions.scoring.metrics.pairing import first_come, pairs_of_equal
 from competitions.scoring.metrics.ranking import kendall_tau_orders, mean_average_precision_at_k
 from competitions.scoring.metrics.text import levenshtein
-from competitions.scoring.metrics.volumes import hausdorff_of_voxels, scaled_hausdorff
+from competitions.scoring.metrics.volumes import Voxels, hausdorff_of_voxels, scaled_hausdorff
 from tests.competitions.scoring.metrics import references
 
 
@@ -125,7 +127,29 @@ def test_voxels_in_any_order_are_a_volume(seed: int) -> None:
     voxels = np.argwhere(guess)
     repeated = rng.permutation(np.concatenate([voxels, voxels[:10]]))
     assert scaled_hausdorff(truth, guess) == pytest.approx(expected, rel=1e-12)
-    assert hausdorff_of_voxels(np.argwhere(truth), repeated, shape) == pytest.approx(expected, rel=1e-12)
+    found = Voxels(np.zeros(len(repeated), dtype=np.int64), *repeated.T)
+    assert hausdorff_of_voxels(Voxels.of(truth), found, [shape]) == pytest.approx([expected], rel=1e-12)
+
+
+def together(volumes: list[np.ndarray]) -> Voxels:
+    parts = [np.nonzero(volume) for volume in volumes]
+    slices, rows, columns = (np.concatenate(axis) for axis in zip(*parts, strict=True))
+    return Voxels(np.repeat(np.arange(len(volumes)), [len(part[0]) for part in parts]), slices, rows, columns)
+
+
+def test_many_volumes_give_what_each_gives() -> None:
+    rng = np.random.default_rng(0)
+    shapes = [(rng.integers(1, 5), *rng.integers(3, 20, 2)) for _ in range(60)]
+    densities = rng.choice([0, 0.002, 0.05, 0.6], (2, 60))
+    truth, guesses = (
+        [rng.random(shape) < share for shape, share in zip(shapes, side, strict=True)] for side in densities
+    )
+    guesses[:10] = truth[:10]
+    expected = [scaled_hausdorff(true, guess) for true, guess in zip(truth, guesses, strict=True)]
+    found = hausdorff_of_voxels(together(truth), together(guesses), shapes)
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert {0.0, 1.0} < set(found[~np.isnan(found)])
+    assert np.isnan(found).any()
 
 
 def test_boxes_as_arrays_score_as_boxes() -> None:
@@ -144,3 +168,19 @@ def test_boxes_as_arrays_score_as_boxes() -> None:
     assert mean_average_precision_3d(Boxes3D.of(truth), Boxes3D.of(guesses)) == score
     groups, others = joint_groups(Boxes3D.of(truth), Boxes3D.of(truth))
     assert (groups == others).all()
+
+
+@pytest.mark.parametrize("make", [list, pa.array, lambda rows: np.array(rows, dtype=object)])
+def test_distinct_values_are_in_the_order_of_their_first_appearance(make: Callable[[list[str]], Any]) -> None:
+    codes, found = distinct(make(["b", "a", "b", "", "nan", "a"]))
+    assert (codes.tolist(), found) == ([0, 1, 0, 2, 3, 1], ["b", "a", "", "nan"])
+
+
+def test_lists_of_tokens_as_arrays_have_the_distances_of_lists() -> None:
+    rng = np.random.default_rng(6)
+    sides = [[rng.integers(0, 9, rng.integers(0, 12)).astype(str).tolist() for _ in range(300)] for _ in range(2)]
+    expected = levenshtein(*sides)
+    texts = [pa.array([" ".join(row) for row in side]) for side in sides]
+    assert levenshtein(*(split_items(side) for side in texts)).tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="300 and 299 rows"):
+        levenshtein(split_items(texts[0]), split_items(texts[1][1:]))
