@@ -58,7 +58,10 @@ def unit() -> float:
 
 
 def family_rss(root: int) -> int:
-    """Resident bytes of a process and its descendants."""
+    """Resident bytes of a process and its descendants, as the memory in targets.json was counted.
+
+    Pages that processes share count in each of them, other than in `benchmarks.measure`, whose count takes longer.
+    """
     total = 0
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(root)
