@@ -1,11 +1,18 @@
-"""What each grader of the catalog takes for 100,000 rows: `python -m benchmarks.catalog`.
+"""What preparing and grading each competition takes: `python -m benchmarks.catalog`.
 
-The miniature of each competition is prepared, and the perfect or sample submission and the answers are repeated under
-new ids until the submission has `--rows` rows. Groups other than ids (patients, images named in another column) grow
-with them, so that graders which compare within groups do more than with real data. Where the repeated files are no
-valid input, for example because ids name coordinates, the miniature itself is measured. Each grader runs once in a
-process of its own: CPU seconds for 100,000 rows, peak memory, and memory for each byte of submission and answers. The
-slowest ten are printed last. The exit code is 1 if one that was enlarged takes more than 2 s or 1 GB.
+Preparing: the miniature of the download is enlarged to `--megabytes`: its tables get more rows, and files that are
+named after an id, or numbered, get copies under new ids (`benchmarks/enlarged.py`). Printed are rows and files, CPU
+seconds for 100,000 of them, MB per second of CPU time, and memory for each byte of the unpacked download.
+
+Grading: the perfect or sample submission and the answers are repeated under new ids until the submission has `--rows`
+rows. Groups other than ids (patients, images named in another column) grow with them, so that graders which compare
+within groups do more than with real data. Printed are CPU seconds for 100,000 rows, peak memory, and memory for each
+byte of submission and answers.
+
+Where what was enlarged is no valid input, for example because ids name coordinates, the miniature itself is measured.
+Each competition is measured in a process of its own, after its modules were imported; of three gradings the quickest
+counts. The slowest ten are printed last. The exit code is 1 if a grader that was enlarged takes more than 1 GB, or more
+than 2 s for 100,000 rows and more than 4 times what Arrow takes to parse both files and do nothing else.
 """
 
 from __future__ import annotations
@@ -18,59 +25,108 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pandas as pd
+from pyarrow import csv
 
+from benchmarks.enlarged import downloads, renamings, repeat
+from benchmarks.folders import fresh
 from competitions import registry
 from competitions.competition import Competition
+from competitions.editions import EDITIONS, Edition
 
 if TYPE_CHECKING:
     from tests.prepared import Prepared
 
 SECONDS, MEMORY = 2.0, 1e9
-_FEWEST = 10_000  # rows below which a time for 100,000 says little
+PARSING = 4.0  # times what parsing alone takes: both files are parsed, checked, aligned and compared
+_FEWEST = 10_000  # rows and files below which a time for 100,000 says little
+_RUNS = 3
 
 
-class Cost(NamedTuple):
-    """Rows of the submission, CPU seconds of grading it, peak memory and bytes of both files."""
+@dataclass(frozen=True)
+class Cost:
+    """What preparing or grading a competition took."""
 
     competition_id: str
-    rows: int
-    seconds: float
-    memory: int
+    entries: int
+    """rows of the submission, or rows and files of the download"""
     size: int
+    """bytes of the submission and the answers, or of the unpacked download"""
+    seconds: float
+    """CPU time"""
+    memory: int
+    """bytes by which the peak grew"""
     enlarged: bool
+    parsing: float = 0.0
+    """CPU seconds that Arrow takes to parse what is graded"""
 
     @property
     def each(self) -> float:
-        """CPU seconds for 100,000 rows."""
-        return self.seconds / max(self.rows, 1) * 1e5
+        """CPU seconds for 100,000 rows or files."""
+        return self.seconds / max(self.entries, 1) * 1e5
+
+    @property
+    def large(self) -> bool:
+        """Whether there is enough of it to tell a time for 100,000."""
+        return self.enlarged and self.entries >= _FEWEST
+
+    @property
+    def too_much(self) -> bool:
+        """Whether a grader needs more time or memory than it may."""
+        slow = self.each > SECONDS and self.seconds > PARSING * self.parsing
+        return self.large and (slow or self.memory > MEMORY)
 
     def __str__(self) -> str:
         note = "" if self.enlarged else "  miniature"
-        ratio = max(0, self.memory) / max(self.size, 1)
+        parsing = f"  {self.seconds / self.parsing:4.1f} x parsing" if self.parsing else ""
         return (
-            f"{self.competition_id:60} {self.rows:8,} rows {self.seconds:7.2f} s {self.each:7.2f} s for 100,000 "
-            f"{self.memory / 1e6:6.0f} MB {ratio:6.1f} B/B{note}"
+            f"{self.competition_id:60} {self.entries:8,} {self.seconds:7.2f} s {self.each:7.2f} s for 100,000 "
+            f"{self.size / max(self.seconds, 1e-9) / 1e6:7.1f} MB/s{parsing} {self.memory / 1e6:6.0f} MB "
+            f"{max(0, self.memory) / max(self.size, 1):6.1f} B/B{note}"
         )
 
 
-def cost(competition_id: str, root: Path, rows: int) -> Cost:
-    """Grade an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
+def preparing(competition_id: str, root: Path, edition: Edition, size: int) -> Cost:
+    """Prepare an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
+    from storage.datasets import prepare
     from tests.prepared import PreparedCompetitions  # not part of the installed package
 
-    subject = PreparedCompetitions(root)[competition_id]
+    subject = PreparedCompetitions(root).get(competition_id, edition)
+    folder = fresh(f"{competition_id}-", root)
+    work = partial(prepare, competition_id, edition=edition, params=subject.params)
+    work(subject.raw, folder / "once")  # imports what it needs
+    for raw, found in downloads(subject.raw, folder / "raw.zip", size):
+        before, start = _peak(), time.process_time()
+        try:
+            work(raw, fresh("out-", folder) / "out")
+        except Exception:  # the repeated ids may be anything to it
+            if raw == subject.raw:
+                raise
+            continue
+        seconds, memory = time.process_time() - start, _peak() - before
+        return Cost(competition_id, found.rows + found.files, found.size, seconds, memory, raw != subject.raw)
+    raise AssertionError("the download itself is the last one")
+
+
+def grading(competition_id: str, root: Path, edition: Edition, rows: int) -> Cost:
+    """Grade an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
+    from tests.prepared import PreparedCompetitions
+
+    subject = PreparedCompetitions(root).get(competition_id, edition)
     competition = subject.competition
     competition.load_grader()
     submission = _submission(subject)
-    for enlarged in _enlarged(subject, submission, rows):
+    for enlarged in _enlarged(subject, submission, rows, root):
         try:
-            return _measured(competition, *enlarged, enlarged=True)
+            return _graded(competition, *enlarged, edition, enlarged=True)
         except Exception:  # the repeated ids may be anything to a grader
             continue
-    return _measured(competition, submission, subject.path, enlarged=False)
+    return _graded(competition, submission, subject.path, edition, enlarged=False)
 
 
 def _submission(subject: Prepared) -> Path:
@@ -79,7 +135,7 @@ def _submission(subject: Prepared) -> Path:
     for name in (files.gold_submission, files.sample_submission):
         path = subject.path / name
         try:
-            subject.competition.score(path, subject.answers)
+            subject.competition.score(path, subject.answers, subject.edition)
         except Exception:  # a sample with other columns than the answers
             continue
         return path
@@ -87,17 +143,37 @@ def _submission(subject: Prepared) -> Path:
     return max(map(subject.submission, valid), key=lambda path: path.stat().st_size)
 
 
-def _measured(competition: Competition, submission: Path, prepared: Path, *, enlarged: bool) -> Cost:
-    size = submission.stat().st_size + (prepared / competition.facts.files.answers).stat().st_size
+def _graded(competition: Competition, submission: Path, prepared: Path, edition: Edition, *, enlarged: bool) -> Cost:
+    answers = prepared / competition.facts.files.answers
+    size = submission.stat().st_size + answers.stat().st_size
     rows = submission.read_bytes().count(b"\n") - 1
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    competition.grade(submission, prepared)
-    seconds = time.process_time() - start
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
-    return Cost(competition.id, rows, seconds, memory, size, enlarged)
+    before = _peak()
+    seconds = [_seconds(lambda: competition.score(submission, competition.answers(prepared), edition))]
+    memory = _peak() - before
+    seconds += [
+        _seconds(lambda: competition.score(submission, competition.answers(prepared), edition))
+        for _ in range(_RUNS - 1)
+    ]
+    parsing = min(_seconds(partial(_parse, (submission, answers))) for _ in range(_RUNS)) if enlarged else 0.0
+    return Cost(competition.id, rows, size, min(seconds), memory, enlarged, parsing)
 
 
-def _enlarged(subject: Prepared, submission: Path, rows: int) -> Iterator[tuple[Path, Path]]:
+def _parse(paths: tuple[Path, ...]) -> None:
+    for path in paths:
+        csv.read_csv(path, csv.ReadOptions(use_threads=False), csv.ParseOptions(newlines_in_values=True))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _enlarged(subject: Prepared, submission: Path, rows: int, root: Path) -> Iterator[tuple[Path, Path]]:
     """Yield ways to repeat submission and answers: the submission, and a prepared directory with the answers."""
     answers = subject.path / subject.competition.facts.files.answers
     if answers.suffix != ".csv":
@@ -108,46 +184,47 @@ def _enlarged(subject: Prepared, submission: Path, rows: int) -> Iterator[tuple[
     times = max(1, rows // max(len(own), 1))
     if not names or names[0] not in own or names[0] not in truth or times == 1:
         return
-    for rename in _renaming(truth[names[0]]):
-        with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / answers.relative_to(subject.path)
-            target.parent.mkdir(parents=True)
-            _repeat(truth, names[0], times, rename).to_csv(target, index=False)
-            _repeat(own, names[0], times, rename).to_csv(Path(folder) / "submission.csv", index=False)
-            yield Path(folder) / "submission.csv", Path(folder)
-
-
-def _renaming(ids: pd.Series) -> list[Callable[[pd.Series, int], pd.Series]]:
-    if ids.str.fullmatch(r"\d{1,12}").all():
-        step = int(ids.astype("int64").max()) + 1
-        return [lambda column, number: (column.astype("int64") + number * step).astype(str)]
-    return [lambda column, number: f"{number}x" + column, lambda column, number: column + f"x{number}"]
-
-
-def _repeat(table: pd.DataFrame, name: str, times: int, rename: Callable[[pd.Series, int], pd.Series]) -> pd.DataFrame:
-    parts = [table if not number else table.assign(**{name: rename(table[name], number)}) for number in range(times)]
-    return pd.concat(parts, ignore_index=True)
+    for rename in renamings(truth[names[0]]):
+        folder = fresh(f"{subject.competition.id}-", root)
+        target = folder / answers.relative_to(subject.path)
+        target.parent.mkdir(parents=True)
+        repeat(truth, names[:1], times, rename).to_csv(target, index=False)
+        repeat(own, names[:1], times, rename).to_csv(folder / "submission.csv", index=False)
+        yield folder / "submission.csv", folder
 
 
 def main() -> int:
-    """Measure the graders; returns 1 if an enlarged one takes too long or too much."""
+    """Measure the catalog; returns 1 if a grader that was enlarged takes too long or too much."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.catalog", description=__doc__)
     parser.add_argument("competitions", nargs="*", metavar="ID")
-    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--part", choices=("prepare", "grade"), help="by default both")
+    parser.add_argument("--edition", choices=EDITIONS, default=EDITIONS[0])
+    parser.add_argument("--rows", type=int, default=20_000, help="of a submission (default: %(default)s)")
+    parser.add_argument("--megabytes", type=float, default=4, help="of a download (default: %(default)s)")
     args = parser.parse_args()
     ids = args.competitions or registry.list(split="all") + registry.list(split="dev")
-    found = []
+    parts: dict[str, Callable[[str, Path], Cost]] = {
+        "prepare": partial(preparing, edition=args.edition, size=int(args.megabytes * 1e6)),
+        "grade": partial(grading, edition=args.edition, rows=args.rows),
+    }
+    bad = False
     with tempfile.TemporaryDirectory(prefix="mlebench-catalog-") as folder:
+        root = Path(folder)
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
-            for each in ids:
-                found.append(pool.submit(cost, each, Path(folder), args.rows).result())
-                print(found[-1], flush=True)
-    large = [one for one in found if one.enlarged and one.rows >= min(_FEWEST, args.rows)]
-    print(f"\n{len(large)} of {len(found)} enlarged; the slowest:")
-    for one in sorted(large, key=lambda one: -one.each)[:10]:
-        print(one)
-    return 1 if any(one.each > SECONDS or one.memory > MEMORY for one in large) else 0
+        for name in [args.part] if args.part else list(parts):
+            print(f"{name} ({args.edition}):")
+            found = []
+            with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
+                for each in ids:
+                    found.append(pool.submit(parts[name], each, root).result())
+                    print(found[-1], flush=True)
+            large = [one for one in found if one.large]
+            print(f"\n{len(large)} of {len(found)} enlarged to {_FEWEST:,} rows or files; the slowest:")
+            for one in sorted(large, key=lambda one: -one.each)[:10]:
+                print(one)
+            print()
+            bad |= name == "grade" and any(one.too_much for one in found)
+    return int(bad)
 
 
 if __name__ == "__main__":

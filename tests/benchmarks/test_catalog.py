@@ -1,0 +1,68 @@
+"""Miniatures made larger: more rows and files under new ids, which can be prepared and graded."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmarks import catalog
+from benchmarks.catalog import Cost
+from benchmarks.enlarged import downloads, renamings
+
+GRADED = Cost("a", entries=20_000, size=1_000_000, seconds=0.5, memory=1_000_000, enlarged=True, parsing=0.01)
+
+
+def test_tables_and_the_files_that_they_name_get_new_ids(tmp_path: Path) -> None:
+    raw, larger = tmp_path / "raw.zip", tmp_path / "larger.zip"
+    with zipfile.ZipFile(raw, "w") as archive:
+        archive.writestr("train.csv", "id,label\na1,0\nb2,1\n")
+        archive.writestr("classes.json", "{}")
+        for name in ("a1", "b2"):
+            archive.writestr(f"train/{name}.jpg", name)
+        for number in range(6):
+            archive.writestr(f"test/{number}.png", f"{number}")
+    size = sum(info.file_size for info in zipfile.ZipFile(raw).infolist())
+    ways = [path for path, _ in downloads(raw, larger, 3 * size)]
+    assert ways == [larger, larger, raw]
+    path, found = next(downloads(raw, larger, 3 * size))
+    with zipfile.ZipFile(path) as archive:
+        table = pd.read_csv(archive.open("train.csv"))
+        names = {Path(name) for name in archive.namelist()}
+    assert table["id"].is_unique
+    assert (len(table), table["label"].tolist()) == (6, [0, 1] * 3)
+    assert {name.stem for name in names if name.match("train/*.jpg")} == set(table["id"])
+    assert len([name for name in names if name.match("test/*.png")]) == 18
+    assert (found.rows, found.files) == (6, 6 + 18 + 1)
+
+
+def test_numbers_stay_numbers() -> None:
+    (rename,) = renamings(["7", "12"])
+    assert [rename("7", number) for number in (1, 2)] == ["20", "33"]
+
+
+@pytest.mark.parametrize(
+    ("change", "too_much"),
+    [
+        ({}, True),
+        ({"seconds": 0.3}, False),
+        ({"parsing": 0.2}, False),  # hardly more than reading the files
+        ({"enlarged": False}, False),
+        ({"seconds": 0.3, "memory": 2_000_000_000}, True),
+    ],
+)
+def test_a_grader_may_take_two_seconds_or_four_times_parsing(change: dict[str, Any], too_much: bool) -> None:
+    assert replace(GRADED, **change).too_much is too_much
+
+
+@pytest.mark.parametrize("part", ["preparing", "grading"])
+def test_a_competition_is_measured(part: str, tmp_path: Path) -> None:
+    cost = getattr(catalog, part)("spaceship-titanic", tmp_path, "v1", 600_000 if part == "preparing" else 11_000)
+    assert cost.enlarged
+    assert cost.entries >= 7_000
+    assert cost.seconds > 0
+    assert f"{cost.entries:,}" in str(cost)
