@@ -25,6 +25,9 @@ def run_flow(title: str, flow: Callable[[], Any], leaves_agents: bool = False, g
     from flows import temporary_server
 
     server = temporary_server.start()
+    from tasks.wiring.server import share_certificates
+
+    share_certificates()
     from flows.watching.board import board
     from flows.watching.outcome import PartlyFailed
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+import ssl
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -43,6 +44,7 @@ def outlast_server() -> None:
     """
     outlast_worker()
     wait_for_it()
+    share_certificates()
 
 
 def wait_for_it() -> None:
@@ -78,6 +80,39 @@ def wait_for_it() -> None:
     Client.send = send  # type: ignore[method-assign]
 
 
+def share_certificates() -> None:
+    """Have all clients of a Prefect server in this process share the trusted certificates, read once. Idempotent.
+
+    Prefect makes a client for each flow run, task run and artifact, and reads the file of certificates for each, also
+    where the server's address begins with `http:`. That takes 40 ms, most of the time of many requests.
+    """
+    from prefect.client.orchestration import PrefectClient, SyncPrefectClient
+    from prefect.settings import PREFECT_API_SSL_CERT_FILE, PREFECT_API_TLS_INSECURE_SKIP_VERIFY
+
+    def sharing(original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def init(self: Any, *args: Any, httpx_settings: dict[str, Any] | None = None, **options: Any) -> None:
+            given = dict(httpx_settings or {})
+            if "verify" not in given and not PREFECT_API_TLS_INSECURE_SKIP_VERIFY.value():
+                given["verify"] = _trusting(PREFECT_API_SSL_CERT_FILE.value())
+            original(self, *args, httpx_settings=given, **options)
+
+        init.shares = True  # type: ignore[attr-defined]
+        return init
+
+    for client in (PrefectClient, SyncPrefectClient):
+        if not hasattr(client.__init__, "shares"):
+            client.__init__ = sharing(client.__init__)  # type: ignore[method-assign]
+
+
+@functools.cache
+def _trusting(file: str | None) -> ssl.SSLContext:
+    """The certificates of a file, as Prefect's clients trust them; None: of the authorities that everyone trusts."""
+    import certifi
+
+    return ssl.create_default_context(cafile=file or certifi.where())
+
+
 def _away(error: Exception) -> bool:
     import httpx
 
@@ -90,13 +125,27 @@ def _away(error: Exception) -> bool:
 def shown(what: str) -> Iterator[None]:
     """For artifacts and progress in the Prefect UI: an error in the block is logged as a warning, and that is all."""
     from prefect.logging import get_logger
-    from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
     token = _waits.set(False)
     try:
-        with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: _TRIES}):
+        with _few_tries():
             yield
     except Exception as error:  # whatever it is, the work matters more
         get_logger("mlebench").warning("%s is not shown in the Prefect UI: %s", what, explain(error))
     finally:
         _waits.reset(token)
+
+
+@contextlib.contextmanager
+def _few_tries() -> Iterator[None]:
+    """Prefect's clients give up early in the block.
+
+    `temporary_settings` would validate all of Prefect's settings anew, which takes 70 ms, and progress is shown often.
+    """
+    from prefect.context import SettingsContext, get_settings_context
+
+    context = get_settings_context()
+    client = context.settings.client.model_copy(update={"max_retries": _TRIES})
+    settings = context.settings.model_copy(update={"client": client})
+    with SettingsContext(profile=context.profile, settings=settings):
+        yield

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import ssl
+from pathlib import Path
+from typing import Any
 
+import certifi
 import httpx
 import pytest
-from prefect.settings import PREFECT_CLIENT_MAX_RETRIES
+from prefect.client.orchestration import get_client
+from prefect.settings import (
+    PREFECT_API_SSL_CERT_FILE,
+    PREFECT_API_TLS_INSECURE_SKIP_VERIFY,
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    Settings,
+    temporary_settings,
+)
 
 from storage.datasets.materialise import Progress
 from tasks.split import _ProgressArtifact
-from tasks.wiring.server import shown
+from tasks.wiring.server import share_certificates, shown
 
 
 def test_an_error_of_what_is_shown_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -35,3 +48,40 @@ def test_progress_that_cannot_be_shown_is_left_alone_for_a_while(monkeypatch: py
     for files in range(100):
         bar.show(Progress(files, 100, 0, 0))
     assert len(tries) == 1
+
+
+def test_what_is_shown_is_not_paid_for_with_new_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def validated(*_: object, **__: object) -> None:
+        raise AssertionError("all of Prefect's settings are validated anew")
+
+    monkeypatch.setattr(Settings, "__init__", validated)
+    with shown("progress"):
+        assert PREFECT_CLIENT_MAX_RETRIES.value() == 2
+
+
+def test_clients_share_the_certificates_that_they_trust(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    read: list[str] = []
+    original = ssl.create_default_context
+
+    def create(*args: Any, cafile: str | None = None, **options: Any) -> ssl.SSLContext:
+        read.append(str(cafile))
+        return original(*args, cafile=cafile, **options)
+
+    own = tmp_path / "own.pem"
+    shutil.copyfile(certifi.where(), own)
+    share_certificates()
+    share_certificates()
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_API_SSL_CERT_FILE: str(own)}):
+        monkeypatch.setattr(ssl, "create_default_context", create)
+        clients: list[Any] = [get_client(sync_client=True), get_client(sync_client=True), get_client()]
+    assert read == [str(own)], "the file that Prefect's settings name, once"
+    pools = [each._client._transport._pool for each in clients]
+    assert len({id(each._ssl_context) for each in pools}) == 1
+    assert pools[0]._ssl_context.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_a_client_that_need_not_verify_does_not() -> None:
+    share_certificates()
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_API_TLS_INSECURE_SKIP_VERIFY: True}):
+        client: Any = get_client(sync_client=True)
+    assert client._client._transport._pool._ssl_context.verify_mode is ssl.CERT_NONE
