@@ -31,6 +31,8 @@ def _own_home() -> None:
     # A host of its own, with a slot for every agent: tests do not wait for the slots of others on this machine.
     os.environ["MLEBENCH_HOST_NAME"] = Path(home).name
     atexit.register(lambda: shutil.rmtree(host_folder(Path(home).name), ignore_errors=True))
+    # Processes that tests start keep the bytecode of the project: to compile it anew takes each of them half a second.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["DO_NOT_TRACK"] = "1"
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
