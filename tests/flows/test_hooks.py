@@ -14,6 +14,7 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.runner._workspace_runtime import PreparedWorkspaceManifest, write_private_model
 from prefect.states import Cancelling
 
+import mlebench_pipeline
 from flows.attempt import attempt
 from flows.fleet.setup import JOB_VARIABLES, entrypoint
 from tasks.wiring.requests import Attempt, RunRequest
@@ -109,3 +110,23 @@ def test_processes_that_a_flow_starts_do_not_look_there_either(folder: Path) -> 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split() == [str(ROOT / "storage/store.py"), "False"]
+
+
+def test_the_process_of_an_attempt_imports_no_other_flow() -> None:
+    script = (
+        "import sys\n"
+        "from prefect.utilities.importtools import import_object\n"
+        f"print(import_object({entrypoint(attempt)!r}).name)\n"
+        "print([each for each in ('flows.unattended', 'flows.nightly', 'flows.recovery') if each in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["attempt", "[]"]
+
+
+def test_every_flow_of_the_pipeline_is_found_by_its_name() -> None:
+    assert sorted(mlebench_pipeline.__all__) == sorted(mlebench_pipeline._MODULES)
+    for name in mlebench_pipeline.__all__:
+        flow = getattr(mlebench_pipeline, name)
+        assert entrypoint(flow) == f"mlebench_pipeline.{name}"
+    with pytest.raises(AttributeError, match="nonsense"):
+        mlebench_pipeline.nonsense  # noqa: B018
