@@ -22,11 +22,11 @@ def _home(own_home: Path) -> None:
 
 
 @pytest.fixture(scope="package")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Ends with the last test of this folder: idle servers take a tenth of a core from the others."""
     folder = tmp_path_factory.mktemp("user")
     write_agent(folder / "of-a-user", "exit 0\n")
-    with installation(folder / "up") as started:
+    with installation(folder / "up", prefect_database) as started:
         yield started
 
 

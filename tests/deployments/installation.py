@@ -16,6 +16,7 @@ from typing import Any
 
 from deployments.server import ask
 from deployments.up import Installation
+from tests.prefect_home import make_home
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -102,9 +103,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def installation(folder: Path, **env: str) -> Iterator[Running]:
-    """An installation for the block."""
+def installation(folder: Path, database: Path | None = None, **env: str) -> Iterator[Running]:
+    """An installation for the block. Its server begins with a copy of this empty database; None: it makes its own."""
     folder.mkdir(parents=True, exist_ok=True)
+    if database is not None:
+        make_home(folder / "state" / "prefect", database)
     running = Running.__new__(Running)
     try:
         running.__init__(folder, **env)  # type: ignore[misc]

@@ -20,8 +20,8 @@ NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # `doctor --fix` would end wha
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with installation(tmp_path_factory.mktemp("recovery") / "up") as started:
+def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with installation(tmp_path_factory.mktemp("recovery") / "up", prefect_database) as started:
         yield started
 
 

@@ -21,7 +21,7 @@ NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """An installation that is started, and whose flow runs begin, where a user has files with our packages' names."""
     here = tmp_path_factory.mktemp("user")
     for name in ("competitions", "flows", "grading", "storage"):
@@ -29,7 +29,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         (here / name / "__init__.py").write_text("raise SystemExit('the file of a user')\n")
     for name in ("common", "sandbox", "tasks"):
         (here / f"{name}.py").write_text("raise SystemExit('the file of a user')\n")
-    with installation(here / "up") as started:
+    with installation(here / "up", prefect_database) as started:
         template = started.api("/work_pools/mlebench")["base_job_template"]
         template["variables"]["properties"]["working_dir"]["default"] = str(here)  # as the form of a pool sets it
         started.api("/work_pools/mlebench", {"base_job_template": template}, "PATCH")
