@@ -6,7 +6,8 @@ what a fixed piece of work of pandas, zlib and JSON takes on this machine, measu
 targets.json holds, in units, what the published benchmark takes (`published`) and what is wanted (`target`), the memory
 in MB, and the scores, which must be equal. Printed per case: seconds, peak memory, units, and the ratio to the time of
 the published benchmark; at the end, the limits of this machine. The exit code is 1 if a case misses its target, fails,
-or scores differently. Use an idle machine with two cores.
+or scores differently. Use an idle machine with two cores, and a disk with 10 GB of room for each repetition and one
+more: what cases write is removed at the end.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import tempfile
 import time
 import zlib
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +115,6 @@ def make(spec: dict[str, Any]) -> None:
 def run(spec: dict[str, Any], show: bool = False) -> dict[str, Any]:
     """Run `spec` in a process of its own; what it measured, with its peak memory."""
     folder = Path(spec["run"])
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     spec["result"] = str(folder / "result.json")
     own = {"TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -138,17 +139,18 @@ def measure(case: Case, args: argparse.Namespace) -> dict[str, Any]:
     base = {"kind": case.kind, "competition": case.competition, "profile": False, "modules": []}
     inputs = args.work / "inputs" / f"{case.name}-v{VERSION}"
     if not (inputs / "complete").exists():
+        shutil.rmtree(inputs, ignore_errors=True)
         run({**base, "what": "make", "run": str(inputs)})
         (inputs / "complete").touch()
-    spec = {**base, "what": "work", "inputs": str(inputs), "run": str(args.work / "run")}
-    spec["modules"] = run(spec)["modules"]
+    runs = (str(args.runs / f"{case.name}-{number}") for number in count())
+    spec = {**base, "what": "work", "inputs": str(inputs)}
+    spec["modules"] = run({**spec, "run": next(runs)})["modules"]
     units, results = [unit()], []
     for _ in range(args.repeat):
-        results.append(run(spec))
+        results.append(run({**spec, "run": next(runs)}))
         units.append(unit())
     if args.profile:
-        run({**spec, "profile": True}, show=True)
-    shutil.rmtree(args.work / "run", ignore_errors=True)
+        run({**spec, "run": next(runs), "profile": True}, show=True)
     seconds = statistics.median(each["seconds"] for each in results)
     peak = max(each["peak"] for each in results)
     units_of_case = seconds / statistics.median(units)
@@ -190,13 +192,19 @@ def main() -> int:
             print(f"{case.name:60} {case.size}")
         return 0
     met = 0
-    for case in cases:
-        try:
-            text, good = line(case, measure(case, args))
-        except RuntimeError as error:
-            text, good = f"{case.name:60} FAILED {error}", False
-        met += good
-        print(text, flush=True)
+    args.work.mkdir(parents=True, exist_ok=True)
+    args.runs = Path(tempfile.mkdtemp(prefix="runs-", dir=args.work))
+    try:
+        for case in cases:
+            try:
+                text, good = line(case, measure(case, args))
+            except RuntimeError as error:
+                text, good = f"{case.name:60} FAILED {error}", False
+            met += good
+            print(text, flush=True)
+    finally:  # and not between cases: ext4 is slow at creating files beside removed ones
+        for folder in args.work.glob("runs-*"):  # of runs that were killed, too
+            shutil.rmtree(folder, ignore_errors=True)
     print(f"{met} of {len(cases)} within target")
     print("this machine: " + ", ".join(f"{name} {value:,.0f}" for name, value in limits(args.work).items()))
     return 0 if met == len(cases) else 1
