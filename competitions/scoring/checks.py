@@ -18,6 +18,8 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.matching import plain, positions
 from competitions.tables.arrays import MANY
 
+_FEW = 10_000  # rows below which the work for each column counts
+
 
 def require_columns(submission: pd.DataFrame, *columns: str) -> None:
     """Require that all `columns` exist. Other columns are ignored."""
@@ -150,9 +152,10 @@ def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.Data
 def _rows(frame: pd.DataFrame, rows: NDArray[np.intp], known: Mapping[str, pd.Series] | None = None) -> pd.DataFrame:
     """These rows with a new index; columns in `known` are these instead.
 
-    Column by column: pandas would first copy all columns of a type into one block. Many floats are one already.
+    Column by column, unless that takes longer: pandas would first copy all columns of a type into one block. Many
+    floats are one already.
     """
-    if not frame.columns.is_unique or np.count_nonzero(frame.dtypes == np.float64) >= MANY:
+    if not frame.columns.is_unique or len(rows) < _FEW or _is_block(frame):
         taken_at_once = frame.take(rows)
         taken_at_once.index = pd.RangeIndex(len(rows))
         return taken_at_once
@@ -167,6 +170,11 @@ def _rows(frame: pd.DataFrame, rows: NDArray[np.intp], known: Mapping[str, pd.Se
     table = pd.DataFrame({name: taken[name] for name in frame}, index=pd.RangeIndex(len(rows)), copy=False)
     table.columns = frame.columns
     return table
+
+
+def _is_block(frame: pd.DataFrame) -> bool:
+    """Whether most of a table is one block of floats."""
+    return len(frame.columns) >= MANY and int(np.count_nonzero(frame.dtypes == np.float64)) >= MANY
 
 
 def _difference(submitted: pd.Series, expected: pd.Series) -> str:
