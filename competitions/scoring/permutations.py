@@ -7,7 +7,7 @@ compared word by word, so that hashes decide nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
     if longest != int(theirs.lengths.max(initial=0)) or longest > _LONGEST or not longest:
         return None
     count = -(-longest // _WORD)
-    rows = _join(_hashes(ours, count), _hashes(theirs, count))
+    rows = join(_hashes(ours, count), _hashes(theirs, count))
     if rows is None or (ours.lengths[rows] != theirs.lengths).any():
         return None
     same = all((ours.word(number)[rows] == theirs.word(number)).all() for number in range(count))
@@ -82,28 +82,37 @@ def _hashes(texts: _Texts, count: int) -> NDArray[np.uint64]:
     return found
 
 
-def _join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.intp] | None:
-    """For each wanted hash the position of an equal given one; None unless every position is found once."""
-    rows = np.empty(len(wanted), dtype=np.intp)
-    left, asked = np.arange(len(given)), np.arange(len(wanted))
+def join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.intp] | None:
+    """For each wanted hash the position of an equal given one, shape (n,). Equal hashes may be those of other things.
+
+    None unless every position is found once, and if too many hashes share their slots.
+
+    Args:
+        given: n hashes, of which all bits are mixed.
+        wanted: n hashes.
+    """
+    kind: Any = np.int32 if len(given) < 1 << 31 else np.int64  # the time is that of moving memory
+    rows = np.empty(len(wanted), dtype=kind)
+    taken = np.zeros(len(given), dtype=bool)
+    left, asked = np.arange(len(given), dtype=kind), np.arange(len(wanted), dtype=kind)
     for number in range(_ROUNDS):
-        size = 1 << (4 * len(left) - 1).bit_length()  # most have a slot of their own
+        size = 1 << (2 * len(left) - 1).bit_length()  # most have a slot of their own
         shift, mask = np.uint64(5 * number % 32), np.uint64(size - 1)
-        slots = np.zeros(size, dtype=np.int64)
-        slots[((given[left] >> shift) & mask).astype(np.int64)] = left
-        candidates = slots[((wanted[asked] >> shift) & mask).astype(np.int64)]
-        found = given[candidates] == wanted[asked]
-        rows[asked[found]] = candidates[found]
-        asked = asked[~found]
+        ours, theirs = (given, wanted) if not number else (given[left], wanted[asked])
+        slots = np.zeros(size, dtype=kind)
+        slots[((ours >> shift) & mask).view(np.int64)] = left
+        candidates = slots[((theirs >> shift) & mask).view(np.int64)]
+        found = given[candidates] == theirs
+        if found.all():
+            rows[asked] = candidates
+            asked = asked[:0]
+        else:
+            rows[asked[found]] = candidates[found]
+            asked = asked[~found]
+        taken[candidates[found]] = True
         if not len(asked):
             break
-        used = np.zeros(len(given), dtype=bool)
-        used[candidates[found]] = True
-        left = left[~used[left]]
+        left = left[~taken[left]]
         if len(left) != len(asked):  # a text is wanted twice
             return None
-    if len(asked):
-        return None
-    taken = np.zeros(len(given), dtype=bool)
-    taken[rows] = True
-    return rows if taken.all() else None
+    return rows.astype(np.intp) if not len(asked) and taken.all() else None

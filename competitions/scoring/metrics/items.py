@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from competitions.scoring.permutations import join
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -72,8 +74,8 @@ def split_items(cells: pa.Array, separator: str | None = None) -> Items:
 def _is_plain(cells: pa.Array) -> bool:
     """Whether white space means the same to Arrow and Python here: ASCII without the separators 28 to 31."""
     data = cells.buffers()[2]
-    characters = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return bool((characters < 128).all() and (characters - np.uint8(28) >= 4).all())
+    characters = data.to_pybytes() if data is not None else b""
+    return characters.isascii() and not any(separator in characters for separator in b"\x1c\x1d\x1e\x1f")
 
 
 def _flat(lists: pa.Array) -> Items:
@@ -121,12 +123,9 @@ def partners(a: Items, b: Items) -> NDArray[np.int64] | None:
         return None
     rows, their_rows = a.rows, b.rows
     hashes, their_hashes = _mixed(mine, rows), _mixed(others, their_rows)
-    order, their_order = np.argsort(hashes), np.argsort(their_hashes)
-    ascending = hashes[order]
-    if (ascending[1:] == ascending[:-1]).any() or (ascending != their_hashes[their_order]).any():
+    place = join(their_hashes, hashes)
+    if place is None:
         return None
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = their_order
     # Hashes may be equal by chance.
     return place if (rows == their_rows[place]).all() and (mine == others[place]).all() else None
 
