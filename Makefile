@@ -10,7 +10,7 @@ DASK_WORKERS ?= 2
 # Two for each core: many tests wait for servers and containers. Tests of one file share servers.
 CORES := $(shell nproc 2>/dev/null || echo 2)
 WORKERS ?= $(shell echo $$((2 * $(CORES))))
-PYTEST ?= -n $(WORKERS) --dist loadfile
+PYTEST ?= -n $(WORKERS) --dist loadfile $(if $(UNTIL),--until $(UNTIL))
 READERS := .venv-readers
 DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
-	@echo "make test    the whole test suite"
+	@echo "make test    the whole test suite (UNTIL=TIME: scenarios of several machines, which come last, only begin until then)"
 	@echo "make test-failed the tests that failed last, one at a time"
 	@echo "make test-fast   the tests that need no service and little time, for every change"
 	@echo "make test-pythons   the wheel in each later Python that is installed: run, import, a part of the tests"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,7 @@ pytest_plugins = [
     "tests.storage.runs.older",
 ]
 
+NO_TIME = "there was no time left (--until)"
 REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
 WITHOUT = os.environ.get("MLEBENCH_WITHOUT", "").split()  # services that may be missing nevertheless
 
@@ -101,8 +104,10 @@ SERVICES: dict[str, Callable[[], str | None]] = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option of `make test-fast`."""
+    """The options of `make test-fast`, and of machines with little time."""
     parser.addoption("--fast", action="store_true", help="leave out tests with services, and files that take long")
+    until = f"skip the tests of {workers.LAST} that have not begun at this Unix time"
+    parser.addoption("--until", type=float, default=math.inf, metavar="SECONDS", help=until)
 
 
 @pytest.hookimpl(trylast=True)  # conftests of folders mark tests that need a service
@@ -122,8 +127,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return workers.scheduler(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many tests there was no time for."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if count := sum(NO_TIME in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(f"NOT RUN, {NO_TIME}: {count} tests of {workers.LAST}", yellow=True, bold=True)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests whose service is missing, or fail them where services are required."""
+    if item.nodeid.startswith(workers.LAST) and time.time() > item.config.getoption("until"):
+        pytest.skip(NO_TIME)
     for marker in item.iter_markers("service"):
         reason = SERVICES[marker.args[0]]()
         if reason and REQUIRED and marker.args[0] not in WITHOUT:
