@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 help:
 	@echo "make demo    the full benchmark on three small competitions: two seeds of the baseline agent, table and HTML report"
-	@echo "make test    the whole test suite (UNTIL=TIME: scenarios of several machines, which come last, only begin until then)"
+	@echo "make test    the whole test suite (UNTIL=TIME: what takes longest comes last, and begins only until then)"
 	@echo "make test-failed the tests that failed last, one at a time"
 	@echo "make test-fast   the tests that need no service and little time, for every change"
 	@echo "make test-pythons   the wheel in each later Python that is installed: run, import, a part of the tests"

@@ -106,7 +106,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of `make test-fast`, and of machines with little time."""
     parser.addoption("--fast", action="store_true", help="leave out tests with services, and files that take long")
-    until = f"skip the tests of {workers.LAST} that have not begun at this Unix time"
+    until = f"skip tests of {', '.join(workers.LAST)} that have not begun at this Unix time"
     parser.addoption("--until", type=float, default=math.inf, metavar="SECONDS", help=until)
 
 
@@ -131,7 +131,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many tests there was no time for."""
     skipped = terminalreporter.stats.get("skipped", ())
     if count := sum(NO_TIME in str(report.longrepr) for report in skipped):
-        terminalreporter.write_line(f"NOT RUN, {NO_TIME}: {count} tests of {workers.LAST}", yellow=True, bold=True)
+        terminalreporter.write_line(
+            f"NOT RUN, {NO_TIME}: {count} tests of {', '.join(workers.LAST)}", yellow=True, bold=True
+        )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

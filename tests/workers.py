@@ -37,8 +37,8 @@ NOT_FAST = (
 """Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
 SERVED = ("tests/flows/", "tests/tasks/")
 """Folders whose tests share servers, which end with the last test of the folder. They come first."""
-LAST = "tests/deployments/"
-"""The folder that comes last, and of which nothing begins after `--until`: scenarios of several machines."""
+LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
+"""What comes last, and of which nothing begins after `--until`: matrices of competitions, scenarios of machines."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -75,7 +75,7 @@ def slowest_first(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[int, float]:
         served = next((n for n, folder in enumerate(SERVED) if item.nodeid.startswith(folder)), len(SERVED))
-        served += item.nodeid.startswith(LAST)
+        served += sum(n for n, path in enumerate(LAST, 1) if item.nodeid.startswith(path))
         return served, -known.get(item.nodeid.split("::", 1)[0], 0.0)
 
     items.sort(key=place)
