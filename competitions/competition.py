@@ -321,5 +321,5 @@ class Competition(BaseModel):
 
 @lru_cache(maxsize=1024)
 def _real_path(folder: str, _device: int, _inode: int) -> str:
-    """The path without links. Asked several times for each submission, it would take a tenth of grading a small one."""
+    """The path without links. It is asked for several times for each submission."""
     return os.path.realpath(folder)

@@ -8,8 +8,6 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions.tables import columns
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -34,6 +32,8 @@ def read_table(path: Path, wanted: tuple[str, ...] | None, kept: Path) -> pa.Tab
     Raises:
         OSError: the answers cannot be read.
     """
+    from competitions.tables import columns  # which loads pandas and Arrow
+
     stat = path.stat()
     if stat.st_size < WORTH:
         return columns.read_table(path, wanted)

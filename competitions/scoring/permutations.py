@@ -19,14 +19,15 @@ LEAST = 10_000
 """Texts from which this is faster than Arrow."""
 _LONGEST = 128  # bytes of a text; longer ones are no ids
 _ROUNDS = 12
-_WORD = 8  # bytes
+WORD = 8
+"""Bytes of a word."""
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)  # MurmurHash3's finalizer
 _LENGTHS = np.uint64(0x9E3779B97F4A7C15)
-_FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
+_FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
 """Masks of the first 0 to 8 bytes of a word."""
 
 
-class _Texts(NamedTuple):
+class Texts(NamedTuple):
     """Where each text starts and how many bytes it has, and the 64-bit word at each byte of all the text."""
 
     starts: NDArray[np.int64]
@@ -35,8 +36,8 @@ class _Texts(NamedTuple):
 
     def word(self, number: int) -> NDArray[np.uint64]:
         """Bytes 8 * number and following of each text, with zeros after its end. Shape (n,)."""
-        words = self.words[np.minimum(self.starts + _WORD * number, len(self.words) - 1)]
-        words &= _FIRST_BYTES[np.clip(self.lengths - _WORD * number, 0, _WORD)]
+        words = self.words[np.minimum(self.starts + WORD * number, len(self.words) - 1)]
+        words &= _FIRST_BYTES[np.clip(self.lengths - WORD * number, 0, WORD)]
         return words
 
 
@@ -50,11 +51,11 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
         given: n texts, without missing values.
         wanted: n texts, without missing values.
     """
-    ours, theirs = _texts(given), _texts(wanted)
+    ours, theirs = texts_of(given), texts_of(wanted)
     longest = int(ours.lengths.max(initial=0))
     if longest != int(theirs.lengths.max(initial=0)) or longest > _LONGEST or not longest:
         return None
-    count = -(-longest // _WORD)
+    count = -(-longest // WORD)
     rows = join(_hashes(ours, count), _hashes(theirs, count))
     if rows is None or (ours.lengths[rows] != theirs.lengths).any():
         return None
@@ -62,18 +63,19 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
     return rows if same else None
 
 
-def _texts(column: pa.Array) -> _Texts:
+def texts_of(column: pa.Array) -> Texts:
+    """The texts of a column without missing values."""
     _, offsets, data = column.buffers()
     kind = np.int64 if column.type == "large_string" else np.int32
     ends = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    padded = np.zeros(int(ends[-1] - ends[0]) + _WORD, np.uint8)
+    padded = np.zeros(int(ends[-1] - ends[0]) + WORD, np.uint8)
     if data is not None:
-        padded[:-_WORD] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
-    words = np.lib.stride_tricks.as_strided(padded[:_WORD].view("<u8"), (len(padded) - _WORD + 1,), (1,))
-    return _Texts(ends[:-1] - ends[0], np.diff(ends), words)
+        padded[:-WORD] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    words = np.lib.stride_tricks.as_strided(padded[:WORD].view("<u8"), (len(padded) - WORD + 1,), (1,))
+    return Texts(ends[:-1] - ends[0], np.diff(ends), words)
 
 
-def _hashes(texts: _Texts, count: int) -> NDArray[np.uint64]:
+def _hashes(texts: Texts, count: int) -> NDArray[np.uint64]:
     found = texts.lengths.astype(np.uint64) * _LENGTHS
     for number in range(count):
         found ^= texts.word(number)

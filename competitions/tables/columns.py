@@ -139,7 +139,8 @@ def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
     block = np.empty((len(floats), len(table)))
     for row, name in zip(block, floats, strict=True):
         row[:] = table[name]
-    rest = {name: _values(table[name], texts) for name in table.column_names if name not in set(floats)}
+    others = [name for name in table.column_names if table[name].type != pa.float64()]
+    rest = {name: _values(table[name], texts) for name in others}
     parts = [pd.DataFrame(rest, index, copy=False), pd.DataFrame(block.T, index, floats, copy=False)]
     joined = pd.concat(parts, axis=1, copy=False) if rest else parts[1]
     return joined if list(joined.columns) == table.column_names else joined[table.column_names]

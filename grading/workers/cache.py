@@ -27,9 +27,11 @@ class _Open:
     users: int = 0
 
 
-def kept_answers(folder: Path, competition: Competition, version: str, edition: Edition) -> Path | None:
-    """The file in `folder` that keeps the parsed answers; None without a `version`, which identifies their content."""
-    code = competition.grader_fingerprint(edition)
+def kept_answers(folder: Path, competition: Competition, version: str, code: str) -> Path | None:
+    """The file in `folder` that keeps the parsed answers; None without a `version`, which identifies their content.
+
+    `code`: the fingerprint of the grader in the edition, see `Competition.grader_fingerprint`.
+    """
     return folder / f"{competition.id}-{version}-{code}{SUFFIX}" if version else None
 
 
@@ -62,7 +64,7 @@ class GraderCache:
             if entry is None:
                 entry = _Open(GradingPool(competition, prepared, edition, thresholds=thresholds))
                 if self._answers:
-                    entry.grader.kept_answers = kept_answers(self._answers, competition, version, edition)
+                    entry.grader.kept_answers = kept_answers(self._answers, competition, version, code)
             self._graders[key] = entry
             entry.users += 1
         try:

@@ -34,4 +34,5 @@ def _graders() -> GraderCache:
 
 def parsed_answers(competition: Competition, dataset: Dataset, edition: Edition) -> Path | None:
     """The file on the scratch disk that keeps the parsed answers of a dataset, if it has a key."""
-    return kept_answers(get_settings().scratch / PARSED_ANSWERS, competition, dataset.key or "", edition)
+    folder, code = get_settings().scratch / PARSED_ANSWERS, competition.grader_fingerprint(edition)
+    return kept_answers(folder, competition, dataset.key or "", code)

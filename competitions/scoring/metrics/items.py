@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from competitions.scoring.permutations import join
+from competitions.scoring.permutations import WORD, join, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_WORD = 8  # bytes of an item that is compared as a number
 
 
 class Items(NamedTuple):
@@ -133,15 +131,12 @@ def partners(a: Items, b: Items) -> NDArray[np.int64] | None:
 def _words_of(values: list[Hashable] | pa.Array) -> NDArray[np.uint64] | None:
     """Texts of at most eight bytes as numbers, which are equal if the texts are; None for other items."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(values, list) or not pa.types.is_string(values.type) or values.null_count or not len(values):
         return None
-    if pc.max(pc.binary_length(values)).as_py() > _WORD or b"\0" in memoryview(values.buffers()[2]).tobytes():
-        return None
-    padded = pc.ascii_rpad(values, _WORD, "\0")
-    offset = np.frombuffer(padded.buffers()[1], np.int32, 1, 4 * padded.offset)[0]
-    return np.frombuffer(padded.buffers()[2], np.uint8, _WORD * len(padded), offset).view(np.uint64)
+    texts = texts_of(values)
+    # Zeros follow a short text.
+    return None if texts.lengths.max() > WORD or b"\0" in memoryview(values.buffers()[2]).tobytes() else texts.word(0)
 
 
 def _mixed(words: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.uint64]:
