@@ -56,6 +56,7 @@ hypothesis.settings.load_profile("mlebench")
 
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
+from competitions.editions import Edition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
 from tests import readers, workers  # noqa: E402
 from tests.deployments.postgresql import binaries  # noqa: E402
@@ -181,3 +182,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedCompetitions:
     root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "prepared-competitions"
     root.mkdir(exist_ok=True)
     return PreparedCompetitions(root)
+
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The editions for which prepare.py is run, in their order."""
+    found: list[str] = []
+    original = Competition.declare
+
+    def declare(self: Competition, raw: Any, edition: Edition = "v1", *rest: Any) -> Any:
+        found.append(edition)
+        return original(self, raw, edition, *rest)
+
+    monkeypatch.setattr(Competition, "declare", declare)
+    return found

@@ -7,6 +7,6 @@ open between calls.
 
 from grading.workers.cache import GraderCache, kept_answers
 from grading.workers.limits import GradingLimits
-from grading.workers.pool import GradingPool, grade_many
+from grading.workers.pool import GradingPool
 
-__all__ = ["GraderCache", "GradingLimits", "GradingPool", "grade_many", "kept_answers"]
+__all__ = ["GraderCache", "GradingLimits", "GradingPool", "kept_answers"]

@@ -307,19 +307,3 @@ def _note(entry: _Entry, reply: dict[str, Any]) -> None:
         entry.killed = int(reply["killed"])
     else:
         entry.verdict = Verdict(**reply["verdict"])
-
-
-def grade_many(
-    competition: Competition,
-    prepared: Path,
-    edition: Edition,
-    paths: Iterable[Path | tuple[Path | None, str | None] | None],
-    *,
-    limits: GradingLimits | None = None,
-    workers: int = 1,
-    thresholds: Thresholds | None = None,
-) -> Iterator[Grade]:
-    """The grades of submissions of one competition, in their order; see `GradingPool.grade_all`."""
-    options: dict[str, Any] = {"limits": limits, "workers": workers, "thresholds": thresholds}
-    with GradingPool(competition, prepared, edition, **options) as grader:
-        yield from grader.grade_all(paths)

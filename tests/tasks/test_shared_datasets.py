@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from common.settings import get_settings
-from competitions.competition import Competition
 from competitions.editions import EDITIONS, Edition
 from flows.cli import main
 from storage.dataset import Dataset
@@ -203,16 +202,8 @@ class TestCommonFiles:
         ]
 
     def test_editions_that_wait_for_one_download_are_declared_together(
-        self, whales: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+        self, whales: Path, store: Store, declared: list[str]
     ) -> None:
-        declared: list[str] = []
-        original = Competition.declare
-
-        def declare(self: Competition, raw: Any, edition: Edition = "v1", *rest: Any) -> Any:
-            declared.append(edition)
-            return original(self, raw, edition, *rest)
-
-        monkeypatch.setattr(Competition, "declare", declare)
         open_store(store.root)
         (archive,) = {download_archive(WHALES, store.root, verify=False, edition=each) for each in EDITIONS}
         split_dataset(WHALES, store.root, "v1", archive)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from competitions.competition import Competition
-from grading.workers import GraderCache, GradingLimits, grade_many
+from grading.workers import GraderCache, GradingLimits, GradingPool
 from tests.grading.workers.conftest import GRADE, grader
 from tests.grading.workers.odd import odd_competition
 from tests.prepared import PreparedCompetitions
@@ -29,7 +29,8 @@ class TestProcesses:
         orders = ["answer", "die", "print", "raise", None, "sleep", "answer", "answer", "hoard", "print"]
         paths = [write(f"{order}\n1\n", f"{number}.csv") if order else None for number, order in enumerate(orders)]
         limits = GradingLimits(grade_seconds=1.5)
-        grades = list(grade_many(*made, "v1", paths, limits=limits, workers=workers))
+        with GradingPool(*made, limits=limits, workers=workers) as subject:
+            grades = list(subject.grade_all(paths))
         expected = {"answer": 0.25, "print": 0.5}
         assert [grade.report.score for grade in grades] == [expected.get(str(order)) for order in orders]
 
@@ -119,7 +120,8 @@ def test_parsed_answers_are_kept_for_other_processes_under_the_version_of_the_da
 def test_a_real_competition_gives_the_same_score_as_without_isolation(prepared: PreparedCompetitions) -> None:
     subject = prepared["diabetes"]
     sample = subject.path / subject.competition.facts.files.sample_submission
-    (grade,) = grade_many(subject.competition, subject.path, "v1", [(sample, "shown")])
+    with GradingPool(subject.competition, subject.path) as pool:
+        (grade,) = pool.grade_all([(sample, "shown")])
     assert grade.report.score == round(subject.competition.score(sample, subject.answers), 5)
     assert grade.report.submission_path == "shown"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from competitions.competition import Competition
-from grading.workers import GradingLimits, GradingPool, grade_many
+from grading.workers import GradingLimits, GradingPool
 from tests.grading.workers.conftest import grader
 
 MEMORY = 64 << 20
@@ -211,7 +211,8 @@ class TestBugsOfOurs:
     ) -> None:
         competition, prepared = made
         (prepared / competition.facts.files.answers).unlink()
-        grades = list(grade_many(competition, prepared, "v1", [write("answer\n1\n"), Path("nowhere")]))
+        with GradingPool(competition, prepared) as subject:
+            grades = list(subject.grade_all([write("answer\n1\n"), Path("nowhere")]))
         assert [grade.outcome for grade in grades] == ["failed", "missing"]
         assert "FileNotFoundError" in str(grades[0].message)
         assert "Traceback" in str(grades[0].detail)

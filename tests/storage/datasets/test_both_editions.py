@@ -199,20 +199,6 @@ def test_both_editions_read_once_what_they_get_alone(
 WHALES = "whale-categorization-playground"
 
 
-@pytest.fixture
-def declared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The editions for which prepare.py is run, in their order."""
-    found: list[str] = []
-    original = Competition.declare
-
-    def declare(self: Competition, raw: Any, edition: Edition = "v1", *rest: Any) -> Any:
-        found.append(edition)
-        return original(self, raw, edition, *rest)
-
-    monkeypatch.setattr(Competition, "declare", declare)
-    return found
-
-
 def test_archives_are_known_without_declaring_the_first_edition_again(
     prepared: PreparedCompetitions, tmp_path: Path, declared: list[str]
 ) -> None:
