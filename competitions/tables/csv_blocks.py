@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from competitions.tables import memory
-from competitions.tables.arrays import whole
+from competitions.tables.arrays import text_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -284,12 +284,7 @@ def surely_text(strings: pa.StringArray) -> bool:
 
 def characters_of(texts: pa.Array) -> NDArray[np.uint8]:
     """The bytes of all texts, one after the other."""
-    _, offsets, data = texts.buffers()
-    if data is None:
-        return np.zeros(0, np.uint8)
-    kind = np.int64 if texts.type == pa.large_string() else np.int32
-    ends = np.frombuffer(offsets, kind)[texts.offset : texts.offset + len(texts) + 1]
-    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    return np.frombuffer(text_of(texts), np.uint8)
 
 
 def frame(columns: Mapping[str, pa.Array]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from competitions.tables.arrays import whole
+from competitions.tables.arrays import text_of, whole
 from competitions.tables.threads import in_order
 
 if TYPE_CHECKING:
@@ -74,17 +74,17 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
         if column is None:
             return None
         columns.append(column)
-    body = _rows(columns, separator)
-    if body is None:
+    rows = _rows(columns, separator)
+    if rows is None:
         return None
     head = frame.iloc[:0].to_csv(**options) if options.get("header", True) else ""
-    return str(head).encode("utf-8", "surrogatepass") + body
+    return str(head).encode("utf-8", "surrogatepass") + text_of(rows)
 
 
-def text_of_arrays(columns: Sequence[pa.Array]) -> bytes | None:
+def rows_of_arrays(columns: Sequence[pa.Array], *, plain: bool = False) -> pa.StringArray | None:
     """The rows of two or more columns of int64, double or string as `text` writes them, nulls as missing values.
 
-    None if the result is not known to be equal.
+    `plain` says that no string has a character that is quoted. None if the result is not known to be equal.
     """
     import pyarrow as pa
 
@@ -93,7 +93,7 @@ def text_of_arrays(columns: Sequence[pa.Array]) -> bytes | None:
         if pa.types.is_floating(column.type):
             string = _floats(column.to_numpy(zero_copy_only=False))
         elif pa.types.is_string(column.type):
-            string = _quoted(column, ",")
+            string = column if plain else _quoted(column, ",")
         else:
             string = column.cast(pa.string())
         if string is None:
@@ -102,14 +102,16 @@ def text_of_arrays(columns: Sequence[pa.Array]) -> bytes | None:
     return _rows(strings, ",")
 
 
-def _rows(columns: Sequence[pa.Array], separator: str) -> bytes | None:
+def _rows(columns: Sequence[pa.Array], separator: str) -> pa.StringArray | None:
+    """The rows with their line endings."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = pc.binary_join_element_wise(*columns, separator, null_handling="replace", null_replacement="")
-    if isinstance(rows, pa.ChunkedArray):
-        return None
-    return _bytes(pc.binary_join_element_wise(rows, pa.scalar("", rows.type), "\n"))
+    options: dict[str, Any] = {"null_handling": "replace", "null_replacement": ""}
+    *others, last = columns
+    last = pc.binary_join_element_wise(last, pa.scalar("", last.type), "\n", **options)
+    rows = pc.binary_join_element_wise(*others, last, separator, **options)
+    return None if isinstance(rows, pa.ChunkedArray) else rows
 
 
 def _column(column: pd.Series, separator: str) -> pa.Array | None:
@@ -171,7 +173,7 @@ def _whole(strings: pa.Array | pa.ChunkedArray) -> pa.StringArray:
 def _quoted(strings: pa.StringArray, separator: str) -> pa.Array | None:
     import pyarrow.compute as pc
 
-    characters = _bytes(strings)
+    characters = text_of(strings).tobytes()
     if b"\r" in characters or b"\0" in characters:
         return None  # which of these Python quotes depends on its version
     if not any(mark in characters for mark in (separator.encode(), b'"', b"\n")):
@@ -179,12 +181,3 @@ def _quoted(strings: pa.StringArray, separator: str) -> pa.Array | None:
     special = pc.match_substring_regex(strings, f'[{separator}"\n]')
     quoted = pc.binary_join_element_wise('"', pc.replace_substring(strings, '"', '""'), '"', "")
     return pc.if_else(special, quoted, strings)
-
-
-def _bytes(strings: pa.Array) -> bytes:
-    """The characters of all strings, one after the other."""
-    import numpy as np
-
-    _, offsets, data = strings.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int32)[strings.offset : strings.offset + len(strings) + 1]
-    return memoryview(data)[ends[0] : ends[-1]].tobytes() if data is not None else b""

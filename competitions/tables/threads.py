@@ -1,10 +1,10 @@
-"""A parallel map over threads that keeps the order of its input."""
+"""Iteration over what threads compute, in order."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -30,3 +30,18 @@ def in_order(
     finally:
         for future in waiting:
             future.cancel()
+
+
+def ahead(values: Iterable[T]) -> Iterator[T]:
+    """Yield the values, while a thread computes the next one. Two of them are in memory at a time."""
+    iterator = iter(values)
+    end: list[T] = []
+
+    def following() -> list[T]:
+        return next(([value] for value in iterator), end)
+
+    with ThreadPoolExecutor(1, "ahead") as pool:
+        call = pool.submit(following)
+        while found := call.result():
+            call = pool.submit(following)
+            yield from found

@@ -35,7 +35,7 @@ from storage.datasets.drafts import Draft, load_draft, save_draft
 from storage.datasets.execute import Copies, Same, Task, execute, group_copies
 from storage.datasets.job import Job, Preparable, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.memory import passing_over_what_exists, release_memory
+from storage.datasets.memory import passing_over_what_exists, release_memory, retain_freed_memory
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.reuse import Known, archives_of, with_archives, with_reuse
 from storage.datasets.storable import require_storable
@@ -147,6 +147,7 @@ def materialise_here(job: Job) -> pa.Table:
     remove_commit_marker(destination)
     clear_destination(destination)
     download = download_of(job)
+    retain_freed_memory()
     with (
         passing_over_what_exists(),
         Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers,

@@ -16,15 +16,15 @@ from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content, Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
-from competitions.tables.threads import in_order
+from competitions.tables.threads import ahead, in_order
 
-from .questions import parse
+from .questions import parse, text_of
 
 FILE = "simplified-nq-train.jsonl"
 CHUNK = 1000
 QUESTION = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 PIECE = 1 << 20
-TOGETHER = 50  # lines; some 2 MB
+TOGETHER = 50  # lines; some 2 MB: the system clears the memory of larger pieces each time
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -72,7 +72,7 @@ class Pass:
     def _lines(self, *, train: bool) -> Iterator[bytes]:
         test = Test(tempfile.TemporaryFile(), tempfile.TemporaryFile(), [])  # noqa: SIM115
         with ThreadPoolExecutor(1) as pool:  # formats while the next lines are inflated
-            for text, public, private, gold in in_order(pool, partial(parts, train=train), chunks(self._raw), 1):
+            for text, public, private, gold in in_order(pool, partial(parts, train=train), ahead(chunks(self._raw)), 1):
                 test.questions.writelines(public)
                 test.answers.writelines(private)
                 test.rows.extend(gold)
@@ -96,20 +96,29 @@ def parts(lines: list[bytes], train: bool) -> list[Any]:
 
 def formatted(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:
     """The text of the lines with the columns of each of `layouts`, in pieces (None: all), and the gold rows."""
-    questions = [parse(line) for line in lines]
-    known = [question for question in questions if question]
-    if len(known) == len(lines):
-        # The system clears the memory of larger pieces each time.
-        groups = [known[start : start + TOGETHER] for start in range(0, len(known), TOGETHER)]
-        texts = [[b"".join([each.line(columns) for each in group]) for group in groups] for columns in layouts]
-        names, annotations = [each.example_id for each in known], [each.annotations for each in known]
-    else:
-        chunk = pd.read_json(io.BytesIO(b"\n".join(lines)), orient="records", lines=True, dtype=False)
-        chunk = chunk.assign(example_id=chunk["example_id"].astype(str))
-        tables = [chunk[columns] if columns else chunk for columns in layouts]
-        texts = [[table.to_json(orient="records", lines=True).encode()] for table in tables]
-        names, annotations = chunk["example_id"].tolist(), chunk["annotations"].tolist()
+    texts: list[list[bytes]] = [[] for _ in layouts]
+    names: list[str] = []
+    annotations: list[list[dict[str, Any]]] = []
+    for start in range(0, len(lines), TOGETHER):
+        questions = parse(lines[start : start + TOGETHER])
+        if questions is None:
+            return by_pandas(lines, *layouts)
+        for text, columns in zip(texts, layouts, strict=True):
+            text.append(text_of(questions, columns))
+        names += [each.example_id for each in questions]
+        annotations += [each.annotations for each in questions]
     return [*texts, list(gold_rows(names, annotations)) if len(layouts) > 1 else None]
+
+
+def by_pandas(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:
+    """The same for any lines: pandas decides from all of them together how the values of a column are written."""
+    chunk = pd.read_json(io.BytesIO(b"\n".join(lines)), orient="records", lines=True, dtype=False)
+    chunk = chunk.assign(example_id=chunk["example_id"].astype(str))
+    texts = [
+        [(chunk[columns] if columns else chunk).to_json(orient="records", lines=True).encode()] for columns in layouts
+    ]
+    gold = gold_rows(chunk["example_id"].tolist(), chunk["annotations"].tolist())
+    return [*texts, list(gold) if len(layouts) > 1 else None]
 
 
 def pieces(file: IO[bytes]) -> Iterator[bytes]:

@@ -28,28 +28,46 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Question(NamedTuple):
-    """A line: its values in the format of the prepared files, and the parsed annotations."""
+    """A line: its values in the format of the prepared files, apart from slashes, and the parsed annotations."""
 
     values: dict[str, bytes]
     example_id: str
     annotations: list[dict[str, Any]]
 
-    def line(self, columns: list[str] | None = None) -> bytes:
-        """The line of a prepared file with these columns, by default all in the order of the download."""
-        pieces = [b"{"]
-        for name in columns or self.values:
-            pieces += (b'"', name.encode(), b'":', self.values[name], b",")
-        pieces[-1] = b"}\n"
-        return b"".join(pieces)
+
+def parse(lines: list[bytes]) -> list[Question] | None:
+    """The questions in `lines`; None if only pandas is known to read and write one of them right."""
+    together = _are_canonical(lines)
+    questions = []
+    for line in lines:
+        question = _parsed(line, checked=together)
+        if question is None:
+            return None
+        questions.append(question)
+    return questions
 
 
-def parse(line: bytes) -> Question | None:
-    """The question in `line`; None if only pandas is known to read and write it right."""
+def text_of(questions: list[Question], columns: list[str] | None = None) -> bytes:
+    """The lines of a prepared file with these columns, by default all in the order of the download."""
+    pieces: list[bytes] = []
+    for question in questions:
+        before = b"{"
+        for name in columns or question.values:
+            pieces += (before, b'"', name.encode(), b'":', question.values[name])
+            before = b","
+        pieces.append(b"}\n")
+    return b"".join(pieces).replace(b"/", b"\\/")  # all slashes are in strings, and none has a backslash yet
+
+
+def _parsed(line: bytes, *, checked: bool) -> Question | None:
+    """The question in `line`; None if only pandas is known to read and write it right.
+
+    `checked` says that all characters and escapes of the line are those that pandas writes, apart from quotes.
+    """
     end = line.find(_END)
-    if not line.startswith(_START) or end < 0:
+    if not line.startswith(_START) or end < len(_START) or line[end - 1] == ord("\\"):  # an escaped quote
         return None
-    text = line[len(_START) : end]
-    if not _is_canonical(text):
+    if not (_has_escaped_quotes(line, len(_START), end) if checked else _is_canonical(line[len(_START) : end])):
         return None
     try:
         rest = orjson.loads(b"{" + line[end + 3 :])
@@ -60,26 +78,53 @@ def parse(line: bytes) -> Question | None:
     if type(rest["question_text"]) is not str or type(rest["document_url"]) is not str:
         return None
     name = str(rest["example_id"])
-    nested = {key: orjson.dumps(rest[key]) for key in ("long_answer_candidates", "annotations")}
-    if any(value.translate(None, _PLAIN) or b"null" in value or b"e-" in value for value in nested.values()):
+    candidates, annotations = (orjson.dumps(rest[key]) for key in ("long_answer_candidates", "annotations"))
+    strings = [_encode(each).encode() for each in (rest["question_text"], rest["document_url"], name)]
+    if any(value.translate(None, _PLAIN) or b"null" in value or b"e-" in value for value in (candidates, annotations)):
+        return None
+    if any(b"\\u007f" in value for value in strings):  # the one character that Python escapes and pandas does not
         return None
     values = {
-        "document_text": b'"' + text.replace(b"/", b"\\/") + b'"',
-        "long_answer_candidates": nested["long_answer_candidates"],
-        "question_text": _formatted(_encode(rest["question_text"])),
-        "annotations": nested["annotations"],
-        "document_url": _formatted(_encode(rest["document_url"])),
-        "example_id": _formatted(_encode(name)),
+        "document_text": line[len(_START) - 1 : end + 1],  # with its quotes
+        "long_answer_candidates": candidates,
+        "question_text": strings[0],
+        "annotations": annotations,
+        "document_url": strings[1],
+        "example_id": strings[2],
     }
-    if any(
-        b"\\u007f" in value for value in values.values()
-    ):  # the one character that Python escapes and pandas does not
-        return None
     return Question(values, name, rest["annotations"])
 
 
-def _formatted(text: str) -> bytes:
-    return text.replace("/", "\\/").encode()
+def _has_escaped_quotes(line: bytes, start: int, end: int) -> bool:
+    """Whether each quote from `start` until `end` has a backslash, in a line without backslashes that are escaped."""
+    place = line.find(b'"', start)
+    while place < end:
+        if line[place - 1] != ord("\\"):
+            return False
+        place = line.find(b'"', place + 1)
+    return True
+
+
+def _are_canonical(lines: list[bytes]) -> bool:
+    """Whether in all lines characters outside of escapes are printable ASCII, and escapes those that pandas writes.
+
+    False also where it is not certain: with escaped backslashes, and with pairs of surrogates.
+    """
+    text = b"".join(lines)
+    characters = np.frombuffer(text, np.uint8)
+    ends = sum(line.endswith(b"\n") for line in lines)
+    if not text.isascii() or b"\x7f" in text or np.count_nonzero(characters < ord(" ")) != ends:
+        return False
+    marks = np.flatnonzero(characters == ord("\\"))
+    if len(marks) and marks[-1] + 6 > len(text):
+        return False
+    kinds = characters[marks + 1]
+    if not _KNOWN[kinds].all() or (kinds == ord("\\")).any():
+        return False
+    fours = np.ndarray(max(len(text) - 3, 0), np.uint32, text, strides=(1,))  # the four bytes from each place on
+    codes = np.unique(fours[marks[kinds == ord("u")] + 2])
+    escapes = [b"\\u" + code.tobytes() for code in codes]
+    return all(escape[2:3] not in b"dD" and _is_canonical_number(escape) for escape in escapes)
 
 
 def _is_canonical(text: bytes) -> bool:
@@ -87,18 +132,7 @@ def _is_canonical(text: bytes) -> bool:
     characters = np.frombuffer(text, np.uint8)
     if len(text) and (characters.min() < ord(" ") or characters.max() > ord("~")):
         return False
-    marks = np.flatnonzero(characters[:-1] == ord("\\"))
-    kinds = characters[marks + 1]
-    numbers = marks[kinds == ord("u")]
-    digits = characters[numbers[:, None] + np.arange(2, 6)] if len(numbers) and numbers[-1] + 6 <= len(text) else None
-    if text.endswith(b"\\") or (kinds == ord("\\")).any() or (digits is None) != (len(numbers) == 0):
-        return _has_canonical_escapes(text)
-    codes = set() if digits is None else {number.tobytes() for number in np.unique(digits.view(np.uint32))}
-    if any(code[:1] in b"dD" for code in codes):  # a surrogate belongs to the one before or after it
-        return _has_canonical_escapes(text)
-    if np.count_nonzero(characters == ord('"')) != np.count_nonzero(kinds == ord('"')):
-        return False
-    return bool(_KNOWN[kinds].all()) and all(_is_canonical_number(b"\\u" + code) for code in codes)
+    return _has_canonical_escapes(text)
 
 
 def _has_canonical_escapes(text: bytes) -> bool:

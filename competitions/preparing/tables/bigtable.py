@@ -10,6 +10,7 @@ Memory: 4 bytes per row, 4 more per requested row, and about three times `WINDOW
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,10 +27,12 @@ from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import BY_EDITION, Download
 from competitions.tables import csv_blocks, csv_text
+from competitions.tables.arrays import offsets_of, text_of
 from competitions.tables.csv_types import Types, inference_rows
 from competitions.tables.threads import in_order
 
 WINDOW = 128 << 20  # bytes sorted at a time; the scratch file is read once per window
+MAPPED = 2 * WINDOW  # bytes of a scratch file up to which it is not sorted, but mapped into memory
 _PIECE = 8 << 20
 _STEP = 1 << 20  # rows
 _WORKERS = min(os.cpu_count() or 1, 8)
@@ -95,12 +98,22 @@ class BigTable:
 
     def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
         """Yield `finish(text)` for pieces of the rows' text of bounded size. A few pieces are computed concurrently."""
+        mapped = self._mapped()
         with ThreadPoolExecutor(_WORKERS) as pool:
             for some in _ranges(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
                 part = rows[some]
-                found, places = self._gathered(part, pool)
+                found, places = self._gathered(part, pool) if mapped is None else (mapped, part)
                 pieces = (places[some] for some in _ranges(len(part), self._lengths[part].__getitem__, _PIECE))
                 yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
+
+    def _mapped(self) -> pa.LargeBinaryArray | None:
+        """The text of all rows, as a view of the scratch file; None if that is too large."""
+        size = self._formatted.block_starts[-1]
+        if not 0 < size <= MAPPED:
+            return None
+        self._formatted.scratch.flush()
+        text = mmap.mmap(self._formatted.scratch.fileno(), size, access=mmap.ACCESS_READ)
+        return _rows(self._lengths, pa.py_buffer(text))
 
     def _gathered(self, rows: Rows, pool: Executor) -> tuple[pa.LargeBinaryArray, Rows]:
         """The text of the rows in ascending order, and the position of each of `rows` in it.
@@ -123,9 +136,7 @@ class BigTable:
         text = os.pread(self._formatted.scratch.fileno(), stop - start, start)
         first = number * self._block_rows
         lengths = self._lengths[first : first + self._block_rows]
-        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers).take(pa.array(rows - first))
+        return _rows(lengths, pa.py_buffer(text)).take(pa.array(rows - first))
 
 
 class _Formatted:
@@ -184,11 +195,12 @@ class _Formatted:
     def _parsed(self, plan: csv_blocks.Plan, text: bytes, types: Types, keep: list[str]) -> _Block:
         columns = csv_blocks.parse(text, plan)
         if columns is not None and not types.mixed:
-            formatted = csv_text.text_of_arrays(list(columns.values()))
-            if formatted is not None:
+            # Without quotes no cell has a character that is quoted: each would end the cell or the row.
+            rows = csv_text.rows_of_arrays(list(columns.values()), plain=b'"' not in text)
+            if rows is not None:
                 example = csv_blocks.frame({name: column[:1] for name, column in columns.items()})
                 kept = csv_blocks.frame({name: columns[name] for name in keep})
-                return _Block(example, kept, formatted, _lengths(formatted))
+                return _Block(example, kept, text_of(rows), np.diff(offsets_of(rows)))
         if columns is not None:
             return _block_of(csv_blocks.frame(columns), types, keep)
         options = {**self._options, "header": None, "names": self.columns}
@@ -237,8 +249,13 @@ def _ranges(count: int, lengths: Callable[[slice], NDArray[np.int32]], size: int
         yield slice(start, count)
 
 
+def _rows(lengths: NDArray[np.int32], text: pa.Buffer) -> pa.LargeBinaryArray:
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), [None, pa.py_buffer(offsets), text])
+
+
 def _finished(found: pa.LargeBinaryArray, places: Rows, finish: Callable[[memoryview], T]) -> T:
-    return finish(_joined(found.take(pa.array(places))))
+    return finish(text_of(found.take(pa.array(places))))
 
 
 class _Block(NamedTuple):
@@ -246,7 +263,7 @@ class _Block(NamedTuple):
 
     example: pd.DataFrame
     kept: pd.DataFrame
-    text: bytes
+    text: bytes | memoryview
     lengths: NDArray[np.int32]
 
 
@@ -263,8 +280,3 @@ def _csv(frame: pd.DataFrame, *, header: bool = False) -> bytes:
 def _lengths(text: bytes) -> NDArray[np.int32]:
     """The length of each row of a CSV."""
     return np.diff(csv_blocks.row_ends(text), prepend=0).astype(np.int32)
-
-
-def _joined(rows: pa.LargeBinaryArray) -> memoryview:
-    offsets = np.frombuffer(rows.buffers()[1], np.int64)[rows.offset : rows.offset + len(rows) + 1]
-    return memoryview(rows.buffers()[2])[offsets[0] : offsets[-1]]

@@ -56,12 +56,54 @@ def test_a_line_is_spelled_as_pandas_spells_it(seed: int) -> None:
     rng, known = random.Random(seed), 0
     for _ in range(100):
         line = question(rng)
-        found = QUESTIONS.parse(line)
+        found = QUESTIONS.parse([line])
         if found is not None:
             known += 1
             for columns in (None, PREPARE.QUESTION):
-                assert found.line(columns) == by_pandas([line], columns), line
+                assert QUESTIONS.text_of(found, columns) == by_pandas([line], columns), line
     assert known > 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_are_known_together_if_each_of_them_is(seed: int) -> None:
+    rng, known = random.Random(seed), 0
+    for _ in range(200):
+        lines = [question(rng) for _ in range(rng.randint(1, 4))]
+        lines[-1] = lines[-1][: len(lines[-1]) - rng.randint(0, 1)]  # the end of the file may have no newline
+        found = QUESTIONS.parse(lines)
+        alone = [QUESTIONS.parse([line]) for line in lines]
+        assert (found is None) == (None in alone)
+        if found is not None:
+            known += len(lines) > 1
+            assert QUESTIONS.text_of(found) == b"".join(QUESTIONS.text_of(each) for each in alone)
+    assert known > 2
+
+
+REST = b', "question_text": "q", "annotations": [], "document_url": "u", "example_id": 1}\n'
+PLAIN = b'{"document_text": "a", "long_answer_candidates": []' + REST
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a\\",  # so that the quote after it is one of the text
+        b'a\\", "long_answer_candidates": b',
+        b'a" b',
+        b'\\" a" \\n',
+        b"\\u00",
+        b"\t",
+        b"\r",
+        b"\x7f",
+        b"\\ud83d",
+        b"\\/",
+        b"\xc3\xa9",
+    ],
+)
+def test_an_odd_text_is_found_among_plain_ones(text: bytes) -> None:
+    line = PLAIN.replace(b'"a"', b'"' + text + b'"')
+    assert QUESTIONS.parse([PLAIN, PLAIN]) is not None
+    for lines in ([line], [PLAIN, line, PLAIN], [line, PLAIN]):
+        assert QUESTIONS.parse(lines) is None
 
 
 @pytest.mark.parametrize(
@@ -91,9 +133,9 @@ def test_escapes_are_those_of_pandas(text: bytes, known: bool) -> None:
 def test_one_odd_line_leaves_its_chunk_to_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PREPARE, "TOGETHER", 2)
     rng = random.Random(9)
-    lines = [line for line in (question(rng) for _ in range(60)) if QUESTIONS.parse(line) is not None][:5]
+    lines = [line for line in (question(rng) for _ in range(60)) if QUESTIONS.parse([line]) is not None][:5]
     odd = lines[0].replace(b'{"document_text": "', b'{"document_text":  "caf\xc3\xa9 ')
-    assert QUESTIONS.parse(odd) is None
+    assert QUESTIONS.parse([odd]) is None
     for chunk, pieces in ((lines, 3), ([*lines, odd], 1)):
         text, gold = PREPARE.formatted(chunk, None)[:2]
         assert len(text) == pieces

@@ -47,12 +47,13 @@ def same(table: BigTable, whole: pd.DataFrame, rows: np.ndarray) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Columns")
-@pytest.mark.parametrize("window", [64, 1 << 20])
+@pytest.mark.parametrize(("window", "mapped"), [(64, 0), (1 << 20, 0), (64, 1 << 20)])
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_pandas_on_nasty_cells(
-    table_of: TableOf, monkeypatch: pytest.MonkeyPatch, window: int, seed: int
+    table_of: TableOf, monkeypatch: pytest.MonkeyPatch, window: int, mapped: int, seed: int
 ) -> None:
     monkeypatch.setattr(bigtable, "WINDOW", window)
+    monkeypatch.setattr(bigtable, "MAPPED", mapped)
     rng = np.random.default_rng(seed)
     columns = [rng.choice(rng.choice(NASTY, rng.integers(1, len(NASTY)), replace=False), 500) for _ in range(5)]
     rows = [f"{i},{','.join(cells)}\n" for i, cells in enumerate(zip(*columns, strict=True))]
