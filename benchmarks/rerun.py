@@ -9,8 +9,8 @@ from pathlib import Path
 from benchmarks.measure import Case, best
 from competitions import registry
 from storage.dataset import Dataset
+from storage.datasets.commit import MARKER
 from storage.datasets.current import make_current
-from storage.datasets.materialise import MARKER
 from storage.datasets.prepared import VERIFIED, verified_record
 from storage.datasets.recipe import recipe_of
 from storage.sources.local import Local

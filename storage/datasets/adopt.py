@@ -23,10 +23,11 @@ from competitions.competition import Competition
 from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.datasets.checkpoint import DRAFTS
+from storage.datasets.commit import DESCRIPTION, commit
 from storage.datasets.current import find, make_current, read_current
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
-from storage.datasets.materialise import DESCRIPTION, Progress, commit
+from storage.datasets.materialise import Progress
 from storage.datasets.prepared import check_dataset
 from storage.datasets.recipe import ADOPTED, Recipe
 from storage.datasets.verify import ChecksumMismatch

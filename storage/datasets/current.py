@@ -25,7 +25,7 @@ from common.errors import UserError
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
 from storage.datasets.checkpoint import FOLDER
-from storage.datasets.materialise import MARKER
+from storage.datasets.commit import MARKER
 from storage.datasets.recipe import ADOPTED, Recipe
 from storage.store import Store
 

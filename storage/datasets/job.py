@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from common.errors import UserError
+from common.locations import local_path
 from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts
 from competitions.preparing.declaration import Preparation
@@ -113,3 +116,20 @@ def _loaded_code(competition: Competition) -> str:
     """The fingerprint of the code of prepare.py as this process imports it, or has imported it."""
     # The first call comes before the import. Later changes of the files do not change what was imported.
     return _fingerprints.setdefault(competition.folder, competition.fingerprint("prepare"))
+
+
+def download_of(job: Job) -> Download:
+    """The job's download."""
+    identity: tuple[int, ...] = ()
+    if path := local_path(job.raw):
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
+    # The editions of one download share it, with the archives in it that were decompressed.
+    return _open_download(job.raw, job.recipe.download if job.recipe else job.key, identity)
+
+
+# Global, because workers keep no other state between chunks, and reading a zip's directory is slow.
+@lru_cache(maxsize=1)
+def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download:
+    return Download.open(raw)

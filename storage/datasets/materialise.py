@@ -18,41 +18,29 @@ The checkpoint (`.progress/<key>/`) has the manifest rows of every finished chun
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from common.locations import local_path
-from competitions.preparing.declaration import LeftOut
-from competitions.preparing.download import Download
-from storage.datasets.checkpoint import DRAFTS, FOLDER, Checkpoint, Size
-from storage.datasets.drafts import Draft, load_draft, save_draft
-from storage.datasets.execute import Copies, Same, Task, execute, group_copies
-from storage.datasets.job import Job, Preparable, load_competition
+from storage.datasets.checkpoint import DRAFTS, Checkpoint, Size
+from storage.datasets.commit import (
+    bytes_of,
+    clear_destination,
+    commit,
+    is_complete,
+    read_manifest_of,
+    remove_commit_marker,
+)
+from storage.datasets.declare import declare, run_prepare
+from storage.datasets.execute import execute
+from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import passing_over_what_exists, release_memory, retain_freed_memory
 from storage.datasets.plan import Chunk, plan, unpack
-from storage.datasets.reuse import Known, archives_of, with_archives, with_reuse
-from storage.datasets.storable import require_storable
-from storage.datasets.traces import remove_traces, written_in_order
+from storage.datasets.traces import written_in_order
 from storage.writers import Destination
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from competitions.editions import Edition
-
-MANIFEST = "manifest.parquet"
-MARKER = "commit.json"
-ROWS = 1 << 17
-"""Rows of the manifest that are decoded at a time."""
-DESCRIPTION = "description.md"
-"""The text for agents, beside the public files. It is not part of the dataset: a run gets the text of its day."""
 
 
 class Progress(NamedTuple):
@@ -153,7 +141,7 @@ def materialise_here(job: Job) -> pa.Table:
         Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers,
     ):
         competition = load_competition(job)
-        declared = _declared(job, competition, download, destination)
+        declared = run_prepare(job, competition, download, destination)
 
         def execute_here(chunk: Chunk) -> Columns:
             return execute([unpack(chunk.task)], competition, download, destination)
@@ -171,112 +159,6 @@ def materialise_here(job: Job) -> pa.Table:
     return manifest
 
 
-def declare(job: Job, ahead: Job | None = None) -> None:
-    """Run prepare.py on a worker, write what it computed, and save the plan for the rest.
-
-    The job `ahead` gets a draft: what its prepare.py reads is what was read before, see `Download.remembering`. Only
-    one of the two declarations is in memory at a time.
-    """
-    competition, destination, download = load_competition(job), Destination(job.out, DRAFTS), download_of(job)
-    if (draft := load_draft(job)) is not None:
-        _save(job, draft, download, destination)
-        return
-    if ahead is None:
-        _save(job, _written(job, competition, download, destination), download, destination)
-        return
-    with download.remembering() as memo:
-        archives: list[Known] = []
-        draft = _written(job, competition, download, destination, archives)
-        _save(job, draft, download, destination)
-        del draft
-        memo.begin_last()
-        # Whatever is wrong with the other edition is found again, and reported, when it is prepared.
-        with contextlib.suppress(Exception):
-            other = Destination(ahead.out, DRAFTS)
-            made = _written(ahead, competition, download, other)
-            other.sync()  # before the draft says that they are there
-            save_draft(ahead, made._replace(archives=archives))
-    release_memory()
-
-
-def _written(
-    job: Job, competition: Preparable, download: Download, destination: Destination, archives: list[Known] | None = None
-) -> Draft:
-    """Run prepare.py, and write what it computed. The archives that it declares are added to `archives`."""
-    declared = _declared(job, competition, download, destination)
-    rows = execute(declared.here, competition, download, destination)
-    declared.write_description(destination)
-    draft = Draft(rows, declared.elsewhere, None, declared.counts())
-    if archives is not None:
-        archives += archives_of([*declared.here, *declared.elsewhere])
-    del declared  # frees tables, which may be large
-    release_memory()
-    return draft
-
-
-def _save(job: Job, draft: Draft, download: Download, destination: Destination) -> None:
-    """Save the plan for what is not written yet."""
-    checkpoint = Checkpoint(destination, job.checkpoint)
-    checkpoint.save_left_out(draft.left_out)
-    destination.sync()
-    checkpoint.save_rows("declared", draft.rows)
-    checkpoint.save_plan(plan(_taken(job, draft, download, destination), download))
-    release_memory()
-
-
-class _Declared(NamedTuple):
-    """What prepare.py declares: tasks with content that it computed, for this process, and those for any process."""
-
-    here: list[Task]
-    elsewhere: list[Task | Copies]
-    description: bytes | None
-    left_out: list[LeftOut]
-
-    def counts(self) -> list[dict[str, Any]]:
-        """What was left out of train, for the commit marker; complete once the tasks for this process are executed."""
-        return [asdict(each) for each in self.left_out]
-
-    def write_description(self, destination: Destination) -> None:
-        """Write the text for agents, unless it is one of the prepared files."""
-        if self.description is not None:
-            destination.write(f"public/{DESCRIPTION}", [self.description])
-
-
-def _declared(job: Job, competition: Preparable, download: Download, destination: Destination) -> _Declared:
-    preparation = competition.declare(download, job.edition, job.params)
-    require_storable(preparation, destination)
-    checked = competition.facts.checksums.prepared
-    tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
-    own = DESCRIPTION in preparation.public.operations
-    return _Declared(
-        [task for task in tasks if isinstance(task, Task) and task.computed],
-        [task for task in tasks if isinstance(task, Copies) or not task.computed],
-        None if own else competition.describe(job.edition).encode(),
-        preparation.left_out,
-    )
-
-
-def _taken(job: Job, draft: Draft, download: Download, destination: Destination) -> Iterable[Task | Copies | Same]:
-    """The tasks for any process: what the dataset that this one is to be like has is taken from it."""
-    tasks: Iterable[Task | Copies | Same] = draft.elsewhere
-    if job.like:
-        manifest = read_manifest_of(Destination(job.like))
-        tasks = with_reuse(tasks, manifest, job.like)
-        if job.like_edition:
-            archives = (
-                partial(_archives_of_other, job, job.like_edition, download)
-                if draft.archives is None
-                else draft.archives.copy
-            )
-            tasks = with_archives(tasks, manifest, job.like, archives, download)
-    return written_in_order(tasks) if destination.local else tasks
-
-
-def _archives_of_other(job: Job, edition: Edition, download: Download) -> Iterable[Known]:
-    preparation = load_competition(job).declare(download, edition, job.params)
-    return archives_of([Task(*each) for each in preparation.operations()])
-
-
 def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     """Execute a chunk of the plan on a worker and save its rows.
 
@@ -292,23 +174,6 @@ def run_chunk(number: int, job: Job) -> tuple[int, Columns]:
     destination.sync()  # on the host that wrote it, before the note says that it is there
     checkpoint.save_rows(f"{number}", rows)
     return number, rows
-
-
-def download_of(job: Job) -> Download:
-    """The job's download."""
-    identity: tuple[int, ...] = ()
-    if path := local_path(job.raw):
-        with contextlib.suppress(OSError):
-            stat = path.stat()
-            identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
-    # The editions of one download share it, with the archives in it that were decompressed.
-    return _open_download(job.raw, job.recipe.download if job.recipe else job.key, identity)
-
-
-# Global, because workers keep no other state between chunks, and reading a zip's directory is slow.
-@lru_cache(maxsize=1)
-def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download:
-    return Download.open(raw)
 
 
 class _Counter:
@@ -334,75 +199,8 @@ class _Counter:
 
     def _count(self, rows: pa.Table) -> None:
         self._files += len(rows)
-        self._bytes += _bytes_of(rows)
+        self._bytes += bytes_of(rows)
 
     def _report(self) -> None:
         if self._on_progress:
             self._on_progress(self._total._replace(files=self._files, bytes=self._bytes))
-
-
-def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Write the manifest, and then the commit marker, of a dataset whose files are all written.
-
-    The marker states what was left out of train, as the fields of `LeftOut`.
-
-    A dataset with a key is in a store, where it has to survive a loss of power: its files reach the disk before the
-    marker does. A plain directory survives the end of this process.
-    """
-    import pyarrow.parquet as pq
-
-    remove_traces(destination, manifest)
-    with destination.open(MANIFEST) as file:
-        pq.write_table(manifest, file, row_group_size=ROWS)
-    if job.key:
-        destination.sync()
-    marker = {
-        "competition": job.competition_id,
-        "edition": job.edition,
-        "key": job.key,
-        "files": len(manifest),
-        "bytes": _bytes_of(manifest),
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        **({"recipe": job.recipe.to_json()} if job.recipe else {}),
-        **({"left_out": list(left_out)} if left_out else {}),
-    }
-    destination.write(MARKER, [json.dumps(marker).encode()])
-    if job.key:
-        destination.sync()  # what the dataset was made of may be removed after this
-
-
-def _bytes_of(rows: pa.Table) -> int:
-    import pyarrow.compute as pc
-
-    return int(pc.sum(rows["bytes"], min_count=0).as_py())
-
-
-def is_complete(destination: Destination, job: Job) -> bool:
-    """Whether the destination has the committed dataset of the job. Raises `ValueError` if it has another one."""
-    try:
-        marker = json.loads(destination.fs.cat_file(destination.path(MARKER)))
-    except FileNotFoundError:
-        return False
-    if marker["key"] != job.key:
-        raise ValueError(f"{destination.root} has the dataset {marker['key']}, not {job.key}")
-    return True
-
-
-def read_manifest_of(destination: Destination) -> pa.Table:
-    """The manifest of a committed dataset."""
-    import pyarrow.parquet as pq
-
-    return pq.read_table(io.BytesIO(destination.fs.cat_file(destination.path(MANIFEST))))
-
-
-def clear_destination(destination: Destination) -> None:
-    """Remove the files of an earlier dataset, so that none of them become part of the new one."""
-    for name in (FOLDER, "public", "private"):
-        with contextlib.suppress(FileNotFoundError):
-            destination.fs.rm(destination.path(name), recursive=True)
-
-
-def remove_commit_marker(destination: Destination) -> None:
-    """Remove the commit marker. The dataset is then treated as missing until it is committed again."""
-    with contextlib.suppress(FileNotFoundError):
-        destination.fs.rm_file(destination.path(MARKER))

@@ -17,10 +17,10 @@ from competitions.preparing.declaration import LeftOut
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.checkpoint import FOLDER
+from storage.datasets.commit import DESCRIPTION, MANIFEST, MARKER
 from storage.datasets.current import Current, competitions_of, find, read_current, read_marker, require
 from storage.datasets.fetch import fetch_all
 from storage.datasets.job import Preparable
-from storage.datasets.materialise import DESCRIPTION, MANIFEST, MARKER
 from storage.datasets.recipe import code_of, recipe_of
 from storage.datasets.uses import use
 from storage.datasets.verify import ChecksumMismatch, published_checksums, read_manifest, verify

@@ -11,10 +11,10 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from storage.datasets.commit import DESCRIPTION, MANIFEST
 from storage.datasets.execute import Copies, Task, execute, group_copies
-from storage.datasets.job import Job, load_competition
+from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, manifest_of, table_of
-from storage.datasets.materialise import DESCRIPTION, MANIFEST, download_of
 from storage.datasets.memory import release_memory
 from storage.writers import Destination, HashingWriter, NullSink
 

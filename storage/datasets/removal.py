@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 
 from storage.dataset import Dataset
+from storage.datasets.commit import MARKER
 from storage.datasets.current import USES, all_datasets, current_url, read_current, read_marker
-from storage.datasets.materialise import MARKER
 from storage.datasets.prepared import CONTENT
 from storage.datasets.uses import is_used
 from storage.store import Store

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from common.errors import UserError
 from competitions.preparing.archives.listing import files_below
 from storage.dataset import Dataset
+from storage.datasets.commit import MANIFEST
 from storage.datasets.current import not_prepared
 from storage.datasets.job import Preparable
 from storage.datasets.manifest import StoredManifest
-from storage.datasets.materialise import MANIFEST
 from storage.store import Store
 from storage.writers import BLOCK
 

@@ -10,9 +10,10 @@ import pytest
 
 from common.causes import cause_of, explain
 from storage.cache import PARTIAL, Cache
+from storage.datasets.commit import MARKER
 from storage.datasets.fetch import fetch_all
 from storage.datasets.job import Job
-from storage.datasets.materialise import MARKER, materialise
+from storage.datasets.materialise import materialise
 from storage.store import Store
 from storage.tables import read_table, write_table
 from tests.disks import SmallDisk

@@ -19,9 +19,10 @@ from storage import remote
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets import prepare
+from storage.datasets.commit import MARKER
 from storage.datasets.fetch import DamagedFile
 from storage.datasets.job import Job
-from storage.datasets.materialise import MARKER, Serial, materialise
+from storage.datasets.materialise import Serial, materialise
 from storage.datasets.prepared import local_copy
 from storage.remote import S3Options, configure, is_transient
 from storage.runs.evidence.seal import find_strangers

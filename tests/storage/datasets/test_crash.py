@@ -20,8 +20,10 @@ from common.errors import UserError
 from competitions import registry
 from competitions.errors import DownloadError
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.commit import MARKER
+from storage.datasets.declare import declare
 from storage.datasets.job import Job
-from storage.datasets.materialise import MARKER, Progress, declare, materialise, run_chunk
+from storage.datasets.materialise import Progress, materialise, run_chunk
 from storage.lease import LeaseLost
 from storage.remote import describe_error, is_transient
 from storage.sources.acquire import acquire

@@ -13,8 +13,8 @@ from competitions.preparing.archives import listing
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets import prepared
+from storage.datasets.commit import MANIFEST, MARKER
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
-from storage.datasets.materialise import MANIFEST, MARKER
 from storage.datasets.prepared import local_copy
 from storage.datasets.verify import manifest_rows
 from storage.keys import content_key

@@ -9,8 +9,9 @@ import pytest
 
 from common.causes import cause_of
 from storage import writers
+from storage.datasets.commit import MARKER
 from storage.datasets.job import Job
-from storage.datasets.materialise import MARKER, Serial, materialise
+from storage.datasets.materialise import Serial, materialise
 from storage.writers import Destination, StoreError
 
 

@@ -1,0 +1,133 @@
+"""Run prepare.py, write what it computes, and save the plan for the rest."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from competitions.preparing.declaration import LeftOut
+from competitions.preparing.download import Download
+from storage.datasets.checkpoint import DRAFTS, Checkpoint
+from storage.datasets.commit import DESCRIPTION, read_manifest_of
+from storage.datasets.drafts import Draft, load_draft, save_draft
+from storage.datasets.execute import Copies, Same, Task, execute, group_copies
+from storage.datasets.job import Job, Preparable, download_of, load_competition
+from storage.datasets.memory import release_memory
+from storage.datasets.plan import plan
+from storage.datasets.reuse import Known, archives_of, with_archives, with_reuse
+from storage.datasets.storable import require_storable
+from storage.datasets.traces import written_in_order
+from storage.writers import Destination
+
+if TYPE_CHECKING:
+    from competitions.editions import Edition
+
+
+def declare(job: Job, ahead: Job | None = None) -> None:
+    """Run prepare.py on a worker, write what it computed, and save the plan for the rest.
+
+    The job `ahead` gets a draft: what its prepare.py reads is what was read before, see `Download.remembering`. Only
+    one of the two declarations is in memory at a time.
+    """
+    competition, destination, download = load_competition(job), Destination(job.out, DRAFTS), download_of(job)
+    if (draft := load_draft(job)) is not None:
+        _save(job, draft, download, destination)
+        return
+    if ahead is None:
+        _save(job, _written(job, competition, download, destination), download, destination)
+        return
+    with download.remembering() as memo:
+        archives: list[Known] = []
+        draft = _written(job, competition, download, destination, archives)
+        _save(job, draft, download, destination)
+        del draft
+        memo.begin_last()
+        # Whatever is wrong with the other edition is found again, and reported, when it is prepared.
+        with contextlib.suppress(Exception):
+            other = Destination(ahead.out, DRAFTS)
+            made = _written(ahead, competition, download, other)
+            other.sync()  # before the draft says that they are there
+            save_draft(ahead, made._replace(archives=archives))
+    release_memory()
+
+
+def _written(
+    job: Job, competition: Preparable, download: Download, destination: Destination, archives: list[Known] | None = None
+) -> Draft:
+    """Run prepare.py, and write what it computed. The archives that it declares are added to `archives`."""
+    declared = run_prepare(job, competition, download, destination)
+    rows = execute(declared.here, competition, download, destination)
+    declared.write_description(destination)
+    draft = Draft(rows, declared.elsewhere, None, declared.counts())
+    if archives is not None:
+        archives += archives_of([*declared.here, *declared.elsewhere])
+    del declared  # frees tables, which may be large
+    release_memory()
+    return draft
+
+
+def _save(job: Job, draft: Draft, download: Download, destination: Destination) -> None:
+    """Save the plan for what is not written yet."""
+    checkpoint = Checkpoint(destination, job.checkpoint)
+    checkpoint.save_left_out(draft.left_out)
+    destination.sync()
+    checkpoint.save_rows("declared", draft.rows)
+    checkpoint.save_plan(plan(_taken(job, draft, download, destination), download))
+    release_memory()
+
+
+class Declared(NamedTuple):
+    """What prepare.py declares: tasks with content that it computed, for this process, and those for any process."""
+
+    here: list[Task]
+    elsewhere: list[Task | Copies]
+    description: bytes | None
+    left_out: list[LeftOut]
+
+    def counts(self) -> list[dict[str, Any]]:
+        """What was left out of train, for the commit marker; complete once the tasks for this process are executed."""
+        return [asdict(each) for each in self.left_out]
+
+    def write_description(self, destination: Destination) -> None:
+        """Write the text for agents, unless it is one of the prepared files."""
+        if self.description is not None:
+            destination.write(f"public/{DESCRIPTION}", [self.description])
+
+
+def run_prepare(job: Job, competition: Preparable, download: Download, destination: Destination) -> Declared:
+    """Run prepare.py. Nothing is written."""
+    preparation = competition.declare(download, job.edition, job.params)
+    require_storable(preparation, destination)
+    checked = competition.facts.checksums.prepared
+    tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
+    own = DESCRIPTION in preparation.public.operations
+    return Declared(
+        [task for task in tasks if isinstance(task, Task) and task.computed],
+        [task for task in tasks if isinstance(task, Copies) or not task.computed],
+        None if own else competition.describe(job.edition).encode(),
+        preparation.left_out,
+    )
+
+
+def _taken(job: Job, draft: Draft, download: Download, destination: Destination) -> Iterable[Task | Copies | Same]:
+    """The tasks for any process: what the dataset that this one is to be like has is taken from it."""
+    tasks: Iterable[Task | Copies | Same] = draft.elsewhere
+    if job.like:
+        manifest = read_manifest_of(Destination(job.like))
+        tasks = with_reuse(tasks, manifest, job.like)
+        if job.like_edition:
+            archives = (
+                partial(_archives_of_other, job, job.like_edition, download)
+                if draft.archives is None
+                else draft.archives.copy
+            )
+            tasks = with_archives(tasks, manifest, job.like, archives, download)
+    return written_in_order(tasks) if destination.local else tasks
+
+
+def _archives_of_other(job: Job, edition: Edition, download: Download) -> Iterable[Known]:
+    preparation = load_competition(job).declare(download, edition, job.params)
+    return archives_of([Task(*each) for each in preparation.operations()])
