@@ -13,7 +13,7 @@ from pandas.errors import EmptyDataError
 
 from competitions.scoring import kept_answers
 from competitions.scoring.errors import InvalidSubmission
-from competitions.tables import columns
+from competitions.tables import columns, short_files
 from competitions.tables.columns import Texts
 
 Dtype = str | type | Mapping[str, str | type] | None
@@ -90,8 +90,9 @@ def _read(
 ) -> pd.DataFrame:
     if dtype is None and keep_default_na and float_precision == "round_trip":
         found = kept_answers.read_table(path, reads.answers, kept) if kept else columns.read_table(path, reads.answers)
-        if found is not None:
-            return columns.frame(found, reads.texts)
+        table = short_files.read(path, reads.answers) if found is None else columns.frame(found, reads.texts)
+        if table is not None:
+            return table
     options: dict[str, Any] = {"dtype": dtype, "keep_default_na": keep_default_na, "float_precision": float_precision}
     try:
         table = pd.read_csv(path, compression=None, **options)

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 Texts = Literal["object", "arrow"]
 """How columns of text are held: as Python strings, or as Arrow's, which take less memory and are faster to compare."""
 
-_SMALL = 1 << 15  # bytes of a file that pandas reads faster
+SMALL = 1 << 15
+"""Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
 _PIECE = 4 << 20
 _SHARE = 1 << 20  # bytes of a file that are worth the other cores
@@ -102,15 +103,15 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
 def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
     """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it."""
     size = path.stat().st_size
-    if size < _SMALL:
+    if size < SMALL:
         return None
     with path.open("rb") as file:
         commas = file.readline(_PIECE).count(b",")
-        if size < commas * (_SMALL // 8):  # wide and short: each column takes its time
+        if size < commas * (SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
         # Each column of each piece takes its time as well, during which other threads wait.
-        pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * _SMALL) else 1
+        pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // pieces + _SLACK)
         return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, alone=pieces == 1)
 
@@ -155,7 +156,7 @@ def _read(
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
-        names = _header(file.readline(_PIECE))
+        names = header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers)
         if alone:
@@ -170,7 +171,7 @@ def _read(
     return _table(names, chosen, parts)
 
 
-def _header(line: bytes) -> list[str]:
+def header(line: bytes) -> list[str]:
     """The names of the columns. Raises `Unusual` unless pandas takes them as they are."""
     try:
         text = line.decode("utf-8")
