@@ -40,7 +40,7 @@ _BEFORE_QUOTE = np.zeros(256, dtype=bool)
 _BEFORE_QUOTE[list(b'\n",')] = True
 _AFTER_QUOTE = np.zeros(256, dtype=bool)
 _AFTER_QUOTE[list(b'\n",\r')] = True
-_PART = 1 << 18  # bytes that are compared at a time
+_PART = 1 << 16  # bytes that are compared at a time
 WHOLE_DIGITS = 18
 """Whole numbers with at most this many digits fit 64 bits."""
 _LONGEST_MISSING = max(map(len, MISSING))
@@ -133,8 +133,8 @@ def row_ends(text: bytes | bytearray, quotes: int = 0) -> NDArray[np.int64]:
     `quotes` is the number of quotes before the text.
     """
     characters = np.frombuffer(text, np.uint8)
-    ends = _places(characters, _NEWLINE)
-    places = _places(characters, _QUOTE) if b'"' in text else np.zeros(0, np.int64)
+    ends = places_of(characters, _NEWLINE)
+    places = places_of(characters, _QUOTE) if b'"' in text else np.zeros(0, np.int64)
     return ends[(np.searchsorted(places, ends) + quotes) % 2 == 0] + 1
 
 
@@ -177,7 +177,7 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
     if text.find(b"\0", 0, size) >= 0:
         raise Unusual("null characters")
     if text.find(b'"', 0, size) >= 0:
-        quotes = _places(characters, _QUOTE)
+        quotes = places_of(characters, _QUOTE)
         opening, closing = quotes[::2], quotes[1::2]
         before = characters[opening - 1]
         before[opening == 0] = _NEWLINE
@@ -185,13 +185,13 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
         if not (_BEFORE_QUOTE[before].all() and _AFTER_QUOTE[after].all()):
             raise Unusual("quotes within fields")
     if text.find(b"\r", 0, size) >= 0:
-        returns = _places(characters, _RETURN)
+        returns = places_of(characters, _RETURN)
         returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
         if not (characters[np.minimum(returns + 1, len(characters) - 1)] == _NEWLINE).all():
             raise Unusual("lines that end with a carriage return")
 
 
-def _places(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
+def places_of(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
     """Where a character is. Part by part: the results of comparing then stay in the processor's cache."""
     same = np.empty(min(_PART, len(characters)), dtype=bool)
     found = []
@@ -199,6 +199,14 @@ def _places(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
         part = characters[start : start + _PART]
         found.append(np.flatnonzero(np.equal(part, wanted, out=same[: len(part)])) + start)
     return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def count_of(text: bytes | bytearray, wanted: int, start: int, end: int) -> int:
+    """How often a character occurs among `text[start:end]`: faster than `text.count` if it does so often."""
+    characters = np.frombuffer(text, np.uint8, end - start, start)
+    return sum(
+        int(np.count_nonzero(characters[place : place + _PART] == wanted)) for place in range(0, len(characters), _PART)
+    )
 
 
 def infer_column(strings: pa.StringArray, is_text: bool, missing: bool) -> pa.Array | None:

@@ -12,11 +12,28 @@ from competitions.tables import short_files
 from tests.competitions.tables.test_columns import HARD_NUMBERS, ODD, outcome, table
 
 
+def simple_table(rng: random.Random) -> bytes:
+    """Columns of one kind each."""
+    kinds = [rng.choice(["text", "hard", "int", "float", "bool"]) for _ in range(rng.randint(2, 4))]
+    lines = [",".join(f"c{number}" for number in range(len(kinds)))]
+    for _ in range(rng.randint(1, 60)):
+        cells = {
+            "text": rng.choice([f"{rng.randint(0, 99)}_1", "naïve", " x", "y ", *rng.sample(ODD, 1)]),
+            "hard": rng.choice(HARD_NUMBERS),
+            "int": str(rng.randint(-(10 ** rng.randint(1, 19)), 10**6)),
+            "float": repr(rng.random() * 10 ** rng.randint(-30, 30)),
+            "bool": rng.choice(["True", "False", "true", "FALSE"]),
+        }
+        lines.append(",".join(cells[kind] for kind in kinds))
+    return "\n".join(lines).encode()
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path) -> None:
     rng, path, read = random.Random(seed), tmp_path / "table.csv", 0
     for number in range(100):
-        path.write_bytes(table(rng).replace(b'"', b"" if number % 2 else b'"'))
+        content = table(rng) if number % 2 else simple_table(rng)
+        path.write_bytes(content)
         found = short_files.read(path)
         if found is None:
             continue
