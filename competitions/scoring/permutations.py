@@ -7,6 +7,7 @@ compared word by word, so that hashes decide nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ LEAST = 10_000
 """Texts from which this is faster than Arrow."""
 _LONGEST = 128  # bytes of a text; longer ones are no ids
 _ROUNDS = 12
+_PART = 1 << 15  # texts at a time
 WORD = 8
 """Bytes of a word."""
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)  # MurmurHash3's finalizer
@@ -33,11 +35,20 @@ class Texts(NamedTuple):
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
     words: NDArray[np.uint64]
+    length: int
+    """Bytes of every text, if they are equally many, as ids often are; else 0."""
 
-    def word(self, number: int) -> NDArray[np.uint64]:
-        """Bytes 8 * number and following of each text, with zeros after its end. Shape (n,)."""
-        words = self.words[np.minimum(self.starts + WORD * number, len(self.words) - 1)]
-        words &= _FIRST_BYTES[np.clip(self.lengths - WORD * number, 0, WORD)]
+    def word(self, number: int, part: slice = slice(None)) -> NDArray[np.uint64]:
+        """A word of each text, or of a part of them. Texts of one length are equal if all their words are.
+
+        Words follow each other and end with zeros after the end of the text. If all texts have the same length, the
+        last word may instead overlap the one before.
+        """
+        if self.length >= WORD:
+            words: NDArray[np.uint64] = self.words[min(WORD * number, self.length - WORD) :: self.length][part]
+            return words
+        words = self.words[np.minimum(self.starts[part] + WORD * number, len(self.words) - 1)]
+        words &= _FIRST_BYTES[np.clip(self.lengths[part] - WORD * number, 0, WORD)]
         return words
 
 
@@ -55,32 +66,49 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
     longest = int(ours.lengths.max(initial=0))
     if longest != int(theirs.lengths.max(initial=0)) or longest > _LONGEST or not longest:
         return None
+    if ours.length != theirs.length:
+        return None
     count = -(-longest // WORD)
     rows = join(_hashes(ours, count), _hashes(theirs, count))
-    if rows is None or (ours.lengths[rows] != theirs.lengths).any():
+    if rows is None:
         return None
-    same = all((ours.word(number)[rows] == theirs.word(number)).all() for number in range(count))
-    return rows if same else None
+    if not ours.length and (ours.lengths[rows] != theirs.lengths).any():
+        return None
+    for number in range(count):
+        words = ours.word(number)
+        if any((words[rows[part]] != theirs.word(number, part)).any() for part in _parts(len(rows))):
+            return None
+    return rows
 
 
 def texts_of(column: pa.Array) -> Texts:
     """The texts of a column without missing values."""
     _, offsets, data = column.buffers()
     kind = np.int64 if column.type == "large_string" else np.int32
-    ends = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    padded = np.zeros(int(ends[-1] - ends[0]) + WORD, np.uint8)
-    if data is not None:
-        padded[:-WORD] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
-    words = np.lib.stride_tricks.as_strided(padded[:WORD].view("<u8"), (len(padded) - WORD + 1,), (1,))
-    return Texts(ends[:-1] - ends[0], np.diff(ends), words)
+    ends = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
+    starts, lengths = ends[:-1].astype(np.int64) - ends[0], np.diff(ends).astype(np.int64)
+    text = np.frombuffer(data if data is not None else b"", np.uint8)[ends[0] : ends[-1]]
+    length = int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
+    if length < WORD:  # words begin at every byte
+        text = np.append(text, np.zeros(WORD, np.uint8))
+    words = np.lib.stride_tricks.as_strided(text[:WORD].view("<u8"), (len(text) - WORD + 1,), (1,))
+    return Texts(starts, lengths, words, length)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Slices of so many rows, so that results of computing stay in the processor's cache."""
+    return (slice(start, start + _PART) for start in range(0, count, _PART))
 
 
 def _hashes(texts: Texts, count: int) -> NDArray[np.uint64]:
-    found = texts.lengths.astype(np.uint64) * _LENGTHS
-    for number in range(count):
-        found ^= texts.word(number)
-        found *= _SPREAD
-        found ^= found >> np.uint64(32)
+    found = np.empty(len(texts.lengths), np.uint64)
+    for part in _parts(len(found)):
+        some = texts.lengths[part].astype(np.uint64) * _LENGTHS
+        for number in range(count):
+            some ^= texts.word(number, part)
+            some *= _SPREAD
+            some ^= some >> np.uint64(32)
+        found[part] = some
     return found
 
 
@@ -102,9 +130,12 @@ def join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.in
         shift, mask = np.uint64(5 * number % 32), np.uint64(size - 1)
         ours, theirs = (given, wanted) if not number else (given[left], wanted[asked])
         slots = np.zeros(size, dtype=kind)
-        slots[((ours >> shift) & mask).view(np.int64)] = left
-        candidates = slots[((theirs >> shift) & mask).view(np.int64)]
-        found = given[candidates] == theirs
+        for part in _parts(len(ours)):
+            slots[((ours[part] >> shift) & mask).view(np.int64)] = left[part]
+        candidates, found = np.empty(len(theirs), dtype=kind), np.empty(len(theirs), dtype=bool)
+        for part in _parts(len(theirs)):
+            candidates[part] = slots[((theirs[part] >> shift) & mask).view(np.int64)]
+            np.equal(given[candidates[part]], theirs[part], out=found[part])
         if found.all():
             rows[asked] = candidates
             asked = asked[:0]

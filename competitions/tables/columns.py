@@ -25,6 +25,7 @@ from pyarrow import csv
 from competitions.tables.arrays import MANY, whole
 from competitions.tables.csv_blocks import (
     Unusual,
+    count_of,
     infer_column,
     require_plain_quotes,
     require_plain_rows,
@@ -33,6 +34,7 @@ from competitions.tables.csv_blocks import (
     surely_text,
 )
 from competitions.tables.csv_types import inference_rows
+from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.threads import in_order
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
 Texts = Literal["object", "arrow"]
 """How columns of text are held: as Python strings, or as Arrow's, which take less memory and are faster to compare."""
 
-_SMALL = 1 << 15  # bytes of a file that pandas reads faster
+SMALL = 1 << 15
+"""Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
 _PIECE = 4 << 20
 _SHARE = 1 << 20  # bytes of a file that are worth the other cores
@@ -99,20 +102,24 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     return None if table is None else frame(table, texts)
 
 
-def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
-    """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it."""
+def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRows | None = None) -> pa.Table | None:
+    """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it.
+
+    `known`: the rows that are needed. Others may be left out, if the first column is that of these texts.
+    """
     size = path.stat().st_size
-    if size < _SMALL:
+    if size < SMALL:
         return None
     with path.open("rb") as file:
         commas = file.readline(_PIECE).count(b",")
-        if size < commas * (_SMALL // 8):  # wide and short: each column takes its time
+        if size < commas * (SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
         # Each column of each piece takes its time as well, during which other threads wait.
-        pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * _SMALL) else 1
+        pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // pieces + _SLACK)
-        return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, alone=pieces == 1)
+        cut = partial(_pieces_of, buffers=buffers)
+        return _read(file, cut, wanted, buffers, alone=pieces == 1, known=known)
 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
@@ -152,12 +159,14 @@ def _read(
     wanted: Collection[str] | None,
     buffers: Buffers,
     alone: bool = False,
+    known: KnownRows | None = None,
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
-        names = _header(file.readline(_PIECE))
+        names = header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
-        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers)
+        known = known if known and known.name == names[0] else None
+        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, known=known)
         if alone:
             parts = [work(piece) for piece in cut(file)]
         else:
@@ -170,7 +179,7 @@ def _read(
     return _table(names, chosen, parts)
 
 
-def _header(line: bytes) -> list[str]:
+def header(line: bytes) -> list[str]:
     """The names of the columns. Raises `Unusual` unless pandas takes them as they are."""
     try:
         text = line.decode("utf-8")
@@ -228,7 +237,7 @@ def _end(text: bytes | bytearray, size: int) -> int:
     end = text.rfind(b"\n", 0, size) + 1
     if text.find(b'"', 0, end) < 0:
         return end
-    quotes = text.count(b'"', 0, end)
+    quotes = count_of(text, ord('"'), 0, end)
     for _ in range(_TRIES):
         if not end or quotes % 2 == 0:
             return end
@@ -238,7 +247,9 @@ def _end(text: bytes | bytearray, size: int) -> int:
     raise Unusual("line ends within quotes")
 
 
-def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers) -> list[pa.Array]:
+def _parsed(
+    piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers, known: KnownRows | None
+) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end = piece
     quoted = text.find(b'"', 0, end) >= 0
@@ -246,6 +257,12 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: 
     if quoted or returns or text.find(b"\0", 0, end) >= 0:
         require_plain_quotes(text, end)
     require_utf8(text, end)
+    if known:
+        if quoted or returns:
+            raise Unusual("rows are left out of plain text only")
+        rows = known.rows_of(text, end, len(names), inference_rows(len(names)))
+        buffers.give_back(text)
+        text, end = rows, len(rows)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:
@@ -265,6 +282,8 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: 
     strings = {name: whole(table[name]) for name in included}
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
+    if known:
+        require_text_at_ends({name: strings[numbers[name]] for name in chosen})
     buffers.give_back(text)
     return [_column(strings[numbers[name]]) for name in chosen]
 

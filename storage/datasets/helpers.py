@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
+from common.heap import retain_freed_memory
 from common.locations import local_path
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive
@@ -24,7 +25,6 @@ from competitions.preparing.download import Download, Member
 from storage.datasets.checkpoint import DRAFTS
 from storage.datasets.execute import Copies, Task, execute
 from storage.datasets.manifest import Columns
-from storage.datasets.memory import retain_freed_memory
 from storage.datasets.plan import Chunk, unpack
 from storage.writers import Destination
 

@@ -58,6 +58,6 @@ def test_the_way_of_reading_decides_nothing(
     submissions = [*given, *odd(given[0], tmp_path)]
     by_size = {}
     for smallest in (0, 1 << 40):
-        monkeypatch.setattr(columns, "_SMALL", smallest)
+        monkeypatch.setattr(columns, "SMALL", smallest)
         by_size[smallest] = outcomes(subject, submissions)
     assert by_size[0] == by_size[1 << 40]

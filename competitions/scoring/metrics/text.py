@@ -15,7 +15,7 @@ from rapidfuzz.process import cpdist
 
 from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
 
-_ROWS = 50_000  # texts that are Python strings at a time
+_ROWS = 8_000  # texts that are Python strings at a time, in memory that the next ones use again
 _FEW = 1000  # pairs that one core compares before others have begun
 _FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characters
 
@@ -57,7 +57,7 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array) -> NDArray[np.in
     rows = np.flatnonzero(other.to_numpy(zero_copy_only=False))
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
-        pair = [side.take(pa.array(some)).to_pylist() for side in (truth, predicted)]
+        pair = [side.take(pa.array(some)).to_numpy(zero_copy_only=False) for side in (truth, predicted)]
         distances[some] = _cpdist(*pair)
     return distances
 

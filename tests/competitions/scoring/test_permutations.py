@@ -40,6 +40,20 @@ def test_texts_in_another_order_are_found(texts: list[str], order: random.Random
     assert [mixed[row] for row in rows.tolist()] == texts
 
 
+@pytest.mark.parametrize("length", [1, 3, 7, 8, 9, 12, 16, 17, 64])
+def test_texts_of_one_length_are_found_and_every_byte_counts(length: int) -> None:
+    texts = sorted({f"{number:0{length}x}"[-length:] for number in range(0, 1 << 16, 37)})
+    mixed = random.Random(length).sample(texts, len(texts))
+    ours, theirs = _arrow(["before", *mixed, "after"])[1:-1], _arrow(["other", *texts])[1:]
+    rows = permutation(ours, theirs)
+    assert rows is not None
+    assert [mixed[row] for row in rows.tolist()] == texts
+    for place in range(length):
+        changed = [*texts[:-1], texts[-1][:place] + "!" + texts[-1][place + 1 :]]
+        assert permutation(ours, _arrow(changed)) is None
+    assert permutation(ours, _arrow([*texts[:-1], texts[-1] + "!"])) is None
+
+
 @given(TEXTS, TEXTS)
 def test_other_texts_are_no_permutation(ones: list[str], others: list[str]) -> None:
     length = min(len(ones), len(others))

@@ -79,7 +79,7 @@ def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
 
 @pytest.fixture(autouse=True)
 def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "_SMALL", 0)
+    monkeypatch.setattr(columns, "SMALL", 0)
     monkeypatch.setattr(columns, "_PIECE", 256)
     monkeypatch.setattr(columns, "_SHARE", 0)
     monkeypatch.setattr(columns, "_SLACK", 16)
@@ -160,7 +160,7 @@ def test_graders_read_the_columns_that_they_declare(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("id,p,q\na,1,x\nb,2,\n")
     for size in (0, 1 << 20):  # in columns, and by pandas
-        columns._SMALL = size
+        columns.SMALL = size
         reads = Reads(answers=("q", "id"), texts="arrow")
         assert list(read_answers(path, reads=reads).columns) == ["id", "q"]
         assert list(read_submission(path, reads=reads).columns) == ["id", "p", "q"], "an agent's columns are checked"
