@@ -147,17 +147,16 @@ def materialise_here(job: Job) -> pa.Table:
     remove_commit_marker(destination)
     clear_destination(destination)
     download = download_of(job)
-    with (
-        passing_over_what_exists(),
-        Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers,
-    ):
+    count = helpers_for(job.raw, job.out, download)
+    with passing_over_what_exists(), Helpers(job.raw, job.out, count) as helpers:
         competition = load_competition(job)
         declared = _declared(job, competition, download, destination)
 
         def execute_here(chunk: Chunk) -> Columns:
             return execute([unpack(chunk.task)], competition, download, destination)
 
-        planned = plan(written_in_order(declared.elsewhere) if destination.local else declared.elsewhere, download)
+        elsewhere = written_in_order(declared.elsewhere) if destination.local else declared.elsewhere
+        planned = plan(elsewhere, download, count + 1 if count else 0)
         with helpers.executing(planned, download, execute_here) as finish:
             rows = execute(declared.here, competition, download, destination)
             declared.write_description(destination)
