@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from competitions.tables.columns import Texts
 
 T = TypeVar("T")
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_LONG = 19  # digits from which on a number may not fit 64 bits
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_BLOCK = 1 << 20
 _SMALL_TABLE = 1 << 15  # bytes that pandas reads as fast
 BY_EDITION = "keep_default_na"
 """The option of `read_csv` that is given where editions read a table differently: its bytes are kept, not the table."""
@@ -189,7 +191,7 @@ class Download:
 
     def _json(self, name: str, encoding: str) -> Any:
         content = self.read_bytes(name)
-        if encoding == "utf-8" and not _LONG_NUMBER.search(content):  # which orjson reads as floats
+        if encoding == "utf-8" and not has_long_number(content):  # which orjson reads as floats
             with contextlib.suppress(ValueError):  # json accepts more than orjson does, such as NaN
                 return orjson.loads(content)
         return json.loads(content.decode(encoding))
@@ -284,3 +286,13 @@ class Download:
             similar = close_matches(PurePosixPath(name).name, (PurePosixPath(n).name for n in self._names[:10_000]))
             where = f" in {self._archive}" if self._archive else ""
             raise DownloadError(f"the download has no file {name!r}{where}; is it complete?{similar}")
+
+
+def has_long_number(content: bytes) -> bool:
+    """Whether 19 digits follow one another. Comparing them as zeros is ten times as fast as a regular expression.
+
+    >>> has_long_number(b"[1234567890123456789]"), has_long_number(b"[123456789012345678, 9]")
+    (True, False)
+    """
+    blocks = (content[start : start + _BLOCK + _LONG - 1] for start in range(0, len(content), _BLOCK))
+    return any(b"0" * _LONG in block.translate(_DIGITS) for block in blocks)

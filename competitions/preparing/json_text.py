@@ -1,18 +1,22 @@
 """Write large JSON values in pieces, with the same text as ``json.dumps`` and by its C encoder.
 
-``json`` uses the C encoder only for a whole value, and not at all if there is an indent. Here it encodes one element of
-a list at a time. With an indent, a record without nested values is encoded with a separator that contains the line
-break and the blanks, and other elements are encoded as a whole and moved to the right: a line break is never part of a
+``json`` uses the C encoder only for a whole value, and not at all if there is an indent. Here it encodes some elements
+of a list at a time. With an indent, records without nested values are encoded with a separator that contains the line
+break and the blanks, and other elements are encoded one by one and moved to the right: a line break is never part of a
 string, because it is escaped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 _NESTED = (dict, list, tuple)
+_PIECE = 1 << 16
+"""Characters that are encoded at a time, about: as many fit into the cache of a processor."""
+_MOST = 1 << 10  # elements of a list, the first of which may be small
 
 
 def pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
@@ -22,9 +26,20 @@ def pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
     elif not isinstance(value, list) or not value or encoder.indent is not None:
         yield from encoder.iterencode(value)
     else:
-        for index, element in enumerate(value):
-            yield (encoder.item_separator if index else "[") + encoder.encode(element)
+        yield "["
+        yield from _in_blocks(value, lambda block: encoder.encode(block)[1:-1], encoder.item_separator)
         yield "]"
+
+
+def _in_blocks(elements: list[Any], text_of: Callable[[list[Any]], str], separator: str) -> Iterator[str]:
+    """Yield the text of several elements at a time, as many as make a piece if they are like those before them."""
+    start, count = 0, 1
+    while start < len(elements):
+        block = elements[start : start + count]
+        text = text_of(block)
+        yield separator + text if start else text
+        start += len(block)
+        count = min(max(1, len(block) * _PIECE // max(1, len(text))), 2 * count, _MOST)
 
 
 def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator[str]:
@@ -40,19 +55,33 @@ def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator
     elif isinstance(value, list) and value and level < 2:
         flat = _flat_encoder(encoder, deeper + (step if isinstance(step, str) else " " * step))
         inner = flat.item_separator[len(encoder.item_separator) :]
-        for index, element in enumerate(value):
-            yield (encoder.item_separator if index else "[") + deeper
-            if (
-                isinstance(element, dict)
-                and element
-                and not any(isinstance(each, _NESTED) for each in element.values())
-            ):
-                yield "{" + inner + flat.encode(element)[1:-1] + deeper + "}"
-            else:
-                yield encoder.encode(element).replace("\n", deeper)
+        between = encoder.item_separator + deeper
+
+        def text_of(block: list[Any]) -> str:
+            if not _all_flat(block):
+                return between.join([encoder.encode(element).replace("\n", deeper) for element in block])
+            records = flat.encode(block)[2:-2]
+            return (
+                "{"
+                + inner
+                + records.replace(f"}}{flat.item_separator}{{", f"{deeper}}}{between}{{{inner}")
+                + deeper
+                + "}"
+            )
+
+        yield "[" + deeper
+        yield from _in_blocks(value, text_of, between)
         yield pad + "]"
     else:
         yield encoder.encode(value).replace("\n", pad)
+
+
+def _all_flat(elements: list[Any]) -> bool:
+    """Whether all are records without nested values, and none is empty."""
+    if not all(issubclass(kind, dict) for kind in set(map(type, elements))) or not all(elements):
+        return False
+    kinds = set(map(type, chain.from_iterable(element.values() for element in elements)))
+    return not any(issubclass(kind, _NESTED) for kind in kinds)
 
 
 def _flat_encoder(encoder: json.JSONEncoder, pad: str) -> json.JSONEncoder:

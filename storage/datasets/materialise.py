@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from common.heap import retain_freed_memory
 from storage.datasets.checkpoint import DRAFTS, Checkpoint, Size
 from storage.datasets.commit import (
     bytes_of,
@@ -34,7 +35,7 @@ from storage.datasets.declare import declare, run_prepare
 from storage.datasets.execute import execute
 from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.memory import passing_over_what_exists, release_memory, retain_freed_memory
+from storage.datasets.memory import passing_over_what_exists, release_memory
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.traces import written_in_order
 from storage.writers import Destination
@@ -136,17 +137,16 @@ def materialise_here(job: Job) -> pa.Table:
     clear_destination(destination)
     download = download_of(job)
     retain_freed_memory()
-    with (
-        passing_over_what_exists(),
-        Helpers(job.raw, job.out, helpers_for(job.raw, job.out, download)) as helpers,
-    ):
+    count = helpers_for(job.raw, job.out, download)
+    with passing_over_what_exists(), Helpers(job.raw, job.out, count) as helpers:
         competition = load_competition(job)
         declared = run_prepare(job, competition, download, destination)
 
         def execute_here(chunk: Chunk) -> Columns:
             return execute([unpack(chunk.task)], competition, download, destination)
 
-        planned = plan(written_in_order(declared.elsewhere) if destination.local else declared.elsewhere, download)
+        elsewhere = written_in_order(declared.elsewhere) if destination.local else declared.elsewhere
+        planned = plan(elsewhere, download, count + 1 if count else 0)
         with helpers.executing(planned, download, execute_here) as finish:
             rows = execute(declared.here, competition, download, destination)
             declared.write_description(destination)

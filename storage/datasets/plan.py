@@ -14,6 +14,7 @@ from storage.datasets.manifest import Done
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000
+_LEAST_BYTES, _LEAST_FILES = 8 << 20, 100  # of the last chunks, where these become smaller
 _FILE_COST = 16 << 10  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
 # Sequential formats, in which reaching a member requires decompressing everything before it.
 _BYTES = Done._fields.index("bytes")
@@ -28,10 +29,11 @@ class Chunk(NamedTuple):
     task: list[Any]
 
 
-def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[Chunk]:
+def plan(tasks: Iterable[Task | Copies | Same], download: Download, processes: int = 0) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
-    Hidden copies from a local zip keep their order.
+    Hidden copies from a local zip keep their order. With a number of `processes`, copies end with chunks that become
+    smaller and smaller: what the others have to wait for at the end is little.
 
     Derived files of known size are put together like copies. Files that another dataset has are only bounded in number.
 
@@ -45,7 +47,7 @@ def plan(tasks: Iterable[Task | Copies | Same], download: Download) -> Iterator[
             container = download.view(task.archive).container
             if not task.hidden or not (isinstance(container, ZipContainer) and container.on_disk):
                 task = in_storage_order(task._replace(hidden=False), container)
-            for each in split_copies(task):
+            for each in split_copies(task, processes):
                 yield Chunk(len(each.names), sum(each.sizes), pack(each))
         elif isinstance(task, Same):
             for start in range(0, len(task.names), _CHUNK_FILES):
@@ -68,18 +70,33 @@ def in_storage_order(copies: Copies, container: Container) -> Copies:
     return copies.at(order)
 
 
-def split_copies(copies: Copies) -> Iterator[Copies]:
-    """Yield copies in pieces of bounded bytes and number of files. Copies from a sequential archive stay together."""
+def split_copies(copies: Copies, processes: int = 0) -> Iterator[Copies]:
+    """Yield copies in pieces of bounded bytes and number of files. Copies from a sequential archive stay together.
+
+    With a number of `processes`, a piece is at most half of what each has left to do if the rest is shared evenly.
+    """
     if copies.archive.endswith(_SEQUENTIAL):
         yield copies
         return
     start = size = 0
+    left = sum(copies.sizes) + _FILE_COST * len(copies.sizes)
+    most_bytes, most_files = _most(left, len(copies.sizes), processes)
     for number, more in enumerate(copies.sizes):
         size += more + _FILE_COST
-        if number > start and (size > _CHUNK_BYTES or number - start == _CHUNK_FILES):
+        if number > start and (size > most_bytes or number - start == most_files):
             yield copies.at(range(start, number))
+            left -= size - more - _FILE_COST
             start, size = number, more + _FILE_COST
+            most_bytes, most_files = _most(left, len(copies.sizes) - start, processes)
     yield copies.at(range(start, len(copies.sizes)))
+
+
+def _most(size: int, files: int, processes: int) -> tuple[int, int]:
+    """Bytes and files of the next piece, if these are left."""
+    if not processes:
+        return _CHUNK_BYTES, _CHUNK_FILES
+    share = 2 * processes
+    return min(_CHUNK_BYTES, max(_LEAST_BYTES, size // share)), min(_CHUNK_FILES, max(_LEAST_FILES, files // share))
 
 
 def split_small(tasks: Iterable[Task]) -> Iterator[Several]:

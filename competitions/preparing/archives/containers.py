@@ -13,13 +13,13 @@ import contextlib
 import gzip
 import io
 import os
-import shutil
 import tarfile
 import tempfile
 import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -304,8 +304,21 @@ def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
         return lambda: io.BytesIO(content)
     scratch = tempfile.TemporaryFile(prefix="mlebench-nested-")  # noqa: SIM115  # lives as long as the opener
     with parent.open(name) as file:
-        shutil.copyfileobj(file, scratch, _BLOCK)
+        _copy_ahead(file, scratch)
     return lambda: _rewound(scratch)
+
+
+def _copy_ahead(file: IO[bytes], sink: IO[bytes]) -> None:
+    """Copy a stream. While a thread writes a block, the next one is decompressed."""
+    written: Future[int] | None = None
+    with ThreadPoolExecutor(1, "scratch") as writer:
+        while block := file.read(_BLOCK):
+            if written:
+                written.result()
+            written = writer.submit(sink.write, block)
+        if written:
+            written.result()
+    sink.flush()  # streams of the scratch file have other buffers
 
 
 def _rewound(file: IO[bytes]) -> IO[bytes]:

@@ -10,6 +10,8 @@ import pytest
 from competitions.preparing.declaration import json_content
 
 RECORDS = [{"token": "Zoë", "at": [1.5, -2e-07, 0]}, {"token": None, "at": []}, "text", 3, float("inf")]
+_NAME = '},\n            {"\\\x7fé'
+MANY = [{"id": k, "name": _NAME[: k % 20], "at": k / 7 * 10.0 ** (k % 40 - 20)} for k in range(3000)]
 
 
 @pytest.mark.parametrize(
@@ -17,6 +19,8 @@ RECORDS = [{"token": "Zoë", "at": [1.5, -2e-07, 0]}, {"token": None, "at": []},
     [
         RECORDS,
         RECORDS[:1],
+        MANY,
+        {"rows": [*MANY, {}, *MANY[:9], {"at": {}}], "a": MANY[5:7]},
         [],
         {"rows": RECORDS, "a": {"b": RECORDS}},
         "text",
@@ -29,6 +33,7 @@ RECORDS = [{"token": "Zoë", "at": [1.5, -2e-07, 0]}, {"token": None, "at": []},
     [
         {},
         {"indent": 2},
+        {"indent": "\t", "separators": (", ", ":")},
         {"separators": (",", ":")},
         {"ensure_ascii": False},
         {"sort_keys": True},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import random
 import subprocess
 import sys
 import tarfile
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,29 @@ def test_7z_uses_no_scratch_files(seven_zip: str, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(tempfile, name, refused)
     container = open_container(seven_zip)
     assert {name: file.read() for name, file in container.stream(FILES)} == FILES
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (3 << 20) + 8192])
+def test_a_scratch_file_has_every_byte(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "_IN_MEMORY", -1)
+    content = random.Random(size).randbytes(size)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", content)
+    opened = containers.seekable(open_container(str(tmp_path / "x.zip")), "a")
+    for _ in range(2):
+        with opened() as file:
+            assert file.read() == content
+
+
+def test_a_damaged_file_is_no_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "_IN_MEMORY", -1)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", random.Random(0).randbytes(3 << 20))
+    damaged = bytearray((tmp_path / "x.zip").read_bytes())
+    damaged[2 << 20] ^= 1
+    (tmp_path / "x.zip").write_bytes(damaged)
+    with pytest.raises(zipfile.BadZipFile):
+        containers.seekable(open_container(str(tmp_path / "x.zip")), "a")
 
 
 def test_a_damaged_7z_is_an_error_where_it_is_read(seven_zip: str) -> None:
