@@ -25,7 +25,7 @@ from benchmarks.folders import fresh
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.download import Download
 from storage.datasets import prepare
-from storage.datasets.materialise import MANIFEST
+from storage.datasets.commit import MANIFEST
 
 _BLOCK = 1 << 20
 _CHUNK = 100  # files that a process takes at a time

@@ -55,6 +55,9 @@ def labelled_numbers(
     return rows
 
 
+_ROWS = 2000  # parsed at a time, in memory that is used again
+
+
 class LabelledNumbers(NamedTuple):
     """Objects that cells list: the number of the row of each of m objects, its label, both (m,), and (m, k) numbers."""
 
@@ -125,29 +128,47 @@ def _plain_objects(column: pa.Array, step: int, place: int) -> LabelledNumbers |
         place: That of the label among them.
     """
     import pyarrow as pa
+
+    found = []
+    try:
+        for start in range(0, len(column), _ROWS):
+            objects = _objects(column.slice(start, _ROWS), step, place)
+            if objects is None:
+                return None
+            found.append(objects._replace(rows=objects.rows + start))
+    except (ValueError, pa.ArrowException):  # as text of more than 2 GiB
+        return None
+    if not found:
+        return None
+    return LabelledNumbers(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _objects(column: pa.Array, step: int, place: int) -> LabelledNumbers | None:
+    """The same of some rows."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     rows = np.flatnonzero(pc.not_equal(column, "").to_numpy(zero_copy_only=False))
-    try:
-        if len(rows) < len(column):
-            column = column.take(pa.array(rows))
-        data = characters_of(column)
-        if not len(rows) or data.min() < ord(" ") or data.max() > ord("~"):
-            return None
-        parts = pc.split_pattern(column, " ")
-        sizes, tokens = np.diff(parts.offsets), parts.values
-        if (sizes % step).any() or pc.any(pc.equal(pc.binary_length(tokens), 0)).as_py():
-            return None
-        numbers = np.empty((len(tokens) // step, step - 1))
-        for position, k in enumerate(k for k in range(step) if k != place):
-            found = _arrow_numbers(tokens.take(pa.array(np.arange(k, len(tokens), step))))
-            if found is None:
-                return None
-            numbers[:, position] = found
-        labels = tokens.take(pa.array(np.arange(place, len(tokens), step)))
-    except (ValueError, pa.ArrowException):  # as text of more than 2 GiB
+    if len(rows) < len(column):
+        column = column.take(pa.array(rows))
+    if not len(rows):
+        return LabelledNumbers(rows, np.zeros(0, object), np.zeros((0, step - 1)))
+    data = characters_of(column)
+    if data.min() < ord(" ") or data.max() > ord("~"):
         return None
-    return LabelledNumbers(np.repeat(rows, sizes // step), labels.to_pandas().to_numpy(dtype=object), numbers)
+    parts = pc.split_pattern(column, " ")
+    sizes, tokens = np.diff(parts.offsets), parts.values
+    if (sizes % step).any() or pc.any(pc.equal(pc.binary_length(tokens), 0)).as_py():
+        return None
+    others = np.flatnonzero(np.arange(len(tokens)) % step != place)
+    numbers = _arrow_numbers(tokens.take(pa.array(others)))
+    if numbers is None:
+        return None
+    labels = tokens.take(pa.array(np.arange(place, len(tokens), step))).dictionary_encode()
+    names = np.array(labels.dictionary.to_pylist(), dtype=object)
+    return LabelledNumbers(
+        np.repeat(rows, sizes // step), names[labels.indices.to_numpy()], numbers.reshape(-1, step - 1)
+    )
 
 
 def rle_masks(

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.floors import floor
 from benchmarks.published import prepare_cases
-from storage.datasets.materialise import DESCRIPTION
+from storage.datasets.commit import DESCRIPTION
 
 
 @pytest.mark.parametrize(

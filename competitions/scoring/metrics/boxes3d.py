@@ -17,6 +17,7 @@ from competitions.scoring.metrics.rectangles import shared_areas
 
 _RIGHT_ANGLE = 1e-8  # square metres
 _POLYGONS = 2000  # pairs of polygons intersected at a time
+_AT_ONCE = 2048  # pairs whose nearly exact IoUs are computed at a time, in memory that is used again
 _NEARLY = 1e-6  # more than IoUs of ordinary boxes differ, whether computed from polygons or from edges
 _ORDINARY = (0.05, 1e3, 1e5)  # metres: the smallest and the largest size, and the largest coordinate
 THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -108,7 +109,12 @@ def mean_average_precision_3d(
     order = _by_confidence(guesses.confidences, groups, wanted)
     best, target = _best((guesses.numbers[order], groups[order]), (true.numbers, true_groups), thresholds)
     mine = np.searchsorted(known, groups[order])  # ascending
-    precisions = [_average_precisions(best > threshold, target, mine, objects) for threshold in thresholds]
+    shares: dict[int, NDArray[np.float64]] = {}
+    counts = [int(np.count_nonzero(best > threshold)) for threshold in thresholds]
+    for count, threshold in zip(counts, thresholds, strict=True):
+        if count not in shares:  # thresholds that as many boxes exceed are exceeded by the same ones
+            shares[count] = _average_precisions(best > threshold, target, mine, objects)
+    precisions = [shares[count] for count in counts]
     sample = np.zeros(len(known), dtype=np.int64)
     sample[group] = true.samples
     classes = np.bincount(sample, minlength=true.size)
@@ -208,7 +214,8 @@ def _best(
     (numbers, groups), (true_numbers, true_groups) = predicted, true
     best, target = np.zeros(len(numbers)), np.full(len(numbers), -1, dtype=np.int64)
     for i, j in pairs_of_equal(groups, true_groups):
-        found = _ious(numbers[i], true_numbers[j], exact=False)
+        parts = [slice(start, start + _AT_ONCE) for start in range(0, len(i), _AT_ONCE)]
+        found = np.concatenate([_ious(numbers[i[some]], true_numbers[j[some]], exact=False) for some in parts])
         starts = np.flatnonzero(np.diff(i, prepend=-1))
         best[i[starts]] = np.maximum.reduceat(found, starts)
         unclear = _unclear(found, best[i], i, thresholds)
@@ -246,17 +253,19 @@ def _average_precisions(
     precision from a point on is that of one of the hits that follow.
     """
     match = np.flatnonzero(above)
-    hits = np.sort(match[np.unique(target[match], return_index=True)[1]])
+    first = np.full(int(target.max(initial=-1)) + 1, len(above))
+    np.minimum.at(first, target[match], match)
+    hits = match[first[target[match]] == match]
     mine = group[hits]
     counts, own = (np.bincount(each, minlength=len(objects)) for each in (group, mine))
     before, hits_before = np.cumsum(counts) - counts, np.cumsum(own) - own
     number = np.arange(len(hits)) - hits_before[mine]
     position = hits - before[mine]
-    precision = np.zeros((len(objects), int(number.max(initial=-1)) + 1))
-    precision[mine, number] = (number + 1) / (position + 1)
-    envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    precision = np.zeros((int(number.max(initial=-1)) + 1, len(objects)))
+    precision[number, mine] = (number + 1) / (position + 1)
+    envelope = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
     total = objects[mine]
-    steps = ((number + 1) / total - number / total) * envelope[mine, number]
+    steps = ((number + 1) / total - number / total) * envelope[number, mine]
     found: NDArray[np.float64] = np.bincount(mine, weights=steps, minlength=len(objects)).astype(np.float64)
     return found
 

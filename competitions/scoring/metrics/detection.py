@@ -90,12 +90,15 @@ def mean_average_precision(
     label, image, confidence = label[order], found.images[order], found.confidences[order]
     groups, true_groups = image * len(labels) + label, true.images * len(labels) + true_label
     hit, reached = np.zeros(len(order), dtype=bool), np.zeros(len(true.labels), dtype=bool)
+    close = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     for i, j in pairs_of_equal(groups, true_groups):
         iou = _ious(found.boxes[order[i]], true.boxes[j])
         near = np.flatnonzero(iou > threshold)
         near = near[np.lexsort([-iou[near], i[near]])]
-        made = near[first_come(i[near], j[near])]
-        hit[i[made]], reached[j[made]] = True, True
+        close.append((i[near], j[near]))
+    i, j = (np.concatenate(parts) for parts in zip(*close, strict=True))
+    made = first_come(i, j)
+    hit[i[made]], reached[j[made]] = True, True
     scores = []
     for each in np.unique(true_label):  # not in the order of their names, which makes no difference for the mean
         mine, missed = label == each, (true_label == each) & ~reached

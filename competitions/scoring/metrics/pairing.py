@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
-_PAIRS = 1 << 20  # pairs made at a time
+_PAIRS = 1 << 15  # pairs made at a time, so that what is computed of them stays in the processor's cache
 _ROUNDS = 20
 
 

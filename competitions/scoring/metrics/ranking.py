@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from competitions.scoring.metrics.items import Items, joint_keys, partners
+from competitions.scoring.metrics.ranks import average_ranks
 
 _SHORT = 255  # items of a row whose ranks are bytes
 _COMPARED = 1 << 20  # scores compared at a time
@@ -39,7 +39,7 @@ def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
     negatives = len(y) - positives
     if not positives or not negatives:
         raise ValueError("the truth holds one class only: the area under the ROC curve is undefined")
-    return float((rankdata(s)[y].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+    return float((average_ranks(s)[y].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
 def mean_columnwise_roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -97,7 +97,7 @@ def power_mean(values: ArrayLike, power: float) -> float:
     if not v.size:
         raise ValueError("the mean of no values is undefined")
     with np.errstate(divide="ignore"):
-        return float((sum(v**power) / len(v)) ** (1 / power))
+        return float((np.cumsum(v**power)[-1] / len(v)) ** (1 / power))  # one after the other, as published
 
 
 def label_ranking_average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -140,7 +140,7 @@ def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
         raise ValueError("scores must be finite")
     if not y.any():
         raise ValueError("without a positive the average precision is undefined")
-    order = np.argsort(-s, kind="stable")
+    order = np.argsort(-s)  # not that of equal scores, which are counted together
     last = np.append(np.flatnonzero(np.diff(s[order])), len(s) - 1)  # the last of each run of equal scores
     hits = np.cumsum(y[order])[last]
     return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * (hits / (last + 1))))

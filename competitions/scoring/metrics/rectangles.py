@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_PAIRS = 1 << 14  # computed at a time, so that what is computed stays in the processor's cache
 
 
 def shared_areas(corners: Floats, centre: Floats, sides: Floats, directions: Floats) -> Floats:
@@ -25,15 +24,11 @@ def shared_areas(corners: Floats, centre: Floats, sides: Floats, directions: Flo
     >>> shared_areas(unit, np.array([[1.0, 0.5]]), np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])).round(9)
     array([0.5])
     """
-    found = np.empty(len(corners))
     with np.errstate(divide="ignore", invalid="ignore"):
-        for start in range(0, len(found), _PAIRS):
-            some = slice(start, start + _PAIRS)
-            x, y = (corners[some] - centre[some, None]).transpose(2, 1, 0)  # (4, n) each
-            cos, sin = directions[some].T
-            a, b = sides[some].T / 2
-            found[some] = _within(x * cos + y * sin, y * cos - x * sin, a, b)
-    return found
+        x, y = (corners - centre[:, None]).transpose(2, 1, 0)  # (4, n) each
+        cos, sin = directions.T
+        a, b = sides.T / 2
+        return _within(x * cos + y * sin, y * cos - x * sin, a, b)
 
 
 def _within(x: Floats, y: Floats, a: Floats, b: Floats) -> Floats:

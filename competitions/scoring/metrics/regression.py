@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.linalg import norm  # unlike NumPy's it does not overflow
-from scipy.stats import rankdata
+
+from competitions.scoring.metrics.ranks import average_ranks
+
+_BLAS = 10_000  # products that OpenBLAS computes in one thread
 
 
 def rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -98,7 +101,11 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
         return float("nan")
     with np.errstate(over="ignore", invalid="ignore"):
         x, y = x - x.mean(), y - y.mean()
-        return float(np.clip((x / norm(x, check_finite=False)) @ (y / norm(y, check_finite=False)), -1, 1))
+        x, y = x / norm(x, check_finite=False), y / norm(y, check_finite=False)
+        # OpenBLAS shares longer products among its threads: the sum then depends on how many there are, and they use
+        # processor time while they wait for the next one.
+        parts = [x[start : start + _BLAS] @ y[start : start + _BLAS] for start in range(0, len(x), _BLAS)]
+        return float(np.clip(np.sum(parts), -1, 1))
 
 
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -112,4 +119,4 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     x, y = pd.Series(np.asarray(truth)), pd.Series(np.asarray(predicted))
     if x.isna().any() or y.isna().any():
         return float("nan")
-    return pearson(rankdata(x.to_numpy()), rankdata(y.to_numpy()))
+    return pearson(average_ranks(x.to_numpy()), average_ranks(y.to_numpy()))

@@ -54,6 +54,13 @@ def test_correlations(truth: Any, predicted: Any) -> None:
     assert spearman(truth, predicted) == pytest.approx(stats.spearmanr(truth, predicted)[0], **close)
 
 
+@pytest.mark.parametrize("rows", [9_999, 10_000, 10_001, 35_000])
+def test_correlation_of_many_numbers(rows: int) -> None:
+    truth, predicted = np.random.default_rng(rows).random((2, rows))
+    predicted += truth
+    assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], rel=1e-12)
+
+
 def test_correlation_of_huge_numbers() -> None:
     truth, predicted = [0.0, 1.0, 2.0, 4.0], [-3e200, 1e100, 5e200, 9e210]
     assert pearson(truth, predicted) == pytest.approx(stats.pearsonr(truth, predicted)[0], rel=1e-9)
