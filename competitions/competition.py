@@ -234,21 +234,14 @@ class Competition(BaseModel):
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
         """Like `grade`, with parsed answers."""
-        return self.score_table(self.read_submission(submission, answers, edition), answers, edition)
+        return self.score_table(self.read_submission(submission), answers, edition)
 
-    def read_submission(self, submission: Path, answers: Any = None, edition: Edition = "v1") -> Any:
-        """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed.
-
-        `answers`: those that it is scored with, in `edition`, so that rows may be left out that do not count.
-        """
-        from competitions.scoring.reading import known_rows, read_submission
+    def read_submission(self, submission: Path) -> Any:
+        """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed."""
+        from competitions.scoring.reading import read_submission
 
         reader = getattr(self.module("grade"), "read_submission", None)
-        if reader:
-            return reader(submission)
-        reads = self._reads
-        known = known_rows(answers, reads, edition) if reads.rows and answers is not None else None
-        return read_submission(submission, reads=reads, known=known)
+        return reader(submission) if reader else read_submission(submission, reads=self._reads)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""

@@ -34,7 +34,6 @@ from competitions.tables.csv_blocks import (
     surely_text,
 )
 from competitions.tables.csv_types import inference_rows
-from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.threads import in_order
 
 if TYPE_CHECKING:
@@ -102,11 +101,8 @@ def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "obje
     return None if table is None else frame(table, texts)
 
 
-def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRows | None = None) -> pa.Table | None:
-    """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it.
-
-    `known`: the rows that are needed. Others may be left out, if the first column is that of these texts.
-    """
+def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
+    """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it."""
     size = path.stat().st_size
     if size < SMALL:
         return None
@@ -118,8 +114,7 @@ def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRo
         # Each column of each piece takes its time as well, during which other threads wait.
         pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // pieces + _SLACK)
-        cut = partial(_pieces_of, buffers=buffers)
-        return _read(file, cut, wanted, buffers, alone=pieces == 1, known=known)
+        return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, alone=pieces == 1)
 
 
 def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
@@ -159,14 +154,12 @@ def _read(
     wanted: Collection[str] | None,
     buffers: Buffers,
     alone: bool = False,
-    known: KnownRows | None = None,
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
         names = header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
-        known = known if known and known.name == names[0] else None
-        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, known=known)
+        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers)
         if alone:
             parts = [work(piece) for piece in cut(file)]
         else:
@@ -247,9 +240,7 @@ def _end(text: bytes | bytearray, size: int) -> int:
     raise Unusual("line ends within quotes")
 
 
-def _parsed(
-    piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers, known: KnownRows | None
-) -> list[pa.Array]:
+def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end = piece
     quoted = text.find(b'"', 0, end) >= 0
@@ -257,12 +248,6 @@ def _parsed(
     if quoted or returns or text.find(b"\0", 0, end) >= 0:
         require_plain_quotes(text, end)
     require_utf8(text, end)
-    if known:
-        if quoted or returns:
-            raise Unusual("rows are left out of plain text only")
-        rows = known.rows_of(text, end, len(names), inference_rows(len(names)))
-        buffers.give_back(text)
-        text, end = rows, len(rows)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:
@@ -282,8 +267,6 @@ def _parsed(
     strings = {name: whole(table[name]) for name in included}
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
-    if known:
-        require_text_at_ends({name: strings[numbers[name]] for name in chosen})
     buffers.give_back(text)
     return [_column(strings[numbers[name]]) for name in chosen]
 
