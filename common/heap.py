@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
-from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt(3)
 
@@ -16,19 +14,16 @@ def retain_freed_memory() -> None:
     The system clears every page before it provides it again, which takes longer than reading and hashing a block of
     that size. Dask, which configures its workers to return memory immediately, is overruled.
     """
-    with _glibc() as library:
-        library.mallopt(_TRIM_THRESHOLD, 32 << 20)
-        library.mallopt(_MMAP_THRESHOLD, 16 << 20)
+    _call("mallopt", _TRIM_THRESHOLD, 32 << 20)
+    _call("mallopt", _MMAP_THRESHOLD, 16 << 20)
 
 
 def release_freed_memory() -> None:
     """Make the C library return freed memory to the system."""
-    with _glibc() as library:
-        library.malloc_trim(0)
+    _call("malloc_trim", 0)
 
 
-@contextlib.contextmanager
-def _glibc() -> Iterator[Any]:
-    """Yield glibc. With another C library, the block ends at its first call."""
+def _call(name: str, *arguments: int) -> None:
+    """Call a function of glibc, if that is the C library."""
     with contextlib.suppress(OSError, AttributeError):
-        yield ctypes.CDLL("libc.so.6")
+        getattr(ctypes.CDLL("libc.so.6"), name)(*arguments)

@@ -106,6 +106,7 @@ def _hashes(texts: Texts, count: int) -> NDArray[np.uint64]:
         some = texts.lengths[part].astype(np.uint64) * _LENGTHS
         for number in range(count):
             some ^= texts.word(number, part)
+            some ^= some >> np.uint64(32)  # products spread bits upwards only, and ids differ in their last bytes
             some *= _SPREAD
             some ^= some >> np.uint64(32)
         found[part] = some

@@ -54,6 +54,15 @@ def test_texts_of_one_length_are_found_and_every_byte_counts(length: int) -> Non
     assert permutation(ours, _arrow([*texts[:-1], texts[-1] + "!"])) is None
 
 
+@pytest.mark.parametrize("length", [8, 11, 12, 16])
+def test_numbers_with_leading_zeros_are_found(length: int) -> None:
+    texts = [f"{number:0{length}d}" for number in range(12_000)]  # which differ in their last bytes only
+    mixed = random.Random(length).sample(texts, len(texts))
+    rows = permutation(_arrow(texts), _arrow(mixed))
+    assert rows is not None
+    assert [texts[row] for row in rows.tolist()] == mixed
+
+
 @given(TEXTS, TEXTS)
 def test_other_texts_are_no_permutation(ones: list[str], others: list[str]) -> None:
     length = min(len(ones), len(others))
