@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +182,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedCompetitions:
     root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "prepared-competitions"
     root.mkdir(exist_ok=True)
     return PreparedCompetitions(root)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """Have a test fail that ends with `KeyboardInterrupt`, as stopped runs do, instead of ending the session."""
+    try:
+        return (yield)
+    except KeyboardInterrupt as error:
+        if "PYTEST_XDIST_WORKER" in os.environ:  # Ctrl-C reaches the process that gives out the tests
+            raise RuntimeError("what was tested was interrupted") from error
+        raise
 
 
 @pytest.fixture
