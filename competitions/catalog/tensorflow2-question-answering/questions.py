@@ -40,7 +40,7 @@ def parse(lines: list[bytes]) -> list[Question] | None:
     together = _are_canonical(lines)
     questions = []
     for line in lines:
-        question = _parsed(line, checked=together)
+        question = _parsed(line, checked=together or _are_canonical([line]))
         if question is None:
             return None
         questions.append(question)
