@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.tables import columns
+from competitions.tables import columns, short_files
 from grading import InvalidSubmission
 from tests.prepared import Prepared, PreparedCompetitions
 
@@ -56,8 +56,12 @@ def test_the_way_of_reading_decides_nothing(
     subject = prepared[competition_id]
     given = [subject.submission(name) for name in subject.expected["scores"]]
     submissions = [*given, *odd(given[0], tmp_path)]
-    by_size = {}
-    for smallest in (0, 1 << 40):
-        monkeypatch.setattr(columns, "SMALL", smallest)
-        by_size[smallest] = outcomes(subject, submissions)
-    assert by_size[0] == by_size[1 << 40]
+    every_file, no_file = 1 << 40, 0
+    ways = {"columns": (0, no_file), "splitting": (every_file, every_file), "pandas": (every_file, no_file)}
+    found = {}
+    for way, (large, short) in ways.items():
+        monkeypatch.setattr(columns, "SMALL", large)
+        monkeypatch.setattr(short_files, "SMALL", short)
+        found[way] = outcomes(subject, submissions)
+    assert found["columns"] == found["pandas"]
+    assert found["splitting"] == found["pandas"]
