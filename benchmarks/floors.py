@@ -136,14 +136,15 @@ def _files(
 
 
 def _create(files: list[_File], out: Path) -> None:
-    """Create the files with two processes, which take one chunk after the other from a pipe."""
+    """Create the files with two processes, which take the numbers of chunks from a file that both read on."""
     ordered = sorted(files, key=lambda file: (file.compressed < _BLOCK, file.descriptor, file.offset))
     chunks: list[list[_File]] = [[file] for file in ordered if file.compressed >= _BLOCK]
     small = ordered[len(chunks) :]
     chunks += [small[start : start + _CHUNK] for start in range(0, len(small), _CHUNK)]
-    tokens, source = os.pipe()
-    os.write(source, b"".join(number.to_bytes(_TOKEN, "big") for number in range(len(chunks))))
-    os.close(source)
+    numbers = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # a pipe would not hold any number of them
+    numbers.write(b"".join(number.to_bytes(_TOKEN, "big") for number in range(len(chunks))))
+    numbers.seek(0)
+    tokens = numbers.fileno()
     child = os.fork()
     made: set[str] = set()
     while token := os.read(tokens, _TOKEN):
@@ -153,7 +154,7 @@ def _create(files: list[_File], out: Path) -> None:
         os._exit(0)
     if os.waitpid(child, 0)[1]:
         raise OSError("the second process failed")
-    os.close(tokens)
+    numbers.close()
 
 
 def _create_one(file: _File, path: str, made: set[str]) -> None:
