@@ -223,26 +223,28 @@ class Download:
         def opened() -> IO[bytes]:
             return self.open_file(name) if by_edition else self.container.open(name)
 
-        if options == {"float_precision": "round_trip"} and self._size(name) > _SMALL_TABLE:
+        rules = None
+        if self._size(name) > _SMALL_TABLE:
             from competitions.tables import columns
 
-            def parse() -> pa.Table | None:
-                with opened() as file:
-                    return columns.parse_stream(file)
+            rules = columns.Rules.of(options)
 
-            parsed = parse() if by_edition else self.once(("columns", name), parse)
-            if parsed is not None:
-                return columns.frame(parsed, texts)
-
-        def parse_with_pandas() -> pd.DataFrame:
-            with opened() as file:
+        def parse() -> pa.Table | pd.DataFrame:
+            with contextlib.ExitStack() as stack:
+                file = stack.enter_context(opened())
+                if rules:
+                    found = columns.read_stream(file, rules)
+                    if found is not None:
+                        return found
+                    if file.seekable():
+                        file.seek(0)
+                    else:
+                        file = stack.enter_context(opened())
                 table: pd.DataFrame = pd.read_csv(file, **options)
-            return table
+                return table
 
-        self._require(name)
-        if by_edition:
-            return parse_with_pandas()
-        return self.once(("csv", name, repr(sorted(options.items()))), parse_with_pandas)
+        parsed = parse() if by_edition else self.once(("csv", name, repr(sorted(options.items()))), parse)
+        return parsed if isinstance(parsed, pd.DataFrame) else columns.frame(parsed, texts)
 
     def once(self, key: tuple[Any, ...], read: Callable[[], T], codec: Codec = PICKLED) -> T:
         """What `read` returns, which reads of this archive what `key` says; or an equal value of a reader before."""

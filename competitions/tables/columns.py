@@ -1,15 +1,15 @@
 """Read a CSV file as a frame, column by column, on all cores.
 
-The frame equals that of ``pandas.read_csv(path, float_precision="round_trip")``, or there is none: what is not certain
-to be the same is left to pandas, which is several times slower. Memory is that of the columns read, and of a few pieces
-of the file.
+The frame equals that of ``pandas.read_csv(path, float_precision="round_trip")``, or with other options that `Rules`
+knows, or there is none: what is not certain to be the same is left to pandas, which is several times slower. Memory is
+that of the columns read, and of a few pieces of the file.
 """
 
 from __future__ import annotations
 
 import csv as standard_csv
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from competitions.tables.csv_blocks import (
     Unusual,
     count_of,
     infer_column,
+    is_ordinary,
     require_plain_quotes,
     require_plain_rows,
     require_utf8,
@@ -53,6 +54,32 @@ _WHOLE = 128 << 20  # bytes of a column of text that becomes one array, which fo
 _WORKERS = min(os.cpu_count() or 1, 8)
 _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
 _TRUE = pa.array(["True", "TRUE", "true"])
+_NUMBERS = ("int8", "int16", "int32", "int64", "float64")
+
+
+class Rules(NamedTuple):
+    """How cells are understood, as options of pandas' `read_csv` say it."""
+
+    missing: bool = True
+    """Whether empty cells, and texts such as `NA`, are missing values."""
+    exact: bool = True
+    """Whether floats are the nearest ones, or those of pandas' ordinary converter (``float_precision=None``)."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Names of columns of numbers with their types."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Rules | None:
+        """The rules that these options say; None if only pandas knows all of them."""
+        types, floats = options.get("dtype") or {}, options.get("float_precision")
+        if options.keys() - {"float_precision", "keep_default_na", "dtype"} or floats not in (None, "round_trip"):
+            return None
+        if not isinstance(types, Mapping) or any(kind not in _NUMBERS for kind in types.values()):
+            return None
+        return cls(options.get("keep_default_na", True), floats is not None, tuple(types.items()))
+
+
+PLAIN = Rules()
+"""Of ``read_csv(path, float_precision="round_trip")``."""
 
 
 class Piece(NamedTuple):
@@ -86,23 +113,18 @@ class Buffers:
             self._free.put(text)
 
 
-def read(path: Path, wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
-    """The table in `path`; None if only pandas is known to read it right.
+def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
+    """The columns of `path`, of int64, double, bool or string; None if only pandas is known to read them right.
+
+    `frame` makes a frame of them.
 
     Args:
         path: a CSV file in UTF-8 with a header.
         wanted: names of the columns to read, by default all. Those that the file does not have are left out.
-        texts: how columns of text are held.
 
     Raises:
         OSError: the file cannot be read.
     """
-    table = read_table(path, wanted)
-    return None if table is None else frame(table, texts)
-
-
-def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
-    """Like `read`, as a table of Arrow with columns of int64, double, bool or string; `frame` makes a frame of it."""
     size = path.stat().st_size
     if size < SMALL:
         return None
@@ -114,18 +136,15 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
         # Each column of each piece takes its time as well, during which other threads wait.
         pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // pieces + _SLACK)
-        return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, alone=pieces == 1)
+        return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, PLAIN, alone=pieces == 1)
 
 
-def read_stream(file: IO[bytes], wanted: Collection[str] | None = None, texts: Texts = "object") -> pd.DataFrame | None:
-    """Like `read`, from the start of a binary stream, of which any part may have been read if the result is None."""
-    table = parse_stream(file, wanted)
-    return None if table is None else frame(table, texts)
+def read_stream(file: IO[bytes], rules: Rules = PLAIN) -> pa.Table | None:
+    """All columns of a binary stream from its start, by `rules`; `frame` makes a frame of them.
 
-
-def parse_stream(file: IO[bytes], wanted: Collection[str] | None = None) -> pa.Table | None:
-    """What `read_stream` makes its frame of, with `frame`."""
-    return _read(file, _pieces, wanted, Buffers(_PIECE))
+    If the result is None, any part of the stream may have been read.
+    """
+    return _read(file, _pieces, None, Buffers(_PIECE), rules)
 
 
 def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
@@ -153,13 +172,14 @@ def _read(
     cut: Callable[[IO[bytes]], Iterator[Piece]],
     wanted: Collection[str] | None,
     buffers: Buffers,
+    rules: Rules,
     alone: bool = False,
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
         names = header(file.readline(_PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
-        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers)
+        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         if alone:
             parts = [work(piece) for piece in cut(file)]
         else:
@@ -169,7 +189,8 @@ def _read(
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
         return None
-    return _table(names, chosen, parts)
+    table = _table(names, chosen, parts)
+    return table if table is None or not rules.types else _typed(table, rules)
 
 
 def header(line: bytes) -> list[str]:
@@ -240,7 +261,9 @@ def _end(text: bytes | bytearray, size: int) -> int:
     raise Unusual("line ends within quotes")
 
 
-def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers) -> list[pa.Array]:
+def _parsed(
+    piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers, rules: Rules
+) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end = piece
     quoted = text.find(b'"', 0, end) >= 0
@@ -268,7 +291,7 @@ def _parsed(piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: 
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
     buffers.give_back(text)
-    return [_column(strings[numbers[name]]) for name in chosen]
+    return [_column(strings[numbers[name]], rules) for name in chosen]
 
 
 def _has_empty(first: pa.StringArray) -> bool:
@@ -290,9 +313,11 @@ def _has_empty(first: pa.StringArray) -> bool:
     return empty
 
 
-def _column(strings: pa.StringArray) -> pa.Array:
-    column = infer_column(strings, is_text=False, missing=True)
+def _column(strings: pa.StringArray, rules: Rules) -> pa.Array:
+    column = infer_column(strings, is_text=False, missing=rules.missing)
     if column is not None:
+        if not rules.exact and column.type == pa.float64() and not is_ordinary(strings):
+            raise Unusual("floats that pandas' ordinary converter may not read exactly")
         return column
     if pc.all(pc.is_in(strings, _BOOLEANS)).as_py():
         return pc.is_in(strings, _TRUE)
@@ -307,6 +332,21 @@ def _table(names: Sequence[str], chosen: Sequence[str], parts: Sequence[Sequence
             return None
         columns.append(column)
     return pa.table(columns, names=list(chosen)) if columns else None
+
+
+def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:
+    """The columns with the types of the rules; None if pandas might say that a cell has another one."""
+    for name, kind in rules.types:
+        place = table.column_names.index(name) if name in table.column_names else -1
+        found = table[place].type if place >= 0 else None
+        if found != pa.int64() and not (found == kind == "double"):
+            return None
+        try:
+            column = table[place].cast(pa.type_for_alias(kind), safe=kind != "float64")
+        except pa.ArrowInvalid:  # out of range
+            return None
+        table = table.set_column(place, name, column)
+    return table
 
 
 def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:

@@ -47,6 +47,7 @@ _LONGEST_MISSING = max(map(len, MISSING))
 _SAMPLE = 1 << 12  # characters that are inspected first, because most columns of text begin with text
 FLOAT_DIGITS = 100
 """Characters of a float from which it is left to pandas."""
+_ORDINARY = 16  # characters of a float with at most 15 digits and a point
 _WITNESSES = 50  # number of values inspected to decide that a column is text
 
 
@@ -247,7 +248,10 @@ def _numbers(
     gaps = bool(absent.any())
     if not len(characters) or (gaps and not missing):
         return None
-    if not _NUMERIC[characters[:_SAMPLE]].all() or not _numeric(characters):
+    if not _NUMERIC[characters[:_SAMPLE]].all():
+        return None
+    text = characters.tobytes()
+    if text.translate(None, NUMERALS):
         return None
     whole = not _FRACTIONAL[characters[:_SAMPLE]].any() and not _fractional(characters)
     longest = int(lengths.max())
@@ -255,6 +259,8 @@ def _numbers(
         return None
     if gaps:
         strings = pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), strings)
+    if whole and b"-0" in text:  # pandas drops the sign where it takes the column for whole numbers
+        return None
     try:
         if whole and not gaps:
             return strings.cast(pa.int64())
@@ -268,9 +274,14 @@ def _numbers(
     return None if large else floats
 
 
-def _numeric(characters: NDArray[np.uint8]) -> bool:
-    """Whether all characters occur in numbers."""
-    return not characters.tobytes().translate(None, NUMERALS)
+def is_ordinary(strings: pa.StringArray) -> bool:
+    """Whether pandas' ordinary converter gives the nearest float of every cell, each a number or missing.
+
+    It multiplies or divides the number that the digits make by a power of ten (`precise_xstrtod`). Both are exact up to
+    15 digits without an exponent, so that there is one rounding.
+    """
+    longest = pc.max(pc.binary_length(strings)).as_py() or 0
+    return longest <= _ORDINARY and not any(mark in text_of(strings).tobytes() for mark in (b"e", b"E"))
 
 
 def _fractional(characters: NDArray[np.uint8]) -> bool:

@@ -9,6 +9,7 @@ and single floats that the two format differently.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,20 @@ from competitions.tables.threads import in_order
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _ROWS = 50_000  # minimum number of rows formatted at a time: large enough to be fast, small enough to stay in the cache
 _PANDAS_CELLS = 100_000  # pandas formats this many cells at a time
-_KNOWN = {"index", "sep", "header"}
+_KNOWN = {"index", "sep", "header", "float_format"}
+_SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")
+"""A number of significant digits that any float has. Arrow writes the shortest ones, so it writes a rounded float."""
 # Within these bounds both write the shortest digits that read back as the same float, without an exponent.
 _SMALLEST, _LARGEST = 1e-4, 1e10
+_PLACES = 4
+"""Decimal places of the smallest of them."""
+_POWERS = [float(f"1e{exponent}") for exponent in range(-_PLACES, 11)]
+_TENS = [float(10**exponent) for exponent in range(15 + _PLACES)]
+"""Powers of ten that are exact."""
 
 
 def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -63,12 +72,15 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
         return None
     if not isinstance(options.get("header", True), bool):
         return None
+    form = options.get("float_format")
+    if form is not None and not (isinstance(form, str) and _SIGNIFICANT.fullmatch(form)):
+        return None
     if len(frame.columns) < 2 or frame.empty:  # pandas quotes an empty field that is alone in its row
         return None
     columns = []
     for position in range(len(frame.columns)):
         try:
-            column = _column(frame.iloc[:, position], separator)
+            column = _column(frame.iloc[:, position], separator, form)
         except (pa.ArrowException, UnicodeError, TypeError):
             return None
         if column is None:
@@ -114,7 +126,7 @@ def _rows(columns: Sequence[pa.Array], separator: str) -> pa.StringArray | None:
     return None if isinstance(rows, pa.ChunkedArray) else rows
 
 
-def _column(column: pd.Series, separator: str) -> pa.Array | None:
+def _column(column: pd.Series, separator: str, form: str | None) -> pa.Array | None:
     """One column as strings, missing values as nulls; None if only pandas can format it."""
     import numpy as np
     import pyarrow as pa
@@ -129,7 +141,7 @@ def _column(column: pd.Series, separator: str) -> pa.Array | None:
     if kind in "iu":
         return pa.array(column.to_numpy()).cast(pa.string())
     if column.dtype == np.float64:
-        return _floats(column.to_numpy())
+        return _floats(column.to_numpy()) if form is None else _rounded(column.to_numpy(), form)
     if kind == "O":
         return _texts(column.to_numpy(), separator)
     return None
@@ -150,6 +162,41 @@ def _floats(values: Any) -> pa.Array:
     odd = ~plain & ~missing
     if odd.any():
         strings = pc.replace_with_mask(strings, pa.array(odd), pa.array(values[odd].astype(str).astype(object)))
+    return strings
+
+
+def _rounded(values: NDArray[Any], form: str) -> pa.Array:
+    """The floats as ``form % value`` writes them, missing values as nulls.
+
+    A decimal number of at most 15 digits is the shortest one of the float next to it. This is the quotient of two
+    floats, the digits as a whole number and a power of ten, both exact. The digits are the product of the value and
+    that power, rounded, unless the product, which may be one unit off, is next to a half.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    digits = int(form[2:-1])
+    largest = min(_LARGEST, 10.0**digits)
+    size, missing = np.abs(values), np.isnan(values)
+    plain = (size >= _SMALLEST) & (size < largest)
+    size[~plain] = 1.0
+    exponents = np.searchsorted(np.array(_POWERS), size, side="right") - _PLACES - 1
+    tens = np.array(_TENS)[digits - 1 - exponents]
+    scaled = size * tens
+    whole = np.rint(scaled)
+    plain &= np.abs(np.abs(scaled - whole) - 0.5) > np.spacing(scaled)
+    rounded = whole / tens
+    plain &= rounded < largest
+    zero = values == 0
+    plain |= zero
+    rounded[zero] = 0.0
+    strings = pa.array(np.copysign(rounded, values), mask=missing).cast(pa.string())
+    odd = ~plain & ~missing
+    if odd.any():
+        strings = pc.replace_with_mask(
+            strings, pa.array(odd), pa.array([form % value for value in values[odd].tolist()])
+        )
     return strings
 
 

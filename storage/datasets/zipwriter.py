@@ -1,15 +1,19 @@
 """Write zip archives sequentially.
 
-One worker writes an archive; several archives are written in parallel. Writing one archive in parallel segments would
-gain little, because copying a compressed member (a read, a CRC check and a write) is limited by the disk.
+One worker writes an archive; several archives are written in parallel. Members are copied one after the other, because
+that (a read, a CRC check and a write) is limited by the disk. A new member is compressed on all cores.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
+import zlib
+from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from competitions.preparing.archives.zipdirectory import Entry
@@ -25,6 +29,9 @@ _MOST = (1 << 16) - 1  # members without them
 _LOCAL = struct.Struct("<4s2B4HL2L2H")
 _CENTRAL = struct.Struct("<4s4B4HL2L5H2L")
 _END = struct.Struct("<4s4H2LH")
+_DEFLATED = 1 << 20  # bytes that a thread compresses at a time
+_WINDOW = 1 << 15  # bytes that deflate refers back to
+_WORKERS = min(os.cpu_count() or 1, 8)
 
 
 class ZipWriter:
@@ -72,7 +79,12 @@ class ZipWriter:
         """Add a member, compressed unless `stored`."""
         self._hand_over()
         method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-        with self._zip.open(self._info(name, method), "w", force_zip64=True) as member:
+        with (
+            ThreadPoolExecutor(_WORKERS, "deflate") as pool,
+            self._zip.open(self._info(name, method), "w", force_zip64=True) as member,
+        ):
+            if not stored:
+                member._compressor = _Deflater(pool)  # in place of zlib's own
             for piece in pieces:
                 member.write(piece)
 
@@ -121,6 +133,45 @@ class ZipWriter:
             self._zip.close()
         self._buffer.flush()
         self._buffer.detach()
+
+
+class _Deflater:
+    """Compresses a stream in blocks on several threads, with a result that does not depend on their number.
+
+    Each block may refer to the end of the one before, and ends at a byte (`Z_SYNC_FLUSH`), so that they can follow one
+    another. A stream of one block is as zlib's `compressobj` compresses it.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._block, self._before = bytearray(), b""
+        self._waiting: deque[Future[bytes]] = deque()
+
+    def compress(self, piece: Buffer) -> bytes:
+        """Take a piece of the stream; returns compressed bytes that are ready."""
+        self._block += piece
+        ready = []
+        while len(self._block) > _DEFLATED:
+            self._submit(bytes(memoryview(self._block)[:_DEFLATED]), zlib.Z_SYNC_FLUSH)
+            del self._block[:_DEFLATED]
+            while len(self._waiting) > _WORKERS:
+                ready.append(self._waiting.popleft().result())
+        return b"".join(ready)
+
+    def flush(self) -> bytes:
+        """The rest of the compressed stream."""
+        self._submit(bytes(self._block), zlib.Z_FINISH)
+        return b"".join(future.result() for future in self._waiting)
+
+    def _submit(self, block: bytes, mode: int) -> None:
+        self._waiting.append(self._pool.submit(_deflated, block, self._before, mode))
+        self._before = block[-_WINDOW:]
+
+
+def _deflated(block: bytes, before: bytes, mode: int) -> bytes:
+    options = (zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
+    deflater = zlib.compressobj(*options, before) if before else zlib.compressobj(*options)
+    return deflater.compress(block) + deflater.flush(mode)
 
 
 def _name(name: str) -> tuple[bytes, int]:

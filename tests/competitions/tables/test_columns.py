@@ -6,8 +6,11 @@ import io
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from competitions.scoring.reading import Reads, read_answers, read_submission
@@ -41,6 +44,7 @@ KINDS: list[Callable[[random.Random], str]] = [
     lambda rng: rng.choice(HARD_NUMBERS),
     lambda rng: str(rng.randint(-(10**6), 10**6)),
     lambda rng: repr(rng.random() * 10 ** rng.randint(-30, 30)),
+    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
     lambda rng: rng.choice(TEXTS),
     lambda rng: rng.choice(["True", "False"]),
     lambda rng: f"{rng.randint(0, 99)}_{rng.randint(0, 9)}",
@@ -54,9 +58,16 @@ def quoted(cell: str, always: bool) -> str:
     return '"' + cell.replace('"', '""') + '"' if always or any(mark in cell for mark in '",\n\r') else cell
 
 
-def table(rng: random.Random) -> bytes:
+NUMBERS: list[Callable[[random.Random], str]] = [
+    lambda rng: str(rng.randint(-128, 127)),
+    lambda rng: str(rng.randint(-129, 127)),
+    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
+]
+
+
+def table(rng: random.Random, choice: list[Callable[[random.Random], str]] = KINDS) -> bytes:
     """A table of a few columns, of one kind each with a rare cell of another, spelled in one of several ways."""
-    kinds = [rng.choice(KINDS) for _ in range(rng.randint(1, 5))]
+    kinds = [rng.choice(choice) for _ in range(rng.randint(1, 5))]
     always, end = rng.random() < 0.2, rng.choice(["\n", "\n", "\r\n"])
     other = rng.random() < 0.3
     lines = [",".join(quoted(f"c{k}", always) for k in range(len(kinds)))]
@@ -68,6 +79,11 @@ def table(rng: random.Random) -> bytes:
         lines[place] = rng.choice(["", "", " ", lines[place] + ",", 'a"b,1', '"open', "\0,1", " " + lines[place]])
     encoding = "utf-8" if rng.random() < 0.95 else "latin-1"
     return (end.join(lines) + (end if rng.random() < 0.8 else "")).encode(encoding, "replace")
+
+
+def read(path: Path, wanted: list[str] | None = None, texts: columns.Texts = "object") -> pd.DataFrame | None:
+    found = columns.read_table(path, wanted)
+    return None if found is None else columns.frame(found, texts)
 
 
 def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
@@ -88,7 +104,7 @@ def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, path, read = random.Random(seed), tmp_path / "table.csv", 0
+    rng, path, taken = random.Random(seed), tmp_path / "table.csv", 0
     for number in range(40):
         rows = rng.choice([4, 16, 1 << 18])  # for which pandas infers types at a time
         monkeypatch.setattr(columns, "inference_rows", lambda count, rows=rows: rows)
@@ -96,29 +112,96 @@ def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: py
         content = table(rng)
         path.write_bytes(content)
         expected = outcome(lambda: pd.read_csv(io.BytesIO(content), float_precision="round_trip"))  # noqa: B023
-        found = columns.read(path)
+        found = read(path)
         if found is None:
             continue
-        read += 1
+        taken += 1
         assert isinstance(expected, pd.DataFrame), content
         pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=repr(content))
         some = list(found.columns)[1:]
-        part = columns.read(path, some)
+        part = read(path, some)
         assert part is not None
         pd.testing.assert_frame_equal(part, expected[some], check_exact=True)
-        as_arrow = columns.read(path, texts="arrow")
+        as_arrow = read(path, texts="arrow")
         assert as_arrow is not None
         for name, values in as_arrow.items():
             plain = values.astype(object) if isinstance(values.dtype, pd.ArrowDtype) else values
             pd.testing.assert_series_equal(plain.where(plain.notna()), expected[name].where(expected[name].notna()))
-    assert read, "the fast way is taken"
+    assert taken, "the fast way is taken"
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"keep_default_na": False, "float_precision": "round_trip"},
+    {"float_precision": None},
+    {"float_precision": None, "keep_default_na": False},
+    {"dtype": {"c0": "int8"}, "float_precision": "round_trip"},
+    {"dtype": {"c0": "float64"}, "float_precision": "round_trip"},
+    {"dtype": {"c0": "int32", "c1": "float64"}, "float_precision": None},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
+def test_the_result_is_that_of_pandas_with_options(options: dict[str, Any]) -> None:
+    rng, taken, numbers = random.Random(repr(options)), 0, 0
+    rules = columns.Rules.of(options)
+    assert rules is not None
+    for number in range(600):
+        content = table(rng, NUMBERS if number % 2 else KINDS)
+        found = columns.read_stream(io.BytesIO(content), rules)
+        if found is None:
+            continue
+        taken += 1
+        numbers += pa.float64() in found.schema.types
+        expected = outcome(lambda: pd.read_csv(io.BytesIO(content), **options))  # noqa: B023
+        assert isinstance(expected, pd.DataFrame), content
+        pd.testing.assert_frame_equal(columns.frame(found, "object"), expected, check_exact=True, obj=repr(content))
+        for name, values in expected.items():
+            if values.dtype == float:
+                assert (np.signbit(found[name].to_numpy()) == np.signbit(values)).all(), content
+    assert taken > 10, "the fast way is taken"
+    assert numbers, "by columns of floats, too"
+
+
+@pytest.mark.parametrize(
+    "options", [{"sep": "\t"}, {"dtype": str}, {"dtype": {"c0": str}}, {"usecols": ["c0"]}, {"float_precision": "high"}]
+)
+def test_other_options_are_left_to_pandas(options: dict[str, Any]) -> None:
+    assert columns.Rules.of(options) is None
+
+
+@pytest.mark.parametrize("digits", [8, 15])
+def test_floats_of_few_digits_are_those_of_pandas_ordinary_converter(digits: int) -> None:
+    rng = random.Random(digits)
+    cells = [
+        f"{rng.choice(['', '-'])}{rng.random() * 10 ** rng.randint(-3, 6):.15f}"[: digits + 1] for _ in range(5_000)
+    ]
+    cells = [cell + "1" if cell.endswith((".", "-")) else cell for cell in cells]
+    content = ("a,b\n" + "".join(f"1,{cell}\n" for cell in cells)).encode()
+    found = columns.read_stream(io.BytesIO(content), columns.Rules(exact=False))
+    assert found is not None
+    expected = pd.read_csv(io.BytesIO(content))
+    pd.testing.assert_frame_equal(columns.frame(found, "object"), expected, check_exact=True)
+
+
+@pytest.mark.parametrize("cell", ["0.1234567890123456", "1e-7", "123456789012345.25", "1E3"])
+def test_floats_that_pandas_ordinary_converter_may_round_twice_are_left_to_it(cell: str) -> None:
+    content = f"a,b\n1,0.5\n1,{cell}\n".encode()
+    assert columns.read_stream(io.BytesIO(content), columns.Rules(exact=False)) is None
+    assert columns.read_stream(io.BytesIO(content)) is not None
+
+
+def test_a_negative_zero_among_whole_numbers_is_left_to_pandas() -> None:
+    for cells in ("1\n-0\n", "-0\n1.5\n"):
+        content = ("a,b\n" + cells.replace("\n", ",x\n")).encode()
+        found = columns.read_stream(io.BytesIO(content))
+        assert (found is None) == (cells == "1\n-0\n")
 
 
 @pytest.mark.parametrize("cell", ["1e400", "-1e400", "1.8e308", "1" * 400])
 def test_numbers_beyond_the_range_of_floats_are_left_to_pandas(cell: str, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"id,p\na,1\nb,{cell}\n")
-    assert columns.read(path) is None
+    assert read(path) is None
 
 
 @pytest.mark.parametrize(
@@ -127,18 +210,18 @@ def test_numbers_beyond_the_range_of_floats_are_left_to_pandas(cell: str, tmp_pa
 def test_empty_rows_are_left_to_pandas(content: str, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(content.encode())
-    assert columns.read(path) is None
+    assert read(path) is None
     path.write_text('id,p\na,"x\n\ny"\n')
-    assert columns.read(path) is not None, "empty lines within a cell are none"
+    assert read(path) is not None, "empty lines within a cell are none"
 
 
 def test_a_column_whose_types_pandas_mixes_is_left_to_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "inference_rows", lambda count: 4)
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + "1,1\n" * 4 + "x,1\n" * 4)
-    assert columns.read(path) is None
+    assert read(path) is None
     path.write_text("a,b\n" + "x,1\n1,1\n1,1\n1,1\n" * 2)
-    assert columns.read(path) is not None
+    assert read(path) is not None
 
 
 @pytest.mark.parametrize(
@@ -147,13 +230,13 @@ def test_a_column_whose_types_pandas_mixes_is_left_to_pandas(tmp_path: Path, mon
 def test_headers_that_pandas_changes_are_left_to_pandas(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    assert columns.read(path) is None
+    assert read(path) is None
 
 
 def test_a_cell_that_is_not_utf_8_counts_even_if_its_column_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(b"id,p\n\xff,1\n")
-    assert columns.read(path, ["p"]) is None
+    assert read(path, ["p"]) is None
 
 
 def test_graders_read_the_columns_that_they_declare(tmp_path: Path) -> None:
@@ -173,4 +256,4 @@ def test_short_tables_with_many_columns_are_left_to_pandas(
     monkeypatch.undo()  # pieces of the usual size
     path = tmp_path / "table.csv"
     path.write_text("\n".join([",".join(f"c{number}" for number in range(1_000)), *[",".join("1" * 1_000)] * rows, ""]))
-    assert (columns.read(path) is not None) == in_columns
+    assert (read(path) is not None) == in_columns

@@ -41,6 +41,27 @@ def test_floats_of_all_sizes_and_digits() -> None:
     assert equal(frame.assign(b=frame["a"]))
 
 
+FORMS = [*(f"%.{digits}g" for digits in (1, 2, 6, 10, 15)), "%.17g", "%.3f", "%e"]
+
+
+@given(arrays.arrays(np.float64, st.integers(1, 50), elements=st.floats(width=64)), st.sampled_from(FORMS))
+def test_any_float_in_a_format(values: np.ndarray, form: str) -> None:
+    assert equal(pd.DataFrame({"a": values, "b": 1, "c": "x"}), float_format=form)
+
+
+@pytest.mark.parametrize("digits", range(1, 16))
+def test_floats_rounded_to_significant_digits(digits: int) -> None:
+    generator = np.random.default_rng(digits)
+    some = generator.uniform(-1, 1, 20_000) * 10.0 ** generator.integers(-6, 12, 20_000)
+    ties = (generator.integers(0, 10**digits, 5_000) + 0.5) * 10.0 ** generator.integers(-digits - 3, 3, 5_000)
+    tens = 10.0 ** np.arange(-6, 16)
+    edges = np.concatenate([tens, np.nextafter(tens, 0), np.nextafter(tens, np.inf), tens * (1 - 10.0**-digits / 2)])
+    values = np.concatenate([some, ties, some.round(3), edges, [0.0, -0.0, np.inf, -np.inf, np.nan]])
+    frame = pd.DataFrame({"a": values, "b": "x"})
+    assert csv_text._fast(frame, {"index": False, "float_format": f"%.{digits}g"}) is not None
+    assert equal(frame, float_format=f"%.{digits}g")
+
+
 @given(
     st.lists(
         st.one_of(st.sampled_from(WORDS), st.text(st.characters(codec="utf-8"), max_size=8)), min_size=1, max_size=30

@@ -147,7 +147,7 @@ def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reads:
 
     parsing(pd, "read_csv")
     parsing(pd, "read_json")
-    parsing(columns, "parse_stream")
+    parsing(columns, "read_stream")
     parsing(csv_blocks, "parse")
     parsing(downloads.orjson, "loads")
     return found
