@@ -8,11 +8,14 @@ and single floats that the two format differently.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from competitions.tables.arrays import text_of, whole
 from competitions.tables.threads import in_order
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
 _ROWS = 50_000  # minimum number of rows formatted at a time: large enough to be fast, small enough to stay in the cache
 _PANDAS_CELLS = 100_000  # pandas formats this many cells at a time
-_KNOWN = {"index", "sep", "header", "float_format"}
+_KNOWN = {"index", "sep", "header", "float_format", "quoting"}
+_QUOTING = (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
 _SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")
 """A number of significant digits that any float has. Arrow writes the shortest ones, so it writes a rounded float."""
 # Within these bounds both write the shortest digits that read back as the same float, without an exponent.
@@ -34,6 +38,33 @@ _PLACES = 4
 _POWERS = [float(f"1e{exponent}") for exponent in range(-_PLACES, 11)]
 _TENS = [float(10**exponent) for exponent in range(15 + _PLACES)]
 """Powers of ten that are exact."""
+
+
+class _Format(NamedTuple):
+    """How cells are written."""
+
+    separator: str = ","
+    floats: str | None = None
+    """A format with a number of significant digits; by default, floats have the shortest digits that are exact."""
+    all_texts: bool = False
+    """Whether all texts and missing values are enclosed in quotes, or only texts that need them."""
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> _Format | None:
+        """The format that these options of `to_csv` say; None if it is not known here."""
+        separator, floats = options.get("sep", ","), options.get("float_format")
+        quoting = options.get("quoting") or csv.QUOTE_MINIMAL
+        if options.keys() - _KNOWN or options.get("index", True) or not isinstance(options.get("header", True), bool):
+            return None
+        if separator not in (",", "\t") or quoting not in _QUOTING:
+            return None
+        all_texts = quoting == csv.QUOTE_NONNUMERIC
+        if floats is not None and (all_texts or not (isinstance(floats, str) and _SIGNIFICANT.fullmatch(floats))):
+            return None  # formatted floats are texts to pandas
+        return cls(separator, floats, all_texts)
+
+
+_PLAIN = _Format()
 
 
 def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -67,26 +98,21 @@ def _fast(frame: pd.DataFrame, options: dict[str, Any]) -> bytes | None:
     """The same bytes from Arrow; None if they are not known to be equal."""
     import pyarrow as pa
 
-    separator = options.get("sep", ",")
-    if options.keys() - _KNOWN or options.get("index", True) or separator not in (",", "\t"):
-        return None
-    if not isinstance(options.get("header", True), bool):
-        return None
-    form = options.get("float_format")
-    if form is not None and not (isinstance(form, str) and _SIGNIFICANT.fullmatch(form)):
+    form = _Format.of(options)
+    if form is None:
         return None
     if len(frame.columns) < 2 or frame.empty:  # pandas quotes an empty field that is alone in its row
         return None
     columns = []
     for position in range(len(frame.columns)):
         try:
-            column = _column(frame.iloc[:, position], separator, form)
+            column = _column(frame.iloc[:, position], form)
         except (pa.ArrowException, UnicodeError, TypeError):
             return None
         if column is None:
             return None
         columns.append(column)
-    rows = _rows(columns, separator)
+    rows = _rows(columns, form)
     if rows is None:
         return None
     head = frame.iloc[:0].to_csv(**options) if options.get("header", True) else ""
@@ -105,28 +131,28 @@ def rows_of_arrays(columns: Sequence[pa.Array], *, plain: bool = False) -> pa.St
         if pa.types.is_floating(column.type):
             string = _floats(column.to_numpy(zero_copy_only=False))
         elif pa.types.is_string(column.type):
-            string = column if plain else _quoted(column, ",")
+            string = column if plain else _quoted(column, _PLAIN)
         else:
             string = column.cast(pa.string())
         if string is None:
             return None
         strings.append(string)
-    return _rows(strings, ",")
+    return _rows(strings, _PLAIN)
 
 
-def _rows(columns: Sequence[pa.Array], separator: str) -> pa.StringArray | None:
+def _rows(columns: Sequence[pa.Array], form: _Format) -> pa.StringArray | None:
     """The rows with their line endings."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    options: dict[str, Any] = {"null_handling": "replace", "null_replacement": ""}
+    options: dict[str, Any] = {"null_handling": "replace", "null_replacement": '""' if form.all_texts else ""}
     *others, last = columns
     last = pc.binary_join_element_wise(last, pa.scalar("", last.type), "\n", **options)
-    rows = pc.binary_join_element_wise(*others, last, separator, **options)
+    rows = pc.binary_join_element_wise(*others, last, form.separator, **options)
     return None if isinstance(rows, pa.ChunkedArray) else rows
 
 
-def _column(column: pd.Series, separator: str, form: str | None) -> pa.Array | None:
+def _column(column: pd.Series, form: _Format) -> pa.Array | None:
     """One column as strings, missing values as nulls; None if only pandas can format it."""
     import numpy as np
     import pyarrow as pa
@@ -134,16 +160,16 @@ def _column(column: pd.Series, separator: str, form: str | None) -> pa.Array | N
 
     if not isinstance(column.dtype, np.dtype):
         strings = pa.array(column.array) if str(column.dtype) == "string[pyarrow]" else None
-        return None if strings is None else _quoted(_whole(strings), separator)
+        return None if strings is None else _quoted(_whole(strings), form)
     kind = column.dtype.kind
     if kind == "b":
         return pc.if_else(pa.array(column.to_numpy()), "True", "False")
     if kind in "iu":
         return pa.array(column.to_numpy()).cast(pa.string())
     if column.dtype == np.float64:
-        return _floats(column.to_numpy()) if form is None else _rounded(column.to_numpy(), form)
+        return _rounded(column.to_numpy(), form.floats) if form.floats else _floats(column.to_numpy())
     if kind == "O":
-        return _texts(column.to_numpy(), separator)
+        return _texts(column.to_numpy(), form)
     return None
 
 
@@ -200,14 +226,14 @@ def _rounded(values: NDArray[Any], form: str) -> pa.Array:
     return strings
 
 
-def _texts(values: Any, separator: str) -> pa.Array | None:
+def _texts(values: Any, form: _Format) -> pa.Array | None:
     import pandas as pd
     import pyarrow as pa
 
     if pd.api.types.infer_dtype(values, skipna=True) not in ("string", "empty"):
         return None
     strings = pa.array(values, type=pa.string(), from_pandas=True)
-    return None if isinstance(strings, pa.ChunkedArray) else _quoted(strings, separator)
+    return None if isinstance(strings, pa.ChunkedArray) else _quoted(strings, form)
 
 
 def _whole(strings: pa.Array | pa.ChunkedArray) -> pa.StringArray:
@@ -217,14 +243,32 @@ def _whole(strings: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     return pa.concat_arrays(one.chunks) if isinstance(one, pa.ChunkedArray) else one
 
 
-def _quoted(strings: pa.StringArray, separator: str) -> pa.Array | None:
+def _quoted(strings: pa.StringArray, form: _Format) -> pa.Array | None:
+    """The texts as they are written, missing ones as nulls."""
     import pyarrow.compute as pc
 
     characters = text_of(strings).tobytes()
-    if b"\r" in characters or b"\0" in characters:
-        return None  # which of these Python quotes depends on its version
-    if not any(mark in characters for mark in (separator.encode(), b'"', b"\n")):
+    if b"\0" in characters:
+        return None
+    if form.all_texts:
+        return _enclosed(strings, b'"' in characters)
+    marks = form.separator + _ends()
+    if not any(mark.encode() in characters for mark in marks):
         return strings
-    special = pc.match_substring_regex(strings, f'[{separator}"\n]')
-    quoted = pc.binary_join_element_wise('"', pc.replace_substring(strings, '"', '""'), '"', "")
-    return pc.if_else(special, quoted, strings)
+    special = pc.fill_null(pc.match_substring_regex(strings, f"[{marks}]"), False)
+    return pc.replace_with_mask(strings, special, _enclosed(strings.filter(special), b'"' in characters))
+
+
+def _enclosed(strings: pa.StringArray, inner: bool) -> pa.StringArray:
+    """The texts in quotes. `inner` says whether one of them has a quote."""
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise('"', pc.replace_substring(strings, '"', '""') if inner else strings, '"', "")
+
+
+@cache
+def _ends() -> str:
+    """The characters besides the separator for which this version of Python encloses a text in quotes."""
+    row = io.StringIO()
+    csv.writer(row, lineterminator="\n").writerow(["\r", ""])
+    return '"\n\r' if row.getvalue().startswith('"') else '"\n'

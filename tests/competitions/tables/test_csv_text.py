@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,22 @@ from hypothesis.extra import numpy as arrays
 
 from competitions.tables import csv_text
 
-WORDS = ["", "plain", "a,b", 'say "x"', "two\nlines", "tab\there", "naïve", "\u2028", "  ", None, np.nan, pd.NA]
+WORDS = [
+    "",
+    "plain",
+    "a,b",
+    'say "x"',
+    "two\nlines",
+    "tab\there",
+    "naïve",
+    "\u2028",
+    "\r",
+    "a\rb,c",
+    "  ",
+    None,
+    np.nan,
+    pd.NA,
+]
 
 
 def equal(frame: pd.DataFrame, **options: Any) -> bool:
@@ -69,8 +85,23 @@ def test_floats_rounded_to_significant_digits(digits: int) -> None:
 )
 def test_any_text(values: list) -> None:
     frame = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": range(len(values))})
-    assert equal(frame)
-    assert equal(frame, sep="\t")
+    for options in ({}, {"sep": "\t"}, {"quoting": csv.QUOTE_NONNUMERIC}, {"quoting": csv.QUOTE_MINIMAL}):
+        assert equal(frame, **options)
+
+
+def test_marks_of_all_kinds_are_written_without_pandas() -> None:
+    frame = pd.DataFrame({"a": [*WORDS] * 3, "b": 1.5, "c": True})
+    for options in ({}, {"sep": "\t"}, {"quoting": csv.QUOTE_NONNUMERIC}):
+        assert csv_text._fast(frame, {"index": False, **options}) is not None
+        assert equal(frame, **options)
+    assert csv_text._fast(frame, {"index": False, "quoting": csv.QUOTE_ALL}) is None
+    assert equal(frame, quoting=csv.QUOTE_ALL)
+
+
+def test_missing_numbers_between_quotes() -> None:
+    frame = pd.DataFrame({"a": [1.5, np.nan, -0.0, 1e300], "b": [1, 2, 3, 4], "c": [True, False, True, False]})
+    assert equal(frame, quoting=csv.QUOTE_NONNUMERIC)
+    assert equal(frame, quoting=csv.QUOTE_NONNUMERIC, float_format="%.3g")
 
 
 @pytest.mark.parametrize(
