@@ -339,7 +339,7 @@ def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:
     for name, kind in rules.types:
         place = table.column_names.index(name) if name in table.column_names else -1
         found = table[place].type if place >= 0 else None
-        if found != pa.int64() and not (found == kind == "double"):
+        if found != pa.int64() and (found, kind) != (pa.float64(), "float64"):
             return None
         try:
             column = table[place].cast(pa.type_for_alias(kind), safe=kind != "float64")
