@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from isal import isal_zlib
+
 from competitions.preparing.archives.zipdirectory import Entry
 from competitions.preparing.archives.zips import Buffer
 from storage.writers import BLOCK, HashingWriter
@@ -29,6 +31,7 @@ _MOST = (1 << 16) - 1  # members without them
 _LOCAL = struct.Struct("<4s2B4HL2L2H")
 _CENTRAL = struct.Struct("<4s4B4HL2L5H2L")
 _END = struct.Struct("<4s4H2LH")
+_LEVEL = isal_zlib.Z_BEST_COMPRESSION  # as small as zlib's default, or up to a tenth larger, in a quarter of the time
 _DEFLATED = 1 << 20  # bytes that a thread compresses at a time
 _WINDOW = 1 << 15  # bytes that deflate refers back to
 _WORKERS = min(os.cpu_count() or 1, 8)
@@ -139,7 +142,7 @@ class _Deflater:
     """Compresses a stream in blocks on several threads, with a result that does not depend on their number.
 
     Each block may refer to the end of the one before, and ends at a byte (`Z_SYNC_FLUSH`), so that they can follow one
-    another. A stream of one block is as zlib's `compressobj` compresses it.
+    another.
     """
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
@@ -169,8 +172,8 @@ class _Deflater:
 
 
 def _deflated(block: bytes, before: bytes, mode: int) -> bytes:
-    options = (zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
-    deflater = zlib.compressobj(*options, before) if before else zlib.compressobj(*options)
+    options = (_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
+    deflater = isal_zlib.compressobj(*options, before) if before else isal_zlib.compressobj(*options)
     return deflater.compress(block) + deflater.flush(mode)
 
 
