@@ -35,7 +35,7 @@ from storage.datasets.declare import declare, run_prepare
 from storage.datasets.execute import execute
 from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.memory import passing_over_what_exists, release_memory
+from storage.datasets.memory import few_collections, release_memory
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.traces import written_in_order
 from storage.writers import Destination
@@ -122,6 +122,7 @@ def materialise(
     return manifest
 
 
+@few_collections()
 def materialise_here(job: Job) -> pa.Table:
     """`materialise` for a job without a key, by this process and helpers on this machine, without a checkpoint.
 
@@ -138,7 +139,7 @@ def materialise_here(job: Job) -> pa.Table:
     download = download_of(job)
     retain_freed_memory()
     count = helpers_for(job.raw, job.out, download)
-    with passing_over_what_exists(), Helpers(job.raw, job.out, count) as helpers:
+    with Helpers(job.raw, job.out, count) as helpers:
         competition = load_competition(job)
         declared = run_prepare(job, competition, download, destination)
 

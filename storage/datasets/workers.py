@@ -25,6 +25,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from common.heap import retain_freed_memory
 from storage.datasets.cluster import ONE_MACHINE
 from storage.datasets.job import CodeMismatch
+from storage.datasets.memory import COLLECTIONS
 
 DECLARING = "declaring"
 """The Dask resource of workers that have enough memory to run a prepare.py. A worker offers one or none."""
@@ -107,7 +108,7 @@ def prepare_process() -> None:
     # These objects live as long as the process, so exclude them from garbage collection.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(*COLLECTIONS)
     retain_freed_memory()
 
 
