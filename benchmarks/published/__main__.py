@@ -168,7 +168,7 @@ def line(case: Case, got: dict[str, Any]) -> tuple[str, bool]:
     ratio, least = target["published"] / got["units"], target["published"] / target["target"]
     text = (
         f"{case.name:60} {got['seconds']:7.2f} s {got['peak'] / 1e6:6.0f} MB  {got['units']:7.2f} units  "
-        f"{ratio:6.2f} x published (target {least:.0f} x, {target['peak_mb']} MB)"
+        f"{ratio:6.2f} x published (target {least:.3g} x, {target['peak_mb']} MB)"
     )
     return text + ("" if within else "  MISSED") + ("" if same else "  OTHER SCORE"), within and same
 
