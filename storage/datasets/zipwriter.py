@@ -82,12 +82,9 @@ class ZipWriter:
         """Add a member, compressed unless `stored`."""
         self._hand_over()
         method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-        with (
-            ThreadPoolExecutor(_WORKERS, "deflate") as pool,
-            self._zip.open(self._info(name, method), "w", force_zip64=True) as member,
-        ):
+        with self._zip.open(self._info(name, method), "w", force_zip64=True) as member:
             if not stored:
-                member._compressor = _Deflater(pool)  # in place of zlib's own
+                member._compressor = _Deflater()  # in place of zlib's own
             for piece in pieces:
                 member.write(piece)
 
@@ -145,8 +142,8 @@ class _Deflater:
     another.
     """
 
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None  # most members are a single block, which needs no thread
         self._block, self._before = bytearray(), b""
         self._waiting: deque[Future[bytes]] = deque()
 
@@ -163,10 +160,15 @@ class _Deflater:
 
     def flush(self) -> bytes:
         """The rest of the compressed stream."""
+        if self._pool is None:
+            return _deflated(bytes(self._block), b"", zlib.Z_FINISH)
         self._submit(bytes(self._block), zlib.Z_FINISH)
-        return b"".join(future.result() for future in self._waiting)
+        with self._pool:
+            return b"".join(future.result() for future in self._waiting)
 
     def _submit(self, block: bytes, mode: int) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_WORKERS, "deflate")
         self._waiting.append(self._pool.submit(_deflated, block, self._before, mode))
         self._before = block[-_WINDOW:]
 
