@@ -116,7 +116,7 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     >>> round(spearman([1.0, 2.0, 3.0], [10.0, 100.0, 1000.0]), 9)
     1.0
     """
-    x, y = pd.Series(np.asarray(truth)), pd.Series(np.asarray(predicted))
-    if x.isna().any() or y.isna().any():
+    x, y = np.asarray(truth), np.asarray(predicted)
+    if pd.isna(x).any() or pd.isna(y).any():
         return float("nan")
-    return pearson(average_ranks(x.to_numpy()), average_ranks(y.to_numpy()))
+    return pearson(average_ranks(x), average_ranks(y))
