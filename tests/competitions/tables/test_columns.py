@@ -171,12 +171,12 @@ def test_other_options_are_left_to_pandas(options: dict[str, Any]) -> None:
 
 def test_columns_get_their_types_without_pandas() -> None:
     content = b"a,b,c\n1,0.5,2\n-128,1,3\n"
-    types = {"a": "int8", "b": "float64", "c": "float64"}
-    rules = columns.Rules.of({"dtype": types})
+    options: dict[str, Any] = {"dtype": {"a": "int8", "b": "float64", "c": "float64"}}
+    rules = columns.Rules.of(options)
     assert rules is not None
     found = columns.read_stream(io.BytesIO(content), rules)
     assert found is not None
-    pd.testing.assert_frame_equal(columns.frame(found, "object"), pd.read_csv(io.BytesIO(content), dtype=types))
+    pd.testing.assert_frame_equal(columns.frame(found, "object"), pd.read_csv(io.BytesIO(content), **options))
     for cell in (b"128", b"0.5", b"x", b""):  # pandas decides what to say
         assert columns.read_stream(io.BytesIO(content.replace(b"-128", cell)), rules) is None
 
