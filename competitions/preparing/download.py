@@ -232,14 +232,13 @@ class Download:
         def parse() -> pa.Table | pd.DataFrame:
             with contextlib.ExitStack() as stack:
                 file = stack.enter_context(opened())
-                if rules:
-                    found = columns.read_stream(file, rules)
-                    if found is not None:
-                        return found
-                    if file.seekable():
-                        file.seek(0)
-                    else:
-                        file = stack.enter_context(opened())
+                found = columns.read_stream(file, rules) if rules else None
+                if found is not None:
+                    return found
+                if rules and file.seekable():
+                    file.seek(0)
+                elif rules:
+                    file = stack.enter_context(opened())
                 table: pd.DataFrame = pd.read_csv(file, **options)
                 return table
 

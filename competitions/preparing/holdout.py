@@ -38,9 +38,7 @@ def hold_out_by(
 
     `hold_out` draws from the distinct values in order of first appearance, or in ascending order if `ordered`.
     """
-    import numpy as np
-
-    values = np.asarray(table[column].unique())
+    values = table[column].unique()
     _, test_values = hold_out(sorted(values) if ordered else values, test_size, seed)
     is_test = table[column].isin(test_values)
     return table[~is_test], table[is_test]

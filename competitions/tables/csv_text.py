@@ -252,7 +252,7 @@ def _quoted(strings: pa.StringArray, form: _Format) -> pa.Array | None:
         return None
     if form.all_texts:
         return _enclosed(strings, b'"' in characters)
-    marks = form.separator + _ends()
+    marks = form.separator + _marks()
     if not any(mark.encode() in characters for mark in marks):
         return strings
     special = pc.fill_null(pc.match_substring_regex(strings, f"[{marks}]"), False)
@@ -267,7 +267,7 @@ def _enclosed(strings: pa.StringArray, inner: bool) -> pa.StringArray:
 
 
 @cache
-def _ends() -> str:
+def _marks() -> str:
     """The characters besides the separator for which this version of Python encloses a text in quotes."""
     row = io.StringIO()
     csv.writer(row, lineterminator="\n").writerow(["\r", ""])

@@ -11,7 +11,7 @@ from common.heap import release_freed_memory
 
 COLLECTIONS = (50_000, 20, 20)
 """Thresholds of `gc` in processes that prepare. With Python's own, it goes through the records of a large JSON document
-and the names of many files again and again while they come into being, which takes a fifth of the time."""
+and the names of many files again and again while they come into being."""
 
 
 @contextlib.contextmanager
