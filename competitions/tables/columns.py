@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,10 +21,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from competitions.tables import pieces
 from competitions.tables.arrays import MANY, whole
 from competitions.tables.csv_blocks import (
     Unusual,
-    count_of,
     infer_column,
     is_ordinary,
     require_plain_quotes,
@@ -35,6 +34,7 @@ from competitions.tables.csv_blocks import (
     surely_text,
 )
 from competitions.tables.csv_types import inference_rows
+from competitions.tables.pieces import Buffers, Piece
 from competitions.tables.threads import in_order
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ Texts = Literal["object", "arrow"]
 SMALL = 1 << 15
 """Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
-_PIECE = 4 << 20
 _SHARE = 1 << 20  # bytes of a file that are worth the other cores
-_LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
-_TRIES = 10_000  # line ends looked at to find the end of the last row of a piece
 _WHOLE = 128 << 20  # bytes of a column of text that becomes one array, which for a moment takes twice the memory
 _WORKERS = min(os.cpu_count() or 1, 8)
 _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
@@ -82,37 +79,6 @@ PLAIN = Rules()
 """Of ``read_csv(path, float_precision="round_trip")``."""
 
 
-class Piece(NamedTuple):
-    """Whole rows of a file: `text` up to `end`. What follows belongs to the next piece."""
-
-    text: bytes | bytearray
-    end: int
-
-
-class Buffers:
-    """Memory that pieces are read into. It is used again, because the system clears every new page first.
-
-    Args:
-        size: bytes of each buffer.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._free: SimpleQueue[bytearray] = SimpleQueue()
-
-    def take(self) -> bytearray:
-        """A buffer of the usual size that no piece uses."""
-        try:
-            return self._free.get_nowait()
-        except Empty:
-            return bytearray(self._size)
-
-    def give_back(self, text: bytes | bytearray) -> None:
-        """Take back the text of a piece, if it is a buffer of the usual size."""
-        if isinstance(text, bytearray) and len(text) == self._size:
-            self._free.put(text)
-
-
 def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
     """The columns of `path`, of int64, double, bool or string; None if only pandas is known to read them right.
 
@@ -129,14 +95,14 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
     if size < SMALL:
         return None
     with path.open("rb") as file:
-        commas = file.readline(_PIECE).count(b",")
+        commas = file.readline(pieces.PIECE).count(b",")
         if size < commas * (SMALL // 8):  # wide and short: each column takes its time
             return None
         file.seek(0)
         # Each column of each piece takes its time as well, during which other threads wait.
-        pieces = _WORKERS * -(-size // (_PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
-        buffers = Buffers(size // pieces + _SLACK)
-        return _read(file, partial(_pieces_of, buffers=buffers), wanted, buffers, PLAIN, alone=pieces == 1)
+        count = _WORKERS * -(-size // (pieces.PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
+        buffers = Buffers(size // count + _SLACK)
+        return _read(file, partial(pieces.from_file, buffers=buffers), wanted, buffers, PLAIN, alone=count == 1)
 
 
 def read_stream(file: IO[bytes], rules: Rules = PLAIN) -> pa.Table | None:
@@ -144,7 +110,7 @@ def read_stream(file: IO[bytes], rules: Rules = PLAIN) -> pa.Table | None:
 
     If the result is None, any part of the stream may have been read.
     """
-    return _read(file, _pieces, None, Buffers(_PIECE), rules)
+    return _read(file, pieces.from_stream, None, Buffers(pieces.PIECE), rules)
 
 
 def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
@@ -177,7 +143,7 @@ def _read(
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
-        names = header(file.readline(_PIECE))
+        names = header(file.readline(pieces.PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         if alone:
@@ -208,57 +174,6 @@ def header(line: bytes) -> list[str]:
     if "\r" in text or len(names) < 2 or len(set(names)) < len(names) or not all(names):
         raise Unusual("a single column, or names that are missing or repeated")
     return names
-
-
-def _pieces(file: IO[bytes]) -> Iterator[Piece]:
-    """Yield the rest of the file in pieces that end where a row ends. Raises `Unusual` for a quote without an end."""
-    waiting = b""
-    while read := file.read(_PIECE):
-        text = waiting + read if waiting else read
-        end = _end(text, len(text))
-        waiting = text[end:]
-        if end:
-            yield Piece(text, end)
-        elif len(waiting) > _LONGEST_ROW:
-            raise Unusual("a row without an end")
-    if waiting:
-        if waiting.count(b'"') % 2:
-            raise Unusual("it ends within quotes")
-        yield Piece(waiting + b"\n", len(waiting) + 1)
-
-
-def _pieces_of(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
-    """Like `_pieces`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
-    position, text = file.tell(), buffers.take()
-    while read := os.preadv(file.fileno(), [text], position):
-        end = _end(text, read)
-        if end:
-            yield Piece(text, end)
-            position, text = position + end, buffers.take()
-        elif read < len(text):  # the last row, without a line end
-            if text.count(b'"', 0, read) % 2:
-                raise Unusual("it ends within quotes")
-            yield Piece(bytes(text[:read]) + b"\n", read + 1)
-            return
-        elif len(text) > _LONGEST_ROW:
-            raise Unusual("a row without an end")
-        else:
-            text = bytearray(4 * len(text))
-
-
-def _end(text: bytes | bytearray, size: int) -> int:
-    """Where the last complete row among `size` bytes ends: after a line end with an even number of quotes before it."""
-    end = text.rfind(b"\n", 0, size) + 1
-    if text.find(b'"', 0, end) < 0:
-        return end
-    quotes = count_of(text, ord('"'), 0, end)
-    for _ in range(_TRIES):
-        if not end or quotes % 2 == 0:
-            return end
-        earlier = text.rfind(b"\n", 0, end - 1) + 1
-        quotes -= text.count(b'"', earlier, end)
-        end = earlier
-    raise Unusual("line ends within quotes")
 
 
 def _parsed(

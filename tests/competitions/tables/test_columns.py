@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from competitions.scoring.reading import Reads, read_answers, read_submission
-from competitions.tables import columns
+from competitions.tables import columns, pieces
 
 HARD_NUMBERS = [
     "0.1", "0.30000000000000004", "1e-320", "4.9e-324", "1.7976931348623157e308", "9007199254740993", "1e22", "1e23",
@@ -96,10 +96,10 @@ def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
 @pytest.fixture(autouse=True)
 def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "SMALL", 0)
-    monkeypatch.setattr(columns, "_PIECE", 256)
+    monkeypatch.setattr(pieces, "PIECE", 256)
     monkeypatch.setattr(columns, "_SHARE", 0)
     monkeypatch.setattr(columns, "_SLACK", 16)
-    monkeypatch.setattr(columns, "_LONGEST_ROW", 4096)
+    monkeypatch.setattr(pieces, "_LONGEST_ROW", 4096)
 
 
 @pytest.mark.parametrize("seed", range(20))

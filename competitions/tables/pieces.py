@@ -1,0 +1,97 @@
+"""Cut a CSV file into pieces that end where a row ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from typing import IO, NamedTuple
+
+from competitions.tables.csv_blocks import Unusual, count_of
+
+PIECE = 4 << 20
+"""Bytes of a piece, about."""
+_LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
+_TRIES = 10_000  # line ends looked at to find the end of the last row of a piece
+
+
+class Piece(NamedTuple):
+    """Whole rows of a file: `text` up to `end`. What follows belongs to the next piece."""
+
+    text: bytes | bytearray
+    end: int
+
+
+class Buffers:
+    """Memory that pieces are read into. It is used again, because the system clears every new page first.
+
+    Args:
+        size: bytes of each buffer.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._free: SimpleQueue[bytearray] = SimpleQueue()
+
+    def take(self) -> bytearray:
+        """A buffer of the usual size that no piece uses."""
+        try:
+            return self._free.get_nowait()
+        except Empty:
+            return bytearray(self._size)
+
+    def give_back(self, text: bytes | bytearray) -> None:
+        """Take back the text of a piece, if it is a buffer of the usual size."""
+        if isinstance(text, bytearray) and len(text) == self._size:
+            self._free.put(text)
+
+
+def from_stream(file: IO[bytes]) -> Iterator[Piece]:
+    """Yield the rest of the file in pieces that end where a row ends. Raises `Unusual` for a quote without an end."""
+    waiting = b""
+    while read := file.read(PIECE):
+        text = waiting + read if waiting else read
+        end = _end(text, len(text))
+        waiting = text[end:]
+        if end:
+            yield Piece(text, end)
+        elif len(waiting) > _LONGEST_ROW:
+            raise Unusual("a row without an end")
+    if waiting:
+        if waiting.count(b'"') % 2:
+            raise Unusual("it ends within quotes")
+        yield Piece(waiting + b"\n", len(waiting) + 1)
+
+
+def from_file(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
+    """Like `from_stream`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
+    position, text = file.tell(), buffers.take()
+    while read := os.preadv(file.fileno(), [text], position):
+        end = _end(text, read)
+        if end:
+            yield Piece(text, end)
+            position, text = position + end, buffers.take()
+        elif read < len(text):  # the last row, without a line end
+            if text.count(b'"', 0, read) % 2:
+                raise Unusual("it ends within quotes")
+            yield Piece(bytes(text[:read]) + b"\n", read + 1)
+            return
+        elif len(text) > _LONGEST_ROW:
+            raise Unusual("a row without an end")
+        else:
+            text = bytearray(4 * len(text))
+
+
+def _end(text: bytes | bytearray, size: int) -> int:
+    """Where the last complete row among `size` bytes ends: after a line end with an even number of quotes before it."""
+    end = text.rfind(b"\n", 0, size) + 1
+    if text.find(b'"', 0, end) < 0:
+        return end
+    quotes = count_of(text, ord('"'), 0, end)
+    for _ in range(_TRIES):
+        if not end or quotes % 2 == 0:
+            return end
+        earlier = text.rfind(b"\n", 0, end - 1) + 1
+        quotes -= text.count(b'"', earlier, end)
+        end = earlier
+    raise Unusual("line ends within quotes")
