@@ -11,7 +11,6 @@ from typing import Any
 
 from prefect import flow
 from prefect.futures import PrefectFuture
-from prefect.logging import get_run_logger
 
 from common import progress
 from common.causes import patiently
@@ -21,15 +20,14 @@ from flows.credentials import no_credentials, without_credentials
 from flows.watching.naming import parameters, selection_name
 from flows.watching.outcome import Outcome, contained, finish, outcome_of
 from storage.dataset import Dataset
-from storage.datasets.cluster import cluster
 from storage.datasets.prepared import left_out_of
 from storage.store import OPENING_SECONDS
 from tasks.checksum import checksum
 from tasks.download import download
 from tasks.split import split
-from tasks.wiring.process import apply_settings
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import already_prepared, open_store
+from tasks.wiring.workers import Workers
 
 
 def _name() -> str:
@@ -120,19 +118,11 @@ def prepare_each(
             progress.report(name, "queued")
             todo.append(name)
     if todo:
-        log = get_run_logger()
-        opened = partial(
-            cluster,
-            settings.dask_address,
-            settings.dask_workers,
-            apply_settings,
-            settings.dask_dashboard,
-            lambda link: log.info("Dask dashboard: %s", link),
-        )
-        with contextlib.ExitStack() as stack:
-            address = patiently(lambda: stack.enter_context(opened()), seconds=OPENING_SECONDS, on_wait=waiting)
+        with Workers() as workers:
+            if settings.dask_address or settings.dask_dashboard:  # the user's, and to be seen
+                patiently(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
             ended: SimpleQueue[str] = SimpleQueue()
-            chains = {name: _submit(name, what, place.root, address) for name in todo}
+            chains = {name: _submit(name, what, place.root, workers) for name in todo}
             for name, chain in chains.items():
                 # The last task run of a chain also ends if an earlier one fails.
                 chain[-1].add_done_callback(partial(_note, ended, name))
@@ -148,7 +138,7 @@ def _note(ended: SimpleQueue[str], name: str, _future: PrefectFuture[Any]) -> No
     ended.put(name)
 
 
-def _submit(name: str, what: Preparing, store: str, address: str) -> list[PrefectFuture[Any]]:
+def _submit(name: str, what: Preparing, store: str, workers: Workers) -> list[PrefectFuture[Any]]:
     """Submit the task runs that prepare a competition; each waits for the one before.
 
     All editions ask for the archive before the first is prepared, so it is fetched once, and removed by the last.
@@ -164,7 +154,7 @@ def _submit(name: str, what: Preparing, store: str, address: str) -> list[Prefec
     archives = dict(zip(editions, chain, strict=True))
     for edition in editions:
         last = chain[-1:]
-        key = split.submit(name, store, edition, address, archives[edition], return_state=False, wait_for=last)
+        key = split.submit(name, store, edition, workers, archives[edition], return_state=False, wait_for=last)
         chain.append(key)
         if verify:
             chain.append(checksum.submit(name, store, edition, key, what.keep_raw, return_state=False))

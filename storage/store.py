@@ -186,6 +186,13 @@ class Store:
         """Whether a file or folder exists."""
         return bool(self.top.fs.exists(self.top.path(self.relative(url))))
 
+    def size(self, url: str) -> int | None:
+        """The bytes of a file; None if it does not exist."""
+        try:
+            return int(self.top.fs.size(self.top.path(self.relative(url))))
+        except FileNotFoundError:
+            return None
+
     def read(self, url: str) -> bytes:
         """The content of a file. Raises `FileNotFoundError` if it does not exist."""
         return read_whole(self.top.fs, self.top.path(self.relative(url)))

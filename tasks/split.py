@@ -1,4 +1,4 @@
-"""Step 2: split the data into a new train and test set, and write the prepared dataset, on Dask."""
+"""Step 2: split the data into a new train and test set, and write the prepared dataset, on Dask unless it is small."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from prefect import task
@@ -19,7 +20,6 @@ from common.settings import get_settings
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from storage.dataset import Dataset
-from storage.datasets.cluster import DaskExecutor
 from storage.datasets.current import find, make_current, read_current, share
 from storage.datasets.job import Job
 from storage.datasets.materialise import Executor, Progress, Serial, materialise
@@ -30,11 +30,11 @@ from storage.lease import lease, prepare_lease
 from storage.sources.wants import no_longer_wanted, wanted
 from storage.store import Store
 from tasks.wiring.caching import while_stored
-from tasks.wiring.process import apply_settings
 from tasks.wiring.retries import retried
 from tasks.wiring.server import shown
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import open_store
+from tasks.wiring.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -66,15 +66,12 @@ def _stored_key(competition_id: str, store: str, edition: Edition, download_hash
     cache_key_fn=while_stored(_stored_key),
     **retried(),
 )
-def split(competition_id: str, store: str, edition: Edition, dask_address: str, download_hash: str) -> str:
-    """Prepare the dataset of a download on Dask and show progress in the Prefect UI; see `split_dataset`."""
+def split(competition_id: str, store: str, edition: Edition, workers: Workers, download_hash: str) -> str:
+    """Prepare the dataset of a download with a flow's workers, and show progress in the UI; see `split_dataset`."""
     artifact = _ProgressArtifact(f"prepare {competition_id} {edition}")
-    executor = DaskExecutor(
-        dask_address,
-        set_up=apply_settings,
-        on_wait=lambda reason: progress.report(competition_id, "waiting", reason),
-        patience=get_settings().patience,
-    )
+    place = open_store(store)
+    size = place.size(place.raw(competition_id)) or 0
+    executor = workers.executor_for(size, on_wait=partial(progress.report, competition_id, "waiting"))
     tell = get_run_logger().info
     return split_dataset(competition_id, store, edition, download_hash, executor, artifact.show, tell)
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ SERVICES: dict[str, Callable[[], str | None]] = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of `make test-fast`, and of machines with little time."""
     parser.addoption("--fast", action="store_true", help="leave out tests with services, and files that take long")
-    until = f"skip tests of {', '.join(workers.LAST)} that have not begun at this Unix time"
+    until = f"skip what has not begun at this Unix time; what comes last is {', '.join(workers.LAST)}"
     parser.addoption("--until", type=float, default=math.inf, metavar="SECONDS", help=until)
 
 
@@ -129,17 +130,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many tests there was no time for."""
+    """Say which tests there was no time for, by their files."""
     skipped = terminalreporter.stats.get("skipped", ())
-    if count := sum(NO_TIME in str(report.longrepr) for report in skipped):
-        terminalreporter.write_line(
-            f"NOT RUN, {NO_TIME}: {count} tests of {', '.join(workers.LAST)}", yellow=True, bold=True
-        )
+    late = Counter(report.nodeid.split("::", 1)[0] for report in skipped if NO_TIME in str(report.longrepr))
+    if late:
+        terminalreporter.write_line(f"NOT RUN, {NO_TIME}: {late.total()} tests", yellow=True, bold=True)
+        for path, count in sorted(late.items()):
+            terminalreporter.write_line(f"  {path}: {count}", yellow=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests whose service is missing, or fail them where services are required."""
-    if item.nodeid.startswith(workers.LAST) and time.time() > item.config.getoption("until"):
+    if time.time() > item.config.getoption("until"):
         pytest.skip(NO_TIME)
     for marker in item.iter_markers("service"):
         reason = SERVICES[marker.args[0]]()

@@ -38,7 +38,7 @@ NOT_FAST = (
 SERVED = ("tests/flows/", "tests/tasks/")
 """Folders whose tests share servers, which end with the last test of the folder. They come first."""
 LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
-"""What comes last, and of which nothing begins after `--until`: matrices of competitions, scenarios of machines."""
+"""What comes last, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")

@@ -15,7 +15,10 @@ from tests.prefect_home import stop_server
 
 @pytest.fixture(scope="package", autouse=True)
 def _home(own_home: Path) -> Iterator[None]:
-    """The server finds its database, and ends with the last test of this folder."""
+    """Flows in this process use the server of `served`, not one more of Prefect. It ends with the last test."""
+    server = temporary_server.start()
+    assert server is not None
+    server.wait()
     yield
     stop_server()
 

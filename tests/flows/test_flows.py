@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,7 +19,9 @@ from flows.cli import main
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
 from flows.watching.outcome import Outcome, PartlyFailed
+from storage import datasets
 from storage.dataset import Dataset
+from storage.datasets.cluster import DaskExecutor
 from storage.datasets.current import require
 from storage.tables import read_table
 from tasks.wiring.requests import RunRequest
@@ -55,6 +58,25 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     more = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=3))
     new = {"diabetes seed 2": "done", "digits seed 2": "done"}
     assert results(more) == {**dict.fromkeys([*ids, *rows], "reused"), **new}
+
+
+def test_dask_workers_prepare_what_is_not_small(
+    store: Store, tmp_path: Path, digits_zip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.wiring.workers.SMALL", 0)
+    mapped: list[str] = []
+    through = DaskExecutor.map
+
+    def noting(self: DaskExecutor, function: Callable[..., Any], *given: Any, **how: Any) -> Iterator[Any]:
+        mapped.append(function.__name__)
+        return through(self, function, *given, **how)
+
+    monkeypatch.setattr(DaskExecutor, "map", noting)
+    assert results(prepare(["digits"], store.root)) == {"digits": "done"}
+    assert mapped[:1] == ["declare"]
+    expected = datasets.prepare("digits", digits_zip, tmp_path / "alone")
+    url = store.prepared(require(store, Dataset("v1", "digits")))
+    pd.testing.assert_frame_equal(pd.read_parquet(f"{url}/manifest.parquet"), expected)
 
 
 def test_what_needs_no_flow_starts_none(

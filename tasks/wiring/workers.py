@@ -1,0 +1,77 @@
+"""Where the files of datasets are written: in the flow's own process, or on Dask workers."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from prefect.logging import get_run_logger
+
+from common.settings import get_settings
+from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.materialise import Executor, Serial
+from tasks.wiring.process import apply_settings
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+SMALL = 4 << 20
+"""Bytes of a download that this process has prepared before the first worker of a local cluster is ready."""
+
+
+class Workers:
+    """The Dask workers of a flow run, as a context: those of the settings, or a local cluster when one is needed.
+
+    Created in the flow run. Its methods may be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        settings = get_settings()
+        # Workers that run already take no time to start.
+        self._small = -1 if settings.dask_address or settings.dask_dashboard else SMALL
+        self._patience = settings.patience
+        self._log: logging.Logger | logging.LoggerAdapter[logging.Logger] = get_run_logger()
+        self._lock, self._open, self._ended, self._address = threading.Lock(), contextlib.ExitStack(), False, ""
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._ended = True
+            self._open.close()
+
+    def start(self) -> str:
+        """Start or find the workers, unless that has been done; returns the address of their scheduler.
+
+        Raises:
+            ClusterError: they cannot be reached, or the flow run has ended.
+            CodeMismatch: they run other code or other versions of libraries than this process.
+        """
+        with self._lock:
+            if self._ended:
+                raise ClusterError("the flow run of this task has ended; run the same command again to resume")
+            if not self._address:
+                self._address = self._open.enter_context(self._cluster())
+            return self._address
+
+    def _cluster(self) -> contextlib.AbstractContextManager[str]:
+        settings = get_settings()
+        return cluster(
+            settings.dask_address,
+            settings.dask_workers,
+            apply_settings,
+            settings.dask_dashboard,
+            lambda link: self._log.info("Dask dashboard: %s", link),
+        )
+
+    def executor_for(self, size: int, on_wait: Callable[[str], None]) -> Executor:
+        """What prepares a download of `size` bytes; `on_wait` is told what Dask waits for. Raises as `start` does."""
+        if size <= self._small:
+            return Serial()
+        return DaskExecutor(self.start(), set_up=apply_settings, on_wait=on_wait, patience=self._patience)

@@ -1,0 +1,108 @@
+"""When a flow run starts Dask workers, and which work they get."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from common.settings import get_settings
+from storage.datasets.cluster import ClusterError, DaskExecutor
+from storage.datasets.materialise import Serial
+from tasks.wiring import workers
+from tasks.wiring.workers import SMALL, Workers
+
+
+def quiet(_: str) -> None:
+    """What waits is of no interest here."""
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Clusters that only note when they start and end."""
+    noted: list[str] = []
+
+    @contextlib.contextmanager
+    def fake(address: str | None, *_: Any) -> Iterator[str]:
+        noted.append("start")
+        yield address or "tcp://local"
+        noted.append("end")
+
+    monkeypatch.setattr(workers, "cluster", fake)
+    monkeypatch.setattr(workers, "get_run_logger", lambda: logging.getLogger("flow"))
+    get_settings.cache_clear()
+    yield noted
+    get_settings.cache_clear()
+
+
+def test_small_downloads_need_no_workers(events: list[str]) -> None:
+    with Workers() as some:
+        assert isinstance(some.executor_for(SMALL, quiet), Serial)
+    assert events == []
+
+
+def test_tasks_at_once_share_one_cluster_that_ends_with_the_flow_run(events: list[str]) -> None:
+    with Workers() as some, ThreadPoolExecutor(8) as threads:
+        executors = list(threads.map(lambda _: some.executor_for(SMALL + 1, quiet), range(32)))
+        assert events == ["start"]
+        assert all(isinstance(each, DaskExecutor) and each.address == "tcp://local" for each in executors)
+    assert events == ["start", "end"]
+
+
+@pytest.mark.parametrize("setting", ["MLEBENCH_DASK_ADDRESS", "MLEBENCH_DASK_DASHBOARD"])
+def test_workers_that_the_user_asked_for_do_all_the_work(
+    events: list[str], setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(setting, "tcp://127.0.0.1:1")
+    get_settings.cache_clear()
+    with Workers() as some:
+        assert isinstance(some.executor_for(0, quiet), DaskExecutor)
+    assert events == ["start", "end"]
+
+
+def test_nothing_starts_after_the_flow_run(events: list[str]) -> None:
+    with Workers() as some:
+        pass
+    with pytest.raises(ClusterError, match="has ended"):
+        some.executor_for(SMALL + 1, quiet)
+    assert events == []
+
+
+def test_a_start_that_failed_is_tried_again(events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fine = workers.cluster
+
+    def failing(*_: Any) -> Any:
+        raise ClusterError("away")
+
+    monkeypatch.setattr(workers, "cluster", failing)
+    with Workers() as some:
+        with pytest.raises(ClusterError, match="away"):
+            some.start()
+        monkeypatch.setattr(workers, "cluster", fine)
+        assert some.start() == "tcp://local"
+    assert events == ["start", "end"]
+
+
+def _pid() -> int:
+    return os.getpid()
+
+
+def _call(function: Any) -> Any:
+    return function()
+
+
+def test_a_local_cluster_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "get_run_logger", lambda: logging.getLogger("flow"))
+    monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
+    get_settings.cache_clear()
+    try:
+        with Workers() as some, ThreadPoolExecutor(1) as thread:  # as a task, in another thread than the flow
+            executor = thread.submit(some.executor_for, SMALL + 1, quiet).result()
+            assert list(executor.map(_call, [_pid])) != [os.getpid()]
+    finally:
+        get_settings.cache_clear()
