@@ -6,29 +6,61 @@ The published files have a fixed order of rows, so every function documents the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence, Sized
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Rows = TypeVar("Rows")
+Rows = TypeVar("Rows", bound=Sized)
 
 
-def hold_out(rows: Rows, test_size: float | None = None, seed: int = 0, **options: Any) -> tuple[Rows, Rows]:
-    """Split a frame, list or array at random into (train, test) with scikit-learn's ``train_test_split``.
+def hold_out(
+    rows: Rows, test_size: float | None = None, seed: int = 0, *, train_size: float | None = None
+) -> tuple[Rows, Rows]:
+    """Split a frame, list or array at random into (train, test), as scikit-learn's ``train_test_split`` does.
 
-    `test_size` is a share (the test part has ceil(share * n) rows) or an absolute count. Both parts are in shuffled
-    order, and a frame keeps its index labels. `options` (``train_size``) are passed to scikit-learn.
+    The published test sets are drawn with it. It is written out here because they must stay the same with any version
+    of scikit-learn, whose import takes a process longer than most splits.
+
+    `test_size` is a share (the test part has ceil(share * n) rows) or an absolute count; `train_size` likewise, rounded
+    down. One of them can be left out: it gets the remaining rows. Both parts are in shuffled order, and a frame keeps
+    its index labels. Raises `ValueError` if there are too few rows.
 
     >>> hold_out(list("abcdefghij"), 0.2)
     (['e', 'j', 'b', 'g', 'h', 'd', 'a', 'f'], ['c', 'i'])
     """
-    from sklearn.model_selection import train_test_split
+    import numpy as np
 
-    train, test = train_test_split(rows, test_size=test_size, random_state=seed, **options)
-    return train, test
+    held_out, kept = _sizes(len(rows), test_size, train_size)
+    order = np.random.RandomState(seed).permutation(len(rows))
+    return _take(rows, order[held_out : held_out + kept]), _take(rows, order[:held_out])
+
+
+def _sizes(count: int, test_size: float | None, train_size: float | None) -> tuple[int, int]:
+    """The numbers of rows of the test part and of the training part."""
+    given = {"test": test_size, "train": train_size}
+    found: dict[str, int] = {}
+    for part, size in given.items():
+        if isinstance(size, float):
+            found[part] = math.ceil(size * count) if part == "test" else math.floor(size * count)
+        elif size is not None:
+            found[part] = int(size)
+    if not found:
+        raise ValueError("hold_out needs the size of one part")
+    held_out = found.get("test", count - found.get("train", 0))
+    kept = found.get("train", count - held_out)
+    if held_out < 1 or kept < 1 or held_out + kept > count:
+        raise ValueError(f"{count} rows cannot be split with test_size={test_size} and train_size={train_size}")
+    return held_out, kept
+
+
+def _take(rows: Any, places: Any) -> Any:
+    if hasattr(rows, "iloc"):
+        return rows.take(places)
+    return rows[places] if hasattr(rows, "shape") else [rows[place] for place in places]
 
 
 def hold_out_by(
