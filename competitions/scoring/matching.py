@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.scoring.permutations import LEAST, permutation
-from competitions.tables.arrays import whole
+from competitions.tables.arrays import ordered, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,12 +58,11 @@ def plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
+    given_order, ascending = ordered(given)
     if (wanted[1:] > wanted[:-1]).all():  # as answers often are, which saves sorting them
-        given_order = np.argsort(given)
-        return given_order if (given[given_order] == wanted).all() else None
-    given_order, order = np.argsort(given), np.argsort(wanted)
-    ascending = given[given_order]
-    if (ascending != wanted[order]).any() or (ascending[1:] == ascending[:-1]).any():
+        return given_order if (ascending == wanted).all() else None
+    order, wanted_ascending = ordered(wanted)
+    if (ascending != wanted_ascending).any() or (ascending[1:] == ascending[:-1]).any():
         return None
     found = np.empty(len(order), dtype=np.intp)
     found[order] = given_order

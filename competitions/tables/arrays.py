@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MANY = 20
 """Columns of floats of a table from which they are one block of a frame."""
+_BITS = 63  # of a number that is not negative
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
@@ -32,3 +33,26 @@ def text_of(strings: pa.Array) -> memoryview:
         return memoryview(b"")
     offsets = offsets_of(strings)
     return memoryview(data)[offsets[0] : offsets[-1]]
+
+
+def ordered(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """The places of whole numbers in ascending order, equal ones in the order given, and the sorted numbers.
+
+    If a number and its place fit into 64 bits, they are sorted as one, which is several times as fast as `argsort`.
+
+    >>> ordered(np.array([7, 5, 7]))
+    (array([1, 0, 2]), array([5, 7, 7]))
+    """
+    bits = max(len(numbers) - 1, 0).bit_length()
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    if (high - low).bit_length() + bits >= _BITS:
+        order = np.argsort(numbers, kind="stable")
+        return order, numbers[order]
+    wide = numbers.astype(np.int64 if numbers.dtype.kind == "i" else np.uint64)  # a difference may need more bits
+    both = (wide - wide.dtype.type(low)).astype(np.int64)
+    both <<= bits
+    both |= np.arange(len(numbers))
+    both.sort()
+    order = both & ((1 << bits) - 1)
+    both >>= bits
+    return order, (both.astype(wide.dtype) + wide.dtype.type(low)).astype(numbers.dtype)

@@ -27,7 +27,7 @@ from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content
 from competitions.preparing.download import BY_EDITION, Download
 from competitions.tables import csv_blocks, csv_text
-from competitions.tables.arrays import offsets_of, text_of
+from competitions.tables.arrays import offsets_of, ordered, text_of
 from competitions.tables.csv_types import Types, inference_rows
 from competitions.tables.threads import in_order
 
@@ -120,8 +120,7 @@ class BigTable:
 
         In ascending order the scratch file is read once from front to back.
         """
-        order = np.argsort(rows)
-        ascending = rows[order]
+        order, ascending = ordered(rows)
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
         bounds = np.searchsorted(ascending, np.arange(len(self._formatted.block_starts)) * self._block_rows)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from competitions.tables.arrays import ordered
+
 Numbers = NDArray[np.int64]
 _PAIRS = 1 << 15  # pairs made at a time, so that what is computed of them stays in the processor's cache
 _ROUNDS = 20
@@ -18,8 +20,8 @@ def pairs_of_equal(a: Numbers, b: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
     >>> [(i.tolist(), j.tolist()) for i, j in pairs_of_equal(np.array([7, 5, 7]), np.array([5, 7, 7]))]
     [([0, 0, 1, 2, 2], [1, 2, 0, 1, 2])]
     """
-    order = np.argsort(b, kind="stable")
-    first, last = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
+    order, ascending = ordered(b)
+    first, last = (np.searchsorted(ascending, a, side=side) for side in ("left", "right"))
     counts = last - first
     ends = np.cumsum(counts)
     start = 0

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from competitions.scoring.metrics.items import Items, joint_keys, partners
 from competitions.scoring.metrics.ranks import average_ranks
+from competitions.tables.arrays import ordered
 
 _SHORT = 255  # items of a row whose ranks are bytes
 _COMPARED = 1 << 20  # scores compared at a time
@@ -202,9 +203,9 @@ def kendall_tau_orders(truth: Sequence[Sequence[str]] | Items, predicted: Sequen
 def _places(true: Items, guesses: Items) -> NDArray[np.int64]:
     """The place of each true item among all guesses, in its row. Raises ValueError for a missing one."""
     true_keys, keys = joint_keys(true, guesses)
-    order = np.argsort(keys, kind="stable")
-    place = np.searchsorted(keys[order], true_keys, side="right") - 1
-    found = keys[order[np.maximum(place, 0)]] == true_keys if len(keys) else np.zeros(len(true_keys), bool)
+    order, ascending = ordered(keys)
+    place = np.searchsorted(ascending, true_keys, side="right") - 1
+    found = ascending[np.maximum(place, 0)] == true_keys if len(keys) else np.zeros(len(true_keys), bool)
     if not found.all():
         raise ValueError(f"{str(true.values[int(np.argmin(found))])!r} is missing")
     return order[place]

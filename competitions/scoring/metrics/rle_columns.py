@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from competitions.scoring.metrics.rle_masks import RleMask, parse_rle
+from competitions.tables.arrays import ordered
 
 _DIGITS = 18  # numbers with more digits may not fit 64 bits
 _BLANKS = np.frombuffer(b" \n", np.uint8)
@@ -75,8 +76,8 @@ def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: b
         return RleMasks(nothing, nothing, nothing, len(cells))
     rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if len(found) > 1:
-        order = np.argsort(rows, kind="stable")
-        rows, starts, stops = rows[order], starts[order], stops[order]
+        order, rows = ordered(rows)
+        starts, stops = starts[order], stops[order]
     return RleMasks(rows, starts, stops, len(cells))
 
 
