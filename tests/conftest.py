@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not workers.is_slow(item)]
     if hasattr(config, "workerinput"):
-        workers.slowest_first(items)
+        workers.in_their_order(items)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,4 +1,4 @@
-"""How tests are given to the workers of `pytest -n`: the slowest files first, so that none is left alone at the end.
+"""How tests are given to the workers of `pytest -n`: fast ones first, then the slowest files, so that none is left alone.
 
     python -m tests.workers SUITE.xml
 
@@ -36,7 +36,7 @@ NOT_FAST = (
 )
 """Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
 SERVED = ("tests/flows/", "tests/tasks/")
-"""Folders whose tests share servers, which end with the last test of the folder. They come first."""
+"""Folders whose tests share servers, which end with the last test of the folder. They come before other slow files."""
 LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
 """What comes last, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
 SPREAD = ("tests/parity/",)
@@ -69,14 +69,20 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
     return ByUnit(config, log)
 
 
-def slowest_first(items: list[pytest.Item]) -> None:
-    """Put the tests of slow files first, by folders that share servers. All workers have to collect in one order."""
+def in_their_order(items: list[pytest.Item]) -> None:
+    """Put the many fast tests first, which `--until` never leaves out, then slow files, the slowest first.
+
+    Folders that share servers stay together. All workers have to collect in one order.
+    """
     known = _known()
 
     def place(item: pytest.Item) -> tuple[int, float]:
+        seconds = known.get(item.nodeid.split("::", 1)[0], 0.0)
+        if not is_slow(item):
+            return -1, -seconds
         served = next((n for n, folder in enumerate(SERVED) if item.nodeid.startswith(folder)), len(SERVED))
         served += sum(n for n, path in enumerate(LAST, 1) if item.nodeid.startswith(path))
-        return served, -known.get(item.nodeid.split("::", 1)[0], 0.0)
+        return served, -seconds
 
     items.sort(key=place)
 

@@ -50,9 +50,10 @@ def _sizes(count: int, test_size: float | None, train_size: float | None) -> tup
             found[part] = int(size)
     if not found:
         raise ValueError("hold_out needs the size of one part")
+    shares = [size for size in given.values() if isinstance(size, float)]
     held_out = found.get("test", count - found.get("train", 0))
     kept = found.get("train", count - held_out)
-    if held_out < 1 or kept < 1 or held_out + kept > count:
+    if held_out < 1 or kept < 1 or held_out + kept > count or sum(shares) > 1:
         raise ValueError(f"{count} rows cannot be split with test_size={test_size} and train_size={train_size}")
     return held_out, kept
 

@@ -78,14 +78,15 @@ def cluster(
     import psutil
     from distributed import LocalCluster
 
-    # Hide warnings about workers that end while the cluster closes, and about a port that another cluster uses.
+    # Hide warnings about workers that end while the cluster closes, and about a port that another cluster uses. Not for
+    # a block: it may begin and end in different threads, and the filters are those of the process.
     logging.getLogger("distributed").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\b")
     _prepare_forkserver()
     with (
         dask.config.set(
             {"distributed.worker.daemon": False, "distributed.worker.multiprocessing-method": "forkserver"}
         ),
-        warnings.catch_warnings(action="ignore", category=UserWarning),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

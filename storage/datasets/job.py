@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -103,8 +104,8 @@ def load_competition(job: Job) -> Preparable:
     competition = Competition.load(Path(job.folder)) if job.folder else registry.get(job.competition_id)
     if job.code and _loaded_code(competition) != job.code:
         raise CodeMismatch(
-            f"a process on {socket.gethostname()} has imported other code of {competition.id} than this one; restart "
-            "the Dask workers"
+            f"a process on {socket.gethostname()} has imported other code of {competition.id} than there is now; "
+            "restart it, or the Dask workers"
         )
     return competition
 
@@ -127,6 +128,12 @@ def download_of(job: Job) -> Download:
             identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)  # a replaced file is another download
     # The editions of one download share it, with the archives in it that were decompressed.
     return _open_download(job.raw, job.recipe.download if job.recipe else job.key, identity)
+
+
+def forget_downloads() -> None:
+    """Keep no download open: in a process that lives on, its disk space would not be free when it is removed."""
+    _open_download.cache_clear()
+    gc.collect()  # a download and its nested archives refer to each other
 
 
 # Global, because workers keep no other state between chunks, and reading a zip's directory is slow.

@@ -71,7 +71,11 @@ class Serial:
     ) -> Iterator[Any]:
         """`function(value, *fixed)` for each value. `heavy` means that a call may need several GiB of memory."""
         for value in values:
-            yield function(value, *fixed)
+            try:
+                result = function(value, *fixed)
+            except SystemExit as error:  # of a prepare.py: it must not end what called this
+                raise RuntimeError(f"{function.__name__} tried to end the process ({error})") from error
+            yield result
 
 
 def materialise(

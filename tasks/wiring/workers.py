@@ -12,6 +12,7 @@ from prefect.logging import get_run_logger
 
 from common.settings import get_settings
 from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.job import forget_downloads
 from storage.datasets.materialise import Executor, Serial
 from tasks.wiring.process import apply_settings
 
@@ -42,9 +43,10 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._ended = True  # before the lock, at which a second Ctrl-C may arrive
         with self._lock:
-            self._ended = True
             self._open.close()
+        forget_downloads()
 
     def start(self) -> str:
         """Start or find the workers, unless that has been done; returns the address of their scheduler.
@@ -54,10 +56,11 @@ class Workers:
             CodeMismatch: they run other code or other versions of libraries than this process.
         """
         with self._lock:
-            if self._ended:
-                raise ClusterError("the flow run of this task has ended; run the same command again to resume")
-            if not self._address:
+            if not self._address and not self._ended:
                 self._address = self._open.enter_context(self._cluster())
+            if self._ended:
+                self._open.close()
+                raise ClusterError("the flow run of this task has ended; run it again to resume").of_kind("missing")
             return self._address
 
     def _cluster(self) -> contextlib.AbstractContextManager[str]:

@@ -118,7 +118,7 @@ def test_attempts_start_while_another_competition_is_being_prepared(fleet: Fleet
     agent.let_go()
     fleet.mlebench("prepare", "-c", "digits")
     fleet.worker("lena", 1)
-    # gated comes first, is planned on the only Dask worker, and is held there.
+    # gated comes first, and is held while it is planned.
     command = ("run", "-c", "gated", "-c", "digits", "--raw-dir", str(gated.downloads), "--agent", "early")
     where = {"MLEBENCH_COMPETITIONS": str(gated.competitions)}
     with fleet.start(*command, "--pool", "agents", "--run-group", "early", **where) as process:

@@ -75,10 +75,12 @@ def gated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gated:
     return made
 
 
+@pytest.mark.parametrize("small", [0, 1 << 20], ids=["on Dask", "in this process"])
 def test_one_that_is_slow_to_plan_does_not_hold_up_the_others(
-    store: Store, gated: Gated, monkeypatch: pytest.MonkeyPatch
+    store: Store, gated: Gated, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "2")
+    monkeypatch.setattr("tasks.wiring.workers.SMALL", small)
     get_settings.cache_clear()
     finished_meanwhile = []
 

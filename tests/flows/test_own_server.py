@@ -25,10 +25,15 @@ def test_flows_use_it_and_take_it_for_none_that_stays() -> None:
         assert "PREFECT_API_URL" not in os.environ, "child processes would take it for one that stays"
     finally:
         temporary_server.stop()
-    assert get_current_settings().api.url is None
-    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:4200/api"}):
-        assert served()
-        assert temporary_server.start() is None
+    try:
+        assert get_current_settings().api.url is None
+        with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:4200/api"}):
+            assert served()
+            assert temporary_server.start() is None
+    finally:
+        again = temporary_server.start()  # for the other tests of this folder
+        assert again is not None
+        again.wait()
 
 
 def test_a_port_that_is_taken_is_left_to_its_owner_and_other_faults_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
@@ -19,6 +19,7 @@ SIZES = st.none() | st.integers(1, 60) | st.floats(0.01, 0.99)
 
 
 @given(st.integers(1, 60), SIZES, SIZES, st.integers(0, 3))
+@example(3, 0.5, 0.6, 0)
 def test_parts_are_those_of_scikit_learn(
     count: int, test_size: float | None, train_size: float | None, seed: int
 ) -> None:

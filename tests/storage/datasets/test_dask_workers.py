@@ -76,7 +76,9 @@ class TestTheSameCode:
         first = materialise(job("first"), executor=DaskExecutor(address)).to_pandas()
         with (folder / "prepare.py").open("a") as file:
             file.write("\nCHANGED = True\n")
-        with pytest.raises(CodeMismatch, match="imported other code of digits than this one; restart the Dask workers"):
+        with pytest.raises(
+            CodeMismatch, match="imported other code of digits than there is now; restart it, or the Dask"
+        ):
             materialise(job("second"), executor=DaskExecutor(address))
         assert not (tmp_path / "second" / "commit.json").exists()
         with cluster(workers=1) as fresh:

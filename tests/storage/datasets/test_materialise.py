@@ -229,3 +229,11 @@ class TestCommitting:
         fs = fsspec.filesystem("memory")
         assert fs.cat_file(f"/{tmp_path.name}/out/public/train.csv") == (tmp_path / "out/public/train.csv").read_bytes()
         assert fs.exists(f"/{tmp_path.name}/out/commit.json")
+
+
+def test_a_prepare_that_ends_the_process_fails_alone() -> None:
+    def leave(_: object) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(RuntimeError, match=r"leave tried to end the process \(3\)"):
+        next(iter(Serial().map(leave, ["job"])))

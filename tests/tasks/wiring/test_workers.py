@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from storage.datasets.cluster import ClusterError, DaskExecutor
 from storage.datasets.materialise import Serial
 from tasks.wiring import workers
 from tasks.wiring.workers import SMALL, Workers
+from tests.waiting import until
 
 
 def quiet(_: str) -> None:
@@ -71,6 +73,32 @@ def test_nothing_starts_after_the_flow_run(events: list[str]) -> None:
     with pytest.raises(ClusterError, match="has ended"):
         some.executor_for(SMALL + 1, quiet)
     assert events == []
+
+
+def test_what_starts_while_the_flow_run_ends_is_closed(events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    starting, go_on = Event(), Event()
+    fake = workers.cluster
+
+    @contextlib.contextmanager
+    def slow(*given: Any) -> Iterator[str]:
+        starting.set()
+        assert go_on.wait(60)
+        with fake(*given) as address:
+            yield address
+
+    monkeypatch.setattr(workers, "cluster", slow)
+    some = Workers()
+    with ThreadPoolExecutor(2) as threads:
+        task = threads.submit(some.start)
+        assert starting.wait(60)
+        ending = threads.submit(some.__exit__, None, None, None)
+        until(lambda: some._ended, 60, what="the end of the flow run")
+        go_on.set()
+        ending.result(60)
+        with pytest.raises(ClusterError, match="has ended") as raised:
+            task.result(60)
+    assert raised.value.kind == "missing", "it is not tried again"
+    assert events == ["start", "end"]
 
 
 def test_a_start_that_failed_is_tried_again(events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
