@@ -1,4 +1,4 @@
-"""How tests are given to the workers of `pytest -n`: fast ones first, then the slowest files, so that none is left alone.
+"""How tests are given to the workers of `pytest -n`: fast ones first, then the slowest files, which would end last.
 
     python -m tests.workers SUITE.xml
 
