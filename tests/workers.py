@@ -2,8 +2,8 @@
 
     python -m tests.workers SUITE.xml
 
-writes `tests/seconds.json` from the times in a report of `pytest --junitxml`. Files that it does not name come last, in
-their usual order, so it has to be written again only when a slow file is new.
+writes `tests/seconds.json` from the times in a report of `pytest --junitxml`. Files that it does not name count as
+fast, so it has to be written again only when a slow file is new.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def in_their_order(items: list[pytest.Item]) -> None:
-    """Put the many fast tests first, which `--until` never leaves out, then slow files, the slowest first.
+    """Put the many fast tests first, which `--until` leaves out last, then slow files, the slowest first.
 
     Folders that share servers stay together. All workers have to collect in one order.
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,21 +41,20 @@ def hold_out(
 
 def _sizes(count: int, test_size: float | None, train_size: float | None) -> tuple[int, int]:
     """The numbers of rows of the test part and of the training part."""
-    given = {"test": test_size, "train": train_size}
-    found: dict[str, int] = {}
-    for part, size in given.items():
-        if isinstance(size, float):
-            found[part] = math.ceil(size * count) if part == "test" else math.floor(size * count)
-        elif size is not None:
-            found[part] = int(size)
-    if not found:
+    if test_size is None and train_size is None:
         raise ValueError("hold_out needs the size of one part")
-    shares = [size for size in given.values() if isinstance(size, float)]
-    held_out = found.get("test", count - found.get("train", 0))
-    kept = found.get("train", count - held_out)
-    if held_out < 1 or kept < 1 or held_out + kept > count or sum(shares) > 1:
+    held_out, kept = _count(test_size, count, math.ceil), _count(train_size, count, math.floor)
+    held_out = count - kept if test_size is None else held_out
+    kept = count - held_out if train_size is None else kept
+    shares = sum(size for size in (test_size, train_size) if isinstance(size, float))
+    if held_out < 1 or kept < 1 or held_out + kept > count or shares > 1:
         raise ValueError(f"{count} rows cannot be split with test_size={test_size} and train_size={train_size}")
     return held_out, kept
+
+
+def _count(size: float | None, count: int, rounded: Callable[[float], int]) -> int:
+    """The rows that a share of `count` rows, or a number of rows, is; 0 for None."""
+    return rounded(size * count) if isinstance(size, float) else int(size or 0)
 
 
 def _take(rows: Any, places: Any) -> Any:

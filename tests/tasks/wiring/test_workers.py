@@ -116,12 +116,8 @@ def test_a_start_that_failed_is_tried_again(events: list[str], monkeypatch: pyte
     assert events == ["start", "end"]
 
 
-def _pid() -> int:
+def _pid(_: object) -> int:
     return os.getpid()
-
-
-def _call(function: Any) -> Any:
-    return function()
 
 
 def test_a_local_cluster_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,6 +127,6 @@ def test_a_local_cluster_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         with Workers() as some, ThreadPoolExecutor(1) as thread:  # as a task, in another thread than the flow
             executor = thread.submit(some.executor_for, SMALL + 1, quiet).result()
-            assert list(executor.map(_call, [_pid])) != [os.getpid()]
+            assert list(executor.map(_pid, [None])) != [os.getpid()]
     finally:
         get_settings.cache_clear()
