@@ -24,9 +24,11 @@ from common.settings import get_settings
 from flows.fleet.obeying import obeying
 from flows.watching.attempts import watched
 from flows.watching.naming import agent_name
-from tasks.agent_run import agent_run, end_agent, run_key
-from tasks.grade import grade, grade_request
+from tasks.agent_run import agent_run, end_agent
+from tasks.grade import grade
+from tasks.wiring.attempts import run_key
 from tasks.wiring.backends import leave_all
+from tasks.wiring.gradings import grade_request
 from tasks.wiring.process import apply_settings
 from tasks.wiring.requests import Attempt
 from tasks.wiring.server import outlast_server, shown

@@ -16,7 +16,7 @@ from sandbox.definitions import Agent, load_agent
 from storage.dataset import Dataset
 from storage.sources.acquire import has_archive, recorded
 from storage.store import Store
-from tasks.agent_run import attempts_of, finished_run
+from tasks.wiring.attempts import attempts_of, finished_run
 from tasks.wiring.requests import RunRequest
 from tasks.wiring.stores import already_prepared, archive_needed, download_source
 

@@ -17,8 +17,8 @@ from flows.watching.naming import request_name
 from flows.watching.outcome import Outcome, contained
 from storage.runs.folders import finished_folders
 from storage.store import Store
-from tasks.agent_run import attempts_of
 from tasks.wiring import scratch
+from tasks.wiring.attempts import attempts_of
 from tasks.wiring.cancelling import forget_cancelling
 from tasks.wiring.manifest import note_plan
 from tasks.wiring.overwriting import require_replaceable

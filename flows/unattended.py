@@ -20,7 +20,7 @@ from flows.watching.story import telling
 from grading.medals import Leaderboard
 from storage.runs.folders import no_runs
 from storage.store import check_run_group
-from tasks.grade import grade_requests
+from tasks.wiring.gradings import grade_requests
 from tasks.wiring.server import outlast_server
 from tasks.wiring.stores import open_store
 

@@ -64,8 +64,7 @@ def command(
     from storage.runs.folders import RunFolder, group_exists
     from storage.runs.records import GradeRecord
     from storage.store import check_run_group
-    from tasks.aggregate import write_tables
-    from tasks.report import write_report
+    from tasks.report import write_report, write_tables
 
     reports = [(path, _read(path)) for path in files]
     place = storage.open_usable()

@@ -33,7 +33,7 @@ def show_plan(request: RunRequest, competition_ids: list[str], raw_dir: str | No
     """
     from common.settings import get_settings
     from sandbox.definitions import load_agent
-    from tasks.agent_run import attempts_of
+    from tasks.wiring.attempts import attempts_of
     from tasks.wiring.caps import limits_of
     from tasks.wiring.stores import open_store
 
@@ -144,8 +144,8 @@ def _so_far(store: Store, request: RunRequest) -> dict[str, Any] | None:
 
 
 def _state(attempt: Attempt) -> str:
-    from tasks.agent_run import finished_run
-    from tasks.grade import finished_grade, grade_request
+    from tasks.wiring.attempts import finished_run
+    from tasks.wiring.gradings import finished_grade, grade_request
     from tasks.wiring.making import run_folder
     from tasks.wiring.overwriting import require_replaceable
 

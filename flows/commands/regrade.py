@@ -44,8 +44,7 @@ def command(
     """
     from storage.runs.folders import group_exists, no_runs, stored_runs
     from storage.store import check_run_group
-    from tasks.aggregate import write_tables
-    from tasks.report import write_report
+    from tasks.report import write_report, write_tables
 
     place = storage.open()
     runs = stored_runs(place, run_group)

@@ -19,8 +19,8 @@ def nothing_to_do(request: RunRequest, competition_ids: Sequence[str], raw_dir: 
     An error, for example of a damaged record, is the flow's to report: there is something to do then.
     """
     from storage.dataset import Dataset
-    from tasks.agent_run import attempts_of, finished_run
-    from tasks.grade import finished_grade, grade_request
+    from tasks.wiring.attempts import attempts_of, finished_run
+    from tasks.wiring.gradings import finished_grade, grade_request
     from tasks.wiring.stores import already_prepared, open_store
 
     if request.examine or request.overwrite:
@@ -46,7 +46,7 @@ def show_reused(request: RunRequest, competition_ids: Sequence[str]) -> int:
     """
     from flows.commands.session import tell
     from flows.watching.outcome import Outcome
-    from tasks.aggregate import aggregate_group
+    from tasks.report import aggregate_group
     from tasks.wiring import scratch
     from tasks.wiring.cancelling import forget_cancelling
     from tasks.wiring.manifest import note_plan

@@ -218,7 +218,7 @@ def _untrusted(agent: Agent) -> str:
 def _require_replaceable(request: RunRequest, competition_ids: list[str]) -> None:
     """Refuse to overwrite runs of other conditions before anything begins. Tasks check it again for their own run."""
     from storage.runs.folders import finished_folders
-    from tasks.agent_run import attempts_of
+    from tasks.wiring.attempts import attempts_of
     from tasks.wiring.overwriting import require_replaceable
     from tasks.wiring.stores import open_store
 

@@ -20,10 +20,11 @@ from common.settings import get_settings
 from flows.attempt import make_attempt
 from flows.grading import Work, outcomes_of, submit_grade
 from flows.watching.outcome import Outcome
-from tasks.agent_run import agent_run, finished_run, work_folder
-from tasks.grade import grade_request
+from tasks.agent_run import agent_run, work_folder
 from tasks.wiring import scratch
+from tasks.wiring.attempts import finished_run
 from tasks.wiring.backends import ending_agents
+from tasks.wiring.gradings import grade_request
 from tasks.wiring.queued import Queued
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.server import served

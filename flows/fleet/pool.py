@@ -26,9 +26,9 @@ from flows.watching.outcome import Outcome
 from sandbox.definitions import load_agent
 from sandbox.host.placement import unplaceable
 from storage.keys import content_key
-from tasks.agent_run import finished_run
-from tasks.grade import finished_grade, grade_request
+from tasks.wiring.attempts import finished_run
 from tasks.wiring.caps import stated_limits
+from tasks.wiring.gradings import finished_grade, grade_request
 from tasks.wiring.host import need_of
 from tasks.wiring.requests import Attempt, RunRequest
 

@@ -6,15 +6,14 @@ import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
-
-from prefect.artifacts import create_table_artifact
-from prefect.futures import PrefectFuture
+from typing import TYPE_CHECKING, Any, Literal
 
 from common import progress
 from common.causes import cause_of, explain
 from common.errors import UserError
-from tasks.wiring.server import shown
+
+if TYPE_CHECKING:
+    from prefect.futures import PrefectFuture
 
 Result = Literal["done", "reused", "failed"]
 
@@ -74,6 +73,11 @@ def cause(state: Any) -> str:
 
 def show_outcomes(key: str, outcomes: Sequence[Outcome]) -> None:
     """Show outcomes in the Prefect UI, in the artifact `key`."""
+    # Prefect takes long to import, and a command that reuses everything does not need it.
+    from prefect.artifacts import create_table_artifact
+
+    from tasks.wiring.server import shown
+
     with shown("the table of outcomes"):
         create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"Outcomes: {key}")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,8 @@ def test_what_needs_no_flow_starts_none(
     output = capsys.readouterr().out
     assert "  reused  diabetes: prepared already\n  reused  diabetes seed 0: already graded\n2 reused" in output
     assert summary.exists(), "an earlier command may have been ended before the report"
+    code = f"import sys; from flows.cli import main; main({command!r}); sys.exit('prefect' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, "Prefect takes long to import"
     grade.unlink()
     with pytest.raises(pytest.fail.Exception, match="a flow was started"):
         main(command)

@@ -11,7 +11,7 @@ import pytest
 
 from grading.report import GradingReport
 from storage.tables import read_table
-from tasks.aggregate import write_tables
+from tasks.report import write_tables
 from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
 from tests.stores import Store
 

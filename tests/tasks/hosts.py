@@ -21,7 +21,8 @@ from sandbox.supervision.control import Layout, Supervisor, read
 from storage.runs.checkpoints import Checkpoint, Checkpoints
 from storage.runs.folders import RunFolder
 from storage.store import Store
-from tasks.agent_run import attempts_of, work_folder
+from tasks.agent_run import work_folder
+from tasks.wiring.attempts import attempts_of
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.stores import put_dataset
 from tests.waiting import until
@@ -29,7 +30,8 @@ from tests.waiting import until
 ROOT = Path(__file__).parents[2]
 ORCHESTRATOR = """
 import json, sys
-from tasks.agent_run import attempts_of, run_agent
+from tasks.agent_run import run_agent
+from tasks.wiring.attempts import attempts_of
 from tasks.wiring.requests import RunRequest
 request = RunRequest.model_validate(json.loads(sys.argv[1]))
 print(run_agent(attempts_of(request, "diabetes")[0]))

@@ -23,8 +23,10 @@ from storage.datasets.recipe import Recipe
 from storage.runs.folders import RunFolder
 from storage.schemas import SCHEMA_VERSION
 from storage.upkeep import gc
-from tasks.agent_run import attempts_of, finished_run, run_agent
-from tasks.grade import Ungradable, finished_grade, grade_key, grade_request, grade_requests, grade_run
+from tasks.agent_run import run_agent
+from tasks.grade import grade_run
+from tasks.wiring.attempts import attempts_of, finished_run
+from tasks.wiring.gradings import Ungradable, finished_grade, grade_key, grade_request, grade_requests
 from tasks.wiring.requests import GradeRequest, RunRequest
 from tasks.wiring.stores import open_store
 from tests.competitions.test_registry import copy_of

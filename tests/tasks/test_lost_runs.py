@@ -15,8 +15,9 @@ from competitions import registry
 from sandbox.errors import BackendError
 from sandbox.supervision.control import Layout as Files
 from sandbox.supervision.control import Supervisor, read
-from tasks.agent_run import finished_run, run_agent, work_folder
+from tasks.agent_run import run_agent, work_folder
 from tasks.wiring import host
+from tasks.wiring.attempts import finished_run
 from tasks.wiring.backends import stop_all
 from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt, RunRequest

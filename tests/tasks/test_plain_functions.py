@@ -8,14 +8,16 @@ import pytest
 
 from storage.store import Store
 from storage.tables import read_table
-from tasks.agent_run import attempts_of, finished_run, run_agent
-from tasks.aggregate import aggregate_group
+from tasks.agent_run import run_agent
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive
-from tasks.grade import finished_grade, grade_request, grade_run
+from tasks.grade import grade_run
 from tasks.plagiarism import find_plagiarism
+from tasks.report import aggregate_group
 from tasks.split import split_dataset, split_recipe
 from tasks.violations import find_violations
+from tasks.wiring.attempts import attempts_of, finished_run
+from tasks.wiring.gradings import finished_grade, grade_request
 from tasks.wiring.requests import RunRequest
 
 

@@ -11,7 +11,7 @@ from common.errors import UserError
 from flows.evaluate import evaluate
 from flows.unattended import benchmark
 from sandbox.isolation import Isolation
-from tasks.agent_run import attempts_of
+from tasks.wiring.attempts import attempts_of
 from tasks.wiring.requests import Attempt, RunRequest
 
 

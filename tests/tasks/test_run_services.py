@@ -22,7 +22,7 @@ from storage.runs.evidence.seal import verify_run
 from storage.runs.folders import RunFolder
 from storage.tables import read_table
 from tasks.agent_run import run_agent
-from tasks.aggregate import write_tables
+from tasks.report import write_tables
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.sandbox.docker.conftest import base_image

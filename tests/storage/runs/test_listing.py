@@ -17,8 +17,7 @@ from storage.runs.listing import list_group
 from storage.runs.records import GradeRecord, RunRecord
 from storage.store import Store
 from storage.tables import read_table
-from tasks.aggregate import aggregate_group, write_tables
-from tasks.report import write_report
+from tasks.report import aggregate_group, write_report, write_tables
 from tests.s3.fixtures import Bucket, FaultyBucket
 from tests.waiting import until
 

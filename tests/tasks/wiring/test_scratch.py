@@ -14,10 +14,11 @@ from flows.commands.gc import command as gc
 from flows.diagnosis.leftovers import check_scratch
 from sandbox.process.backend import ProcessBackend
 from storage.store import Store
-from tasks.agent_run import attempts_of, finished_run, run_agent, work_folder
+from tasks.agent_run import run_agent, work_folder
 from tasks.download import download_archive
 from tasks.split import split_dataset
 from tasks.wiring import making, scratch
+from tasks.wiring.attempts import attempts_of, finished_run
 from tasks.wiring.requests import Attempt, RunRequest
 
 pytestmark = pytest.mark.usefixtures("no_server")
