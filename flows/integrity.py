@@ -9,8 +9,7 @@ from prefect import Task, flow
 from common import progress
 from common.settings import get_settings
 from flows.watching.outcome import Outcome, outcome_of
-from tasks.plagiarism import plagiarism
-from tasks.violations import violations
+from tasks.integrity import familiarity, plagiarism, violations
 from tasks.wiring.process import apply_settings
 
 
@@ -23,8 +22,6 @@ def integrity(run_group: str, store: str) -> list[Outcome]:
     apply_settings()
     stages: dict[Task[..., Any], str] = {plagiarism: "to look at", violations: "to look at"}
     if get_settings().familiarity_model:
-        from tasks.familiarity import familiarity  # with pandas, which attempts on their hosts do not need
-
         stages[familiarity] = "competitions measured"
     futures = {stage: stage.submit(run_group, store) for stage in stages}
     outcomes = []

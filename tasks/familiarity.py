@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from prefect import task
-
-from common.errors import UserError
 from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
@@ -27,11 +24,9 @@ from storage.sources.kaggle.pages import OFFICIAL
 from storage.store import Store
 from storage.tables import read_table, write_table
 from tasks.normalised import normalised_scores
-from tasks.report import leaderboards_of, write_tables
+from tasks.report import leaderboards_of
 from tasks.wiring.language_model import LanguageModel, ModelError, language_model
-from tasks.wiring.retries import retried
 from tasks.wiring.services import gateway_policy
-from tasks.wiring.stores import open_store
 
 CHARACTERS = 8000
 """Number of characters that are measured of each text. They fit into the context of most models."""
@@ -40,18 +35,6 @@ WINDOWS = 25
 KINDS = ("description", "discussion", "all")
 PLACES, PLACED = 1000, "places"
 """Number of random places in the paper, and the kind of the rows about them."""
-
-
-@task(name="familiarity", task_run_name="familiarity {run_group}", **retried())
-def familiarity(run_group: str, store: str) -> int:
-    """Write the tables of `find_familiarity` for the settings' model; returns the number of competitions measured."""
-    place, model = open_store(store), get_settings().familiarity_model
-    if model is None:
-        raise UserError("no model to measure: set MLEBENCH_FAMILIARITY_MODEL")
-    # Familiarity is correlated with the scores of all runs that are graded by now.
-    write_tables(place, run_group)
-    rows, _ = find_familiarity(place, run_group, model)
-    return sum(row["kind"] == "all" for row in rows)
 
 
 def find_familiarity(

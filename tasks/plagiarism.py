@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prefect import task
-
 from common import trees
 from common.errors import UserError
 from common.settings import get_settings
@@ -27,8 +25,6 @@ from storage.runs.texts import FILE_BYTES, code_of
 from storage.sources.kaggle.kernels import read_index
 from storage.store import Store
 from storage.tables import write_table
-from tasks.wiring.retries import retried
-from tasks.wiring.stores import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -51,12 +47,6 @@ _NOTHING_SHARED = {
     "matched": "[]",
 }
 """Figures of a file that could not be compared: a person should look at it."""
-
-
-@task(name="plagiarism", task_run_name="plagiarism {run_group}", **retried())
-def plagiarism(run_group: str, store: str, against: Sequence[str] = ()) -> int:
-    """Write tables/plagiarism of a group; returns the number of pairs that a person should look at."""
-    return sum(row["flagged"] for row in find_plagiarism(open_store(store), run_group, against))
 
 
 def find_plagiarism(

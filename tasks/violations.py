@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from prefect import task
-
 from common.settings import get_settings
 from competitions import registry
 from competitions.errors import UnknownCompetition
@@ -28,9 +26,7 @@ from storage.runs.texts import RunFiles, code_of, logs_of
 from storage.store import Store
 from storage.tables import write_table
 from tasks.wiring.language_model import LanguageModel, language_model
-from tasks.wiring.retries import retried
 from tasks.wiring.services import gateway_policy
-from tasks.wiring.stores import open_store
 
 IDS = 200_000
 """Number of ids that are read from a submission."""
@@ -56,12 +52,6 @@ class Examined:
     def flagged(self) -> int:
         """Runs with at least one violation."""
         return len({row["run_id"] for row in self.rows if row["severity"] == "violation"})
-
-
-@task(name="violations", task_run_name="violations {run_group}", **retried())
-def violations(run_group: str, store: str) -> int:
-    """Write tables/violations of a group; returns the number of runs that a person should look at."""
-    return find_violations(open_store(store), run_group).flagged
 
 
 def find_violations(

@@ -170,6 +170,16 @@ def test_what_must_be_cheap_imports_nothing_heavy(statement: str) -> None:
     assert result.stderr.split() == []
 
 
+def test_commands_without_a_flow_do_not_wait_for_prefect() -> None:
+    """Importing it takes longer than most of these commands."""
+    needed = (
+        "flows.credentials, flows.watching.outcome, flows.commands.reusing, tasks.familiarity, tasks.grading, "
+        "tasks.plagiarism, tasks.report, tasks.violations, tasks.wiring.attempts, tasks.wiring.gradings"
+    )
+    code = f"import sys, {needed}; sys.exit('prefect' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 def test_no_pattern_of_re_ends_with_a_dollar() -> None:
     """`$` also matches before a newline at the end of a text: names are matched with `fullmatch`, ends with `\\Z`."""
     wrong = []

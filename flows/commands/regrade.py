@@ -87,7 +87,7 @@ def _regrade(
     from common.settings import get_settings
     from storage.runs.evidence.manifest import head_of_run
     from storage.runs.evidence.records import sign_record
-    from tasks.grade import grade_submission
+    from tasks.grading import grade_submission
     from tasks.wiring.manifest import note_in_manifest
 
     record = run.record

@@ -104,7 +104,7 @@ def _grades_that_differ(place: Store, run_group: str) -> Iterator[tuple[str, lis
     from grading.medals import STORED, Leaderboard
     from storage.runs.evidence.chain import Problem
     from storage.runs.folders import stored_runs
-    from tasks.grade import grade_submission
+    from tasks.grading import grade_submission
 
     for run in stored_runs(place, run_group):
         name = f"{run.record.competition_id}/{run.record.seed}"

@@ -24,7 +24,7 @@ from storage.runs.folders import RunFolder
 from storage.schemas import SCHEMA_VERSION
 from storage.upkeep import gc
 from tasks.agent_run import run_agent
-from tasks.grade import grade_run
+from tasks.grading import grade_run
 from tasks.wiring.attempts import attempts_of, finished_run
 from tasks.wiring.gradings import Ungradable, finished_grade, grade_key, grade_request, grade_requests
 from tasks.wiring.requests import GradeRequest, RunRequest

@@ -11,7 +11,7 @@ from storage.tables import read_table
 from tasks.agent_run import run_agent
 from tasks.checksum import verify_checksums
 from tasks.download import download_archive
-from tasks.grade import grade_run
+from tasks.grading import grade_run
 from tasks.plagiarism import find_plagiarism
 from tasks.report import aggregate_group
 from tasks.split import split_dataset, split_recipe

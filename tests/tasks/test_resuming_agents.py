@@ -16,7 +16,7 @@ from sandbox.docker.build import build_agent
 from sandbox.isolation import Isolation
 from sandbox.world.files import remove_tree
 from storage.runs.evidence.seal import verify_run
-from tasks.grade import grade_run
+from tasks.grading import grade_run
 from tasks.wiring.gradings import grade_request
 from tests.flows.streaming_model import StreamingModel, provide, serving, shells, told
 from tests.sandbox.docker.conftest import base_image

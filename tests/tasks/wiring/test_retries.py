@@ -19,11 +19,9 @@ from tasks.agent_run import agent_run
 from tasks.aggregate import aggregate
 from tasks.checksum import checksum
 from tasks.download import download
-from tasks.familiarity import familiarity
 from tasks.grade import grade
-from tasks.plagiarism import plagiarism
+from tasks.integrity import familiarity, plagiarism, violations
 from tasks.split import split
-from tasks.violations import violations
 from tasks.wiring import retries
 from tasks.wiring.retries import retried, should_retry
 

@@ -1,0 +1,112 @@
+"""Grading a run's submission against the answers. `tasks.grade` is its task; commands need not import Prefect."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common import progress
+from common.errors import UserError
+from common.settings import get_settings
+from competitions import registry
+from competitions.editions import VERSIONS, Edition
+from grading.medals import STORED, Leaderboard
+from grading.report import GradedSubmission
+from grading.words import score_and_medal
+from storage.datasets.prepared import local_copy
+from storage.runs.evidence.records import sign_record, snapshots_hash
+from storage.runs.folders import RunFolder, StoredRun
+from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord
+from storage.store import Store
+from tasks.wiring.graders import process_graders
+from tasks.wiring.gradings import dataset_for, grade_key, graded_folder
+from tasks.wiring.requests import GradeRequest
+from tasks.wiring.stores import local_cache
+from tasks.wiring.thresholds import chosen_thresholds
+
+if TYPE_CHECKING:
+    from grading.workers import GradingPool
+
+
+def grade_run(request: GradeRequest) -> GradeRecord:
+    """Grade the submission of a run and its snapshots, and write them to the run's folder; returns the grade record.
+
+    Raises `UserError` if the run is not finished, and in the cases of `grade_submission`.
+    """
+    folder = graded_folder(request)
+    run = folder.read_run()
+    if run is None:
+        raise UserError(f"run {folder.name} is not finished in {folder.store.root}: it cannot be graded")
+    source = StoredRun(folder, run).source
+    record, snapshots = grade_submission(folder.store, run, source, request.edition, request.leaderboard)
+    if folder.read_run() != run:
+        raise UserError(f"run {folder.name} was replaced while it was graded; run the same command again")
+    folder.write_snapshots(snapshots)
+    folder.write_grade(record)
+    score, medal = score_and_medal(record.to_row())
+    progress.report(request.name, "graded", record.message or f"score {score}, {medal if medal != '-' else 'no medal'}")
+    return record
+
+
+def grade_submission(
+    place: Store, run: RunRecord, source: str, edition: Edition, leaderboard: Leaderboard = STORED
+) -> tuple[GradeRecord, list[SnapshotRecord]]:
+    """Grade the submission of `run`, whose files are below the URL `source`, and its snapshots.
+
+    The key in the record is that of this grading: see `grade_key`. Raises `UserError` if the leaderboard to grade with
+    was not fetched, and as `dataset_for`.
+    """
+    competition = registry.get(run.competition_id)
+    thresholds = chosen_thresholds(place, competition.facts, leaderboard)
+    dataset = dataset_for(place, run, edition)
+    key = grade_key(run.key, dataset, thresholds)
+    with (
+        local_copy(place, dataset, "private", local_cache()) as prepared,
+        tempfile.TemporaryDirectory(prefix="mlebench-grade-") as folder,
+        process_graders().grader(competition, prepared, edition, dataset.key or "", thresholds) as grader,
+    ):
+        submission = Path(folder) / "submission.csv"
+        if run.submission_exists:
+            place.top.fs.get_file(place.top.path(place.relative(f"{source}/submission.csv")), str(submission))
+        result = grader.grade(submission, f"{source}/submission.csv")
+        snapshots = _grade_snapshots(place, run, source, grader)
+    message = run.message or "the agent left no submission" if result.outcome == "missing" else result.message
+    graded = GradedSubmission(
+        report=result.report,
+        # A run that its machine lost is no failure of the agent.
+        outcome="failed" if run.status == "lost" else result.outcome,
+        message=message,
+        run_group=run.run_group,
+        run_id=run.run_id,
+        seed=run.seed,
+        agent=run.agent,
+        edition=edition,
+        complexity=competition.facts.complexity,
+        category=competition.facts.category,
+    )
+    more: dict[str, Any] = {"snapshots_hash": snapshots_hash(snapshots)} if snapshots else {}
+    record = GradeRecord(
+        **graded.to_row(),
+        detail=result.detail,
+        key=key,
+        dataset_key=dataset.key,
+        edition_version=VERSIONS[edition],
+        **more,
+    )
+    return sign_record(record, get_settings().ledger_key.get_secret_value()), snapshots
+
+
+def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
+    """Grade the snapshots of the submission, in the order of time."""
+    folder = RunFolder.at(place, source)
+    records = []
+    for seconds, url in folder.snapshot_files() if folder else []:
+        with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as scratch:
+            local = Path(scratch) / "submission.csv"
+            place.top.fs.get_file(place.top.path(place.relative(url)), str(local))
+            grade = grader.grade(local, url)
+        grades = {n: getattr(grade.report, n) for n in SnapshotRecord.model_fields if hasattr(grade.report, n)}
+        grades |= {"edition": grader.edition, "outcome": grade.outcome}
+        records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
+    return records
