@@ -83,7 +83,7 @@ class Attempt(_Request):
     request: RunRequest
     competition_id: str
     seed: int
-    key: str = Field(description="Content key of the run; see `tasks.agent_run.run_key`.")
+    key: str = Field(description="Content key of the run; see `tasks.wiring.attempts.run_key`.")
     dataset_key: str | None = Field(default=None, description="Content key of the dataset that the agent works on.")
     replaces: str | None = Field(default=None, description="Time of the end of the finished run that is made again.")
 
@@ -106,7 +106,7 @@ class GradeRequest(_Request):
     competition_id: str
     seed: int
     edition: Edition
-    key: str = Field(description="Content key of the grade; see `tasks.grade.grade_key`.")
+    key: str = Field(description="Content key of the grade; see `tasks.wiring.gradings.grade_key`.")
     leaderboard: Leaderboard = STORED
 
     @property

@@ -28,6 +28,7 @@ ORCHESTRATOR = """
 import functools, json, sys
 from concurrent.futures import ThreadPoolExecutor
 import tasks.agent_run as step
+from tasks.wiring.attempts import attempts_of
 from common.progress import Event, listening
 from storage.lease import lease
 from tasks.wiring.requests import RunRequest
@@ -40,7 +41,7 @@ def run(attempt):
     with listening(show):
         return step.run_agent(attempt)
 request = RunRequest.model_validate(json.loads(sys.argv[1]))
-attempts = [each for name in sys.argv[3:] for each in step.attempts_of(request, name)]
+attempts = [each for name in sys.argv[3:] for each in attempts_of(request, name)]
 with ThreadPoolExecutor(len(attempts)) as pool:
     for status in pool.map(run, attempts):
         assert status == "completed", status
