@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ class Watch:
         self._zero = time.monotonic() - max(0.0, (datetime.now(UTC) - now.started_at).total_seconds())
         layout.log.unlink(missing_ok=True)
         self._log = CappedLog(layout.log, limits.log_bytes)
-        self._last = b""
+        self._seen, self._last = 0, b""  # bytes that the reader has logged, and the last of them
         self._reader = threading.Thread(target=self._read, name=f"log {container.name}", daemon=True)
         self._reader.start()
         self._snapshots = Snapshots.of(layout, limits)
@@ -223,12 +224,42 @@ class Watch:
         with contextlib.suppress(Exception):
             for chunk in self.container.logs(stream=True, follow=True):
                 self._log.write(chunk)
-                self._last = (self._last + chunk)[-END_BYTES:]
+                self._seen, self._last = self._seen + len(chunk), (self._last + chunk)[-END_BYTES:]
 
     def _append_lost_output(self) -> None:
-        """Append the end of the output. The engine drops parts of fast output for clients that follow the log."""
+        """Append what the reader has not logged.
+
+        On a busy machine, the engine ends the stream of a client that follows fast output when the container ends,
+        wherever the client is. If it has dropped a part in between, only the last lines are appended.
+        """
         with contextlib.suppress(Exception):
-            self._log.write(missing_output(self._last, self.container.logs(tail=END_LINES)))
+            missing = missing_output(self._last, self.container.logs(tail=END_LINES))
+            if missing and not self._reader.is_alive():
+                rest = rest_of(iter(self.container.logs(stream=True, follow=False)), self._seen, self._last)
+                for chunk in rest or [missing]:
+                    self._log.write(chunk)
+            else:
+                self._log.write(missing)
+
+
+def rest_of(output: Iterator[bytes], seen: int, last: bytes) -> Iterator[bytes] | None:
+    """What follows after the beginning of an output that is in the log.
+
+    Args:
+        output: All of the output, in pieces.
+        seen: How many bytes are in the log.
+        last: The last `END_BYTES` of them; all if they are fewer.
+
+    Returns None if the log is not the beginning of the output.
+    """
+    piece, before, place = b"", b"", 0
+    while place < seen:
+        found = next(output, None)
+        if found is None:
+            return None
+        known, piece = found[: seen - place], found[seen - place :]
+        before, place = (before + known)[-END_BYTES:], place + len(known)
+    return chain([piece], output) if before == last else None
 
 
 def missing_output(seen: bytes, end: bytes) -> bytes:
