@@ -36,9 +36,10 @@ NOT_FAST = (
 )
 """Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
 SERVED = ("tests/flows/", "tests/tasks/")
-"""Folders whose tests share servers, which end with the last test of the folder. They come before other slow files."""
+"""Folders whose tests share servers, which end with the last test of the folder. They come after other slow files,
+which have more tests for the same time."""
 LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
-"""What comes last, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
+"""What comes after these, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -72,7 +73,7 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 def in_their_order(items: list[pytest.Item]) -> None:
     """Put the many fast tests first, which `--until` leaves out last, then slow files, the slowest first.
 
-    Folders that share servers stay together. All workers have to collect in one order.
+    Folders that share servers stay together, and come later. All workers have to collect in one order.
     """
     known = _known()
 
@@ -80,9 +81,8 @@ def in_their_order(items: list[pytest.Item]) -> None:
         seconds = known.get(item.nodeid.split("::", 1)[0], 0.0)
         if not is_slow(item):
             return -1, -seconds
-        served = next((n for n, folder in enumerate(SERVED) if item.nodeid.startswith(folder)), len(SERVED))
-        served += sum(n for n, path in enumerate(LAST, 1) if item.nodeid.startswith(path))
-        return served, -seconds
+        later = next((n for n, path in enumerate((*SERVED, *LAST), 1) if item.nodeid.startswith(path)), 0)
+        return later, -seconds
 
     items.sort(key=place)
 
