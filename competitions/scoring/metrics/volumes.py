@@ -11,6 +11,8 @@ from scipy.spatial import KDTree
 
 Scale = NDArray[np.float64]
 _BLOCK = np.array([2, 4, 4])
+_SAMPLE = 64  # voxels that are measured first
+_ROUNDED = 1 + 1e-9  # more than distances lose by rounding
 
 
 def scaled_hausdorff(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
@@ -110,21 +112,47 @@ class _Boxed(NamedTuple):
 def _farthest(voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray[np.int64], scale: Scale) -> float:
     """The largest of the distances of `voxels` to the nearest of `others`; both are volumes that begin at `low`.
 
-    Voxels that are in both have distance 0, and the nearest voxel to one outside is on the surface. The distance is
-    measured for one voxel of each block; then only for blocks that may hold a voxel farther away than all of these.
+    Voxels that are in both have distance 0, and the nearest voxel to one outside is on the surface. Distances are
+    measured for some voxels, then for one of each block, and then only where a voxel may be farther away than these:
+    it is no farther than the nearest other voxel of its row, and than the one that is nearest to its block's voxel.
     """
-    places = np.argwhere(voxels & ~others)
-    if not len(places):
+    outside = np.flatnonzero(voxels & ~others)
+    if not len(outside):
         return 0.0
-    points = (places + low) / scale
-    tree = KDTree((np.argwhere(_surface(others)) + low) / scale, compact_nodes=False, balanced_tree=False)
-    blocks = np.ravel_multi_index(tuple((places // _BLOCK).T), tuple(-(-np.array(voxels.shape) // _BLOCK)))
+
+    def places(found: NDArray[np.intp]) -> NDArray[np.int64]:
+        return np.stack(np.unravel_index(found, voxels.shape), axis=1)
+
+    surface = places(np.flatnonzero(_surface(others)))
+    tree = KDTree((surface + low) / scale, compact_nodes=False, balanced_tree=False)
+
+    def measured(some: NDArray[np.int64]) -> NDArray[np.float64]:
+        # threads cost more than they save for few voxels
+        distances: NDArray[np.float64] = tree.query((some + low) / scale, workers=-1 if len(some) > 500 else 1)[0]
+        return distances
+
+    farthest = float(measured(places(outside[:: -(-len(outside) // _SAMPLE)])).max())
+    most = _within_rows(outside, np.flatnonzero(others), voxels.shape[2]) / scale[2]
+    rest = places(outside[most * _ROUNDED > farthest])
+    if not len(rest):
+        return farthest
+    blocks = np.ravel_multi_index(tuple((rest // _BLOCK).T), tuple(-(-np.array(voxels.shape) // _BLOCK)))
     _, first, block = np.unique(blocks, return_index=True, return_inverse=True)
-    distances = tree.query(points[first], workers=-1)[0]
-    reach = float(np.sqrt((((_BLOCK - 1) / scale) ** 2).sum()))
-    farthest = float(distances.max())
-    rest = points[(distances + reach * (1 + 1e-9) > farthest)[block]]
-    return max(farthest, float(tree.query(rest, workers=-1)[0].max(initial=0)))
+    distances = measured(rest[first])
+    farthest = max(farthest, float(distances.max()))
+    apart = np.sqrt((((rest - rest[first][block]) / scale) ** 2).sum(axis=1))
+    rest = rest[(distances[block] + apart) * _ROUNDED > farthest]
+    return max(farthest, float(measured(rest).max(initial=0)))
+
+
+def _within_rows(places: NDArray[np.intp], others: NDArray[np.intp], width: int) -> NDArray[np.float64]:
+    """How far each place is from the nearest other one of its row, infinite where there is none; both ascend."""
+    after = np.searchsorted(others, places)
+    found = np.full(len(places), np.inf)
+    for nearest in others[np.maximum(after - 1, 0)], others[np.minimum(after, len(others) - 1)]:
+        apart = np.where(nearest // width == places // width, np.abs(nearest - places), np.inf)
+        found = np.minimum(found, apart)
+    return found
 
 
 def _surface(volume: NDArray[np.bool_]) -> NDArray[np.bool_]:
