@@ -38,6 +38,7 @@ OTHER_VARIABLES = {
     "MLEBENCH_IMAGE": "the image of deployments/compose.yaml",
     "MLEBENCH_BUCKET": "the bucket of deployments/compose.yaml",
     "MLEBENCH_REQUIRE_SERVICES": "makes the tests fail where a service is missing",
+    "MLEBENCH_WITHOUT": "services that the tests may miss nevertheless",
 }
 """Variables with the prefix that are not settings, and what reads them."""
 
