@@ -6,6 +6,7 @@ The hierarchy:
         AgentError                    an agent's folder is not usable
             UnknownAgent
         BackendError                  a backend cannot do what was asked
+            BackendClosed
             UntrustedAgentRefused
             PrivilegedAgentRefused
             RunLost
@@ -32,6 +33,10 @@ class UnknownAgent(AgentError):
 
 class BackendError(SandboxError):
     """The backend cannot do what was asked: the work directory is unusable, another process has the run, ..."""
+
+
+class BackendClosed(BackendError):
+    """The backend was closed, and starts no more runs."""
 
 
 class UntrustedAgentRefused(BackendError):

@@ -17,7 +17,7 @@ from common.settings import get_settings
 from competitions import registry
 from sandbox.backend import Backend, RunHandle, RunResult, RunSpec
 from sandbox.definitions import load_agent
-from sandbox.errors import BackendError, RunLost
+from sandbox.errors import BackendClosed, BackendError, RunLost
 from sandbox.secrets import resolve
 from sandbox.supervision.control import Layout
 from storage.datasets.current import require
@@ -27,7 +27,7 @@ from storage.runs.live import uploaded
 from storage.store import Store
 from storage.uses import Continuing
 from tasks.wiring.attempts import finished_run
-from tasks.wiring.backends import backend
+from tasks.wiring.backends import backend, why_closed
 from tasks.wiring.caching import while_stored
 from tasks.wiring.cancelling import end_cancelled, require_wanted
 from tasks.wiring.caps import limits_of
@@ -264,8 +264,10 @@ def _start(making: Making) -> tuple[RunHandle, int]:
     number = tries.begin(spec.labels[TRY], making.attempt.key, get_settings().host_name, at)
     try:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)
-    except BaseException:
+    except BaseException as error:
         tries.drop_last()
+        if isinstance(error, BackendClosed):  # since it was given to this run
+            raise why_closed(error) from error
         raise
     if resumed is None:
         making.services.reset_limits()

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Self
 
 from sandbox.backend import Attachment, RunHandle, RunResult, RunSpec
-from sandbox.errors import BackendError
+from sandbox.errors import BackendClosed, BackendError
 from sandbox.supervision import control
 from sandbox.world.files import remove_tree
 
@@ -53,7 +53,7 @@ class SupervisingBackend(ABC):
             ) from error
 
     def close(self) -> None:
-        """Stop every run that is not known to have ended. Afterwards ``start`` raises `BackendError`. Thread-safe."""
+        """Stop every run that is not known to have ended. Afterwards ``start`` raises `BackendClosed`. Thread-safe."""
         with self._mutex:
             self._closed = self._stopping = True
         atexit.unregister(self.close)
@@ -67,9 +67,9 @@ class SupervisingBackend(ABC):
         atexit.unregister(self.close)
 
     def _check_open(self) -> None:
-        """Raise `BackendError` if the backend is closed; called with the mutex held."""
+        """Raise `BackendClosed` if the backend is closed; called with the mutex held."""
         if self._closed:
-            raise BackendError("the backend is closed: no run can be started")
+            raise BackendClosed("the backend is closed: no run can be started")
 
     def _handle(self, spec: RunSpec, layout: control.Layout, reference: str, attachment: Attachment) -> RunHandle:
         offset = layout.log.stat().st_size if attachment != "new" and layout.log.exists() else 0

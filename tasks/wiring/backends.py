@@ -10,6 +10,7 @@ from threading import Timer
 
 from common.errors import UserError
 from sandbox.docker.backend import DockerBackend
+from sandbox.errors import BackendClosed
 from sandbox.isolation import Isolation
 from sandbox.process.backend import ProcessBackend
 
@@ -85,6 +86,12 @@ def cancelled() -> BaseException:
     """The error of a run that was cancelled: by the end of the time for agents, or by Ctrl-C."""
     with _agents.lock:
         return UserError(_agents.refusal) if _agents.refusal else KeyboardInterrupt()
+
+
+def why_closed(error: BackendClosed) -> UserError:
+    """Why a backend starts no run any more: the reason that ended the agents, or else just the error."""
+    with _agents.lock:
+        return UserError(_agents.refusal) if _agents.refusal else error
 
 
 def end_agents(reason: str) -> None:
