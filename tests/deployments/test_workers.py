@@ -120,13 +120,12 @@ def test_doctor_says_that_no_worker_polls(running: Running) -> None:
     running.installation.processes.stop("worker")
     until_served(
         "the worker's status",
-        lambda: (
-            "no worker polls work pool mlebench" in running.mlebench("doctor", "--split", "demo", **NO_ENGINE).stdout
-        ),
+        lambda: "ONLINE" not in {each["status"] for each in running.api("/work_pools/mlebench/workers/filter", {})},
         300,
     )
     said = running.mlebench("doctor", "--split", "demo", **NO_ENGINE)
     assert said.returncode == 1
+    assert "no worker polls work pool mlebench" in said.stdout
     assert "make up" in said.stdout
     restart_worker(running, running.folder.parent)
     said = running.mlebench("doctor", "--split", "demo", **NO_ENGINE)
