@@ -11,7 +11,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -104,15 +104,36 @@ def end(process: psutil.Process, grace: float = _GRACE) -> None:
         process.terminate()
     except psutil.NoSuchProcess:
         return
-    psutil.wait_procs([process], timeout=grace)
+    _ended([process], grace)
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [*process.children(recursive=True), *family]
     # psutil compares start times: a signal never reaches a later process with the same id.
-    _, alive = psutil.wait_procs(set(family), timeout=3)
+    alive = _ended(family, 3)
     for each in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
             each.kill()
-    psutil.wait_procs(alive, timeout=grace)
+    _ended(alive, grace)
+
+
+def _ended(processes: Collection[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait until these processes have ended; returns those that still run after these seconds.
+
+    `psutil.wait_procs` alone would also wait for those that have ended, but whose parent has not asked for their exit
+    codes: it may never do so, for example if it is process 1 of a container.
+    """
+    give_up = time.monotonic() + seconds
+    while True:
+        _, left = psutil.wait_procs(set(processes), timeout=0)
+        alive = [each for each in left if _runs(each)]
+        if not alive or time.monotonic() > give_up:
+            return alive
+        time.sleep(0.02)
+
+
+def _runs(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def free_port() -> int:
