@@ -37,7 +37,7 @@ class BackgroundProcesses:
         for name, (pid, born) in self._read().items():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process = psutil.Process(pid)
-                if process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE:
+                if process.create_time() == born and _runs(process):
                     found[name] = process
         return found
 
@@ -104,18 +104,18 @@ def end(process: psutil.Process, grace: float = _GRACE) -> None:
         process.terminate()
     except psutil.NoSuchProcess:
         return
-    _ended([process], grace)
+    _wait([process], grace)
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [*process.children(recursive=True), *family]
     # psutil compares start times: a signal never reaches a later process with the same id.
-    alive = _ended(family, 3)
+    alive = _wait(family, 3)
     for each in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
             each.kill()
-    _ended(alive, grace)
+    _wait(alive, grace)
 
 
-def _ended(processes: Collection[psutil.Process], seconds: float) -> list[psutil.Process]:
+def _wait(processes: Collection[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Wait until these processes have ended; returns those that still run after these seconds.
 
     `psutil.wait_procs` alone would also wait for those that have ended, but whose parent has not asked for their exit
@@ -131,9 +131,10 @@ def _ended(processes: Collection[psutil.Process], seconds: float) -> list[psutil
 
 
 def _runs(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
+    try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    return False
+    except psutil.NoSuchProcess:
+        return False
 
 
 def free_port() -> int:

@@ -27,7 +27,7 @@ from storage.runs.live import uploaded
 from storage.store import Store
 from storage.uses import Continuing
 from tasks.wiring.attempts import finished_run
-from tasks.wiring.backends import backend, why_closed
+from tasks.wiring.backends import backend, why_ended
 from tasks.wiring.caching import while_stored
 from tasks.wiring.cancelling import end_cancelled, require_wanted
 from tasks.wiring.caps import limits_of
@@ -267,7 +267,7 @@ def _start(making: Making) -> tuple[RunHandle, int]:
     except BaseException as error:
         tries.drop_last()
         if isinstance(error, BackendClosed):  # since it was given to this run
-            raise why_closed(error) from error
+            raise why_ended(error) from error
         raise
     if resumed is None:
         making.services.reset_limits()

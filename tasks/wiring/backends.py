@@ -10,7 +10,6 @@ from threading import Timer
 
 from common.errors import UserError
 from sandbox.docker.backend import DockerBackend
-from sandbox.errors import BackendClosed
 from sandbox.isolation import Isolation
 from sandbox.process.backend import ProcessBackend
 
@@ -82,16 +81,10 @@ def agents_until(seconds: float, what: str) -> Iterator[None]:
         _agents.refuse("")
 
 
-def cancelled() -> BaseException:
-    """The error of a run that was cancelled: by the end of the time for agents, or by Ctrl-C."""
+def why_ended(otherwise: BaseException) -> BaseException:
+    """The error of a run that was ended, or not started: the reason that ended all agents, if there is one."""
     with _agents.lock:
-        return UserError(_agents.refusal) if _agents.refusal else KeyboardInterrupt()
-
-
-def why_closed(error: BackendClosed) -> UserError:
-    """Why a backend starts no run any more: the reason that ended the agents, or else just the error."""
-    with _agents.lock:
-        return UserError(_agents.refusal) if _agents.refusal else error
+        return UserError(_agents.refusal) if _agents.refusal else otherwise
 
 
 def end_agents(reason: str) -> None:

@@ -21,7 +21,7 @@ from sandbox.host.folder import host_folder
 from sandbox.host.slots import Holder
 from sandbox.process import supervised
 from sandbox.supervision.control import Layout
-from tasks.wiring.backends import cancelled
+from tasks.wiring.backends import why_ended
 from tasks.wiring.host import host_slots
 from tasks.wiring.making import keep
 from tasks.wiring.queued import Labels, queued
@@ -101,10 +101,10 @@ def end_cancelled(making: Making, handle: RunHandle, result: RunResult, number: 
     Raises `RunCancelled`, or, if this process is being ended, the error that ends it.
     """
     if not is_cancelled(making.attempt):
-        raise cancelled()
+        raise why_ended(KeyboardInterrupt())
     keep(making, handle, result, number)
     require_wanted(making.attempt)
-    raise cancelled()
+    raise why_ended(KeyboardInterrupt())
 
 
 def end(holder: Holder) -> None:
