@@ -266,8 +266,8 @@ def _start(making: Making) -> tuple[RunHandle, int]:
         handle = runner.start(resumed.rest_of(spec) if resumed else spec)
     except BaseException as error:
         tries.drop_last()
-        if isinstance(error, BackendClosed):  # since it was given to this run
-            raise why_ended(error) from error
+        if isinstance(error, BackendClosed) and (reason := why_ended(error)) is not error:
+            raise reason from error  # closed since it was given to this run
         raise
     if resumed is None:
         making.services.reset_limits()

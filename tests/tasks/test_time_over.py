@@ -41,5 +41,6 @@ def test_a_run_that_comes_too_late_says_why(
         with pytest.raises(UserError) as caught:
             agent_run.run_agent(attempt)
     assert str(caught.value) == said
+    assert caught.value.__cause__ is not caught.value
     assert finished_folders(store, "late") == []
     assert Tries(store, run_folder(attempt).url).read() == []
