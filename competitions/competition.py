@@ -10,9 +10,11 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from itertools import chain
 from pathlib import Path
@@ -43,6 +45,7 @@ _KEPT: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
 """The parsed answers of the last calls of `Competition.grade`: global, because competitions are values."""
 _MOST_KEPT = 4
 _LARGEST_KEPT = 64 << 20  # bytes of a file of answers
+_WORTH_A_THREAD = 1 << 20  # bytes of a file of answers; part of reading is not done on all cores
 _SETTLED = 2_000_000_000  # nanoseconds after which a change of a file surely shows in its time stamp
 
 
@@ -191,7 +194,15 @@ class Competition(BaseModel):
 
         Raises `InvalidSubmission` with a message for the agent.
         """
-        return self.score(Path(submission), self._kept_answers(Path(prepared)), edition)
+        submission, prepared = Path(submission), Path(prepared)
+        if edition in self._reads.rows:  # the answers tell which rows to read
+            return self.score(submission, self._kept_answers(prepared), edition)
+        with self._reading_answers(prepared) as answers:
+            try:
+                table = self.read_submission(submission)
+            finally:
+                truth = answers()  # whose error comes first: it is not the agent's
+        return self.score_table(table, truth, edition)
 
     def answers(self, prepared: Path, kept: Path | None = None) -> Any:
         """The parsed answers below `prepared`, usually a data frame. Parsed once, they score many submissions.
@@ -204,6 +215,21 @@ class Competition(BaseModel):
         if reader:
             return reader(prepared)
         return read_answers(prepared / self.facts.files.answers, reads=self._reads, kept=kept)
+
+    @contextmanager
+    def _reading_answers(self, prepared: Path) -> Iterator[Callable[[], Any]]:
+        """Read large answers in a thread, during other work. Calling the value gives them, or raises their error."""
+        path = prepared / self.facts.files.answers
+        if not path.is_file() or path.stat().st_size < _WORTH_A_THREAD:
+            yield partial(self._kept_answers, prepared)
+            return
+        with ThreadPoolExecutor(1, "answers") as pool:
+            try:
+                answers = pool.submit(self._kept_answers, prepared)
+            except RuntimeError:  # no thread can be started, for example under a limit of memory
+                yield partial(self._kept_answers, prepared)
+            else:
+                yield answers.result
 
     def _kept_answers(self, prepared: Path) -> Any:
         """The answers, parsed anew only if their file is another one than in one of the last calls."""
@@ -234,14 +260,21 @@ class Competition(BaseModel):
 
     def score(self, submission: Path, answers: Any, edition: Edition = "v1") -> float:
         """Like `grade`, with parsed answers."""
-        return self.score_table(self.read_submission(submission), answers, edition)
+        return self.score_table(self.read_submission(submission, answers, edition), answers, edition)
 
-    def read_submission(self, submission: Path) -> Any:
-        """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed."""
-        from competitions.scoring.reading import read_submission
+    def read_submission(self, submission: Path, answers: Any = None, edition: Edition = "v1") -> Any:
+        """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed.
+
+        `answers`: those that it is scored with, in `edition`, so that rows may be left out that do not count.
+        """
+        from competitions.scoring.reading import known_rows, read_submission
 
         reader = getattr(self.module("grade"), "read_submission", None)
-        return reader(submission) if reader else read_submission(submission, reads=self._reads)
+        if reader:
+            return reader(submission)
+        reads = self._reads
+        known = None if answers is None else known_rows(answers, reads, edition)
+        return read_submission(submission, reads=reads, known=known)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,8 +13,10 @@ from pandas.errors import EmptyDataError
 
 from competitions.scoring import kept_answers
 from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.matching import strings
 from competitions.tables import columns, short_files
 from competitions.tables.columns import Texts
+from competitions.tables.known_rows import KnownRows
 
 Dtype = str | type | Mapping[str, str | type] | None
 # "round_trip" is exact; None is pandas 2's own fast converter, which may be one unit off in the last place.
@@ -27,12 +29,22 @@ class Reads:
 
     Args:
         answers: the columns of the answers that `grade` uses; None for all of them.
+        rows: by edition, the column whose texts tell which rows of a submission count: those with a text that this
+            column of the answers has. Others may be left out when a submission is read.
         texts: how columns of text are held. With "arrow" they are columns of pandas' type `string[pyarrow]`, which
             `checks` and `cells` accept, with a missing value where a cell is empty.
     """
 
     answers: tuple[str, ...] | None = None
     texts: Texts = "object"
+    rows: Mapping[str, str] = field(default_factory=dict)
+
+
+def known_rows(answers: pd.DataFrame, reads: Reads, edition: str) -> KnownRows | None:
+    """The rows of a submission that count with these answers, if some do not."""
+    name = reads.rows.get(edition)
+    texts = None if name is None or name not in answers else strings(answers[name])
+    return None if name is None or texts is None else KnownRows(name, texts)
 
 
 def read_submission(
@@ -42,8 +54,9 @@ def read_submission(
     keep_default_na: bool = True,
     float_precision: FloatParser = "round_trip",
     reads: Reads = Reads(),
+    known: KnownRows | None = None,
 ) -> pd.DataFrame:
-    """Read the submission as a table, with all its columns.
+    """Read the submission as a table, with all its columns. Rows that are not `known` may be left out.
 
     An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if the file does not exist or
     pandas cannot read it as a table.
@@ -56,7 +69,7 @@ def read_submission(
     if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
     try:
-        return _read(path, dtype, keep_default_na, float_precision, Reads(texts=reads.texts))
+        return _read(path, dtype, keep_default_na, float_precision, Reads(texts=reads.texts), known=known)
     except UnicodeDecodeError as error:
         raise InvalidSubmission(f"{path.name} is not UTF-8 text; write it as a CSV file in UTF-8.") from error
     except (ValueError, OverflowError) as error:  # the arguments are fixed, so the cause is in the file
@@ -87,9 +100,14 @@ def _read(
     float_precision: FloatParser,
     reads: Reads,
     kept: Path | None = None,
+    known: KnownRows | None = None,
 ) -> pd.DataFrame:
     if dtype is None and keep_default_na and float_precision == "round_trip":
-        found = kept_answers.read_table(path, reads.answers, kept) if kept else columns.read_table(path, reads.answers)
+        found = columns.read_table(path, reads.answers, known) if known else None
+        if found is None:
+            found = (
+                kept_answers.read_table(path, reads.answers, kept) if kept else columns.read_table(path, reads.answers)
+            )
         table = short_files.read(path, reads.answers) if found is None else columns.frame(found, reads.texts)
         if table is not None:
             return table

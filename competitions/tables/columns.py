@@ -34,6 +34,7 @@ from competitions.tables.csv_blocks import (
     surely_text,
 )
 from competitions.tables.csv_types import inference_rows
+from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.pieces import Buffers, Piece
 from competitions.tables.threads import in_order
 
@@ -79,7 +80,7 @@ PLAIN = Rules()
 """Of ``read_csv(path, float_precision="round_trip")``."""
 
 
-def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
+def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRows | None = None) -> pa.Table | None:
     """The columns of `path`, of int64, double, bool or string; None if only pandas is known to read them right.
 
     `frame` makes a frame of them.
@@ -87,6 +88,7 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
     Args:
         path: a CSV file in UTF-8 with a header.
         wanted: names of the columns to read, by default all. Those that the file does not have are left out.
+        known: the rows that are needed. Others may be left out, if the first column is that of these texts.
 
     Raises:
         OSError: the file cannot be read.
@@ -102,7 +104,8 @@ def read_table(path: Path, wanted: Collection[str] | None = None) -> pa.Table | 
         # Each column of each piece takes its time as well, during which other threads wait.
         count = _WORKERS * -(-size // (pieces.PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // count + _SLACK)
-        return _read(file, partial(pieces.from_file, buffers=buffers), wanted, buffers, PLAIN, alone=count == 1)
+        cut = partial(pieces.from_file, buffers=buffers)
+        return _read(file, cut, wanted, buffers, PLAIN, alone=count == 1, known=known)
 
 
 def read_stream(file: IO[bytes], rules: Rules = PLAIN) -> pa.Table | None:
@@ -140,12 +143,14 @@ def _read(
     buffers: Buffers,
     rules: Rules,
     alone: bool = False,
+    known: KnownRows | None = None,
 ) -> pa.Table | None:
     """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
     try:
         names = header(file.readline(pieces.PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
-        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
+        known = known if known and known.name == names[0] else None
+        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules, known=known)
         if alone:
             parts = [work(piece) for piece in cut(file)]
         else:
@@ -177,7 +182,12 @@ def header(line: bytes) -> list[str]:
 
 
 def _parsed(
-    piece: Piece, names: Sequence[str], chosen: Sequence[str], buffers: Buffers, rules: Rules
+    piece: Piece,
+    names: Sequence[str],
+    chosen: Sequence[str],
+    buffers: Buffers,
+    rules: Rules,
+    known: KnownRows | None,
 ) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end = piece
@@ -186,6 +196,12 @@ def _parsed(
     if quoted or returns or text.find(b"\0", 0, end) >= 0:
         require_plain_quotes(text, end)
     require_utf8(text, end)
+    if known:
+        if quoted or returns:
+            raise Unusual("rows are left out of plain text only")
+        rows = known.rows_of(text, end, len(names), inference_rows(len(names)))
+        buffers.give_back(text)
+        text, end = rows, len(rows)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:
@@ -205,6 +221,8 @@ def _parsed(
     strings = {name: whole(table[name]) for name in included}
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
+    if known:
+        require_text_at_ends({name: strings[numbers[name]] for name in chosen})
     buffers.give_back(text)
     return [_column(strings[numbers[name]], rules) for name in chosen]
 

@@ -65,7 +65,7 @@ def serve(
         path, wanted = Path(job["path"]), job.get("halves")
         kept: dict[str, Any] = {}
         _limit(bounds)
-        verdict = score_submission(competition, score, path, bounds, scoring, _lift_memory_limit)
+        verdict = score_submission(competition, answers, edition, score, path, bounds, scoring, _lift_memory_limit)
         if wanted and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
             send({"phase": "halves", "verdict": dataclasses.asdict(verdict)})
             found = score_halves(

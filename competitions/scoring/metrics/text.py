@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,12 +54,17 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array) -> NDArray[np.in
     if len(truth) != len(predicted):
         raise ValueError(f"{len(truth)} and {len(predicted)} rows")
     distances = np.zeros(len(truth), dtype=np.int64)
-    other = pc.not_equal(truth, predicted)
-    rows = np.flatnonzero(other.to_numpy(zero_copy_only=False))
-    for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
-        pair = [side.take(pa.array(some)).to_numpy(zero_copy_only=False) for side in (truth, predicted)]
-        distances[some] = _cpdist(*pair)
+    other = pc.not_equal(truth, predicted).to_numpy(zero_copy_only=False)
+    for start in range(0, len(truth), _ROWS):
+        some: Any = np.flatnonzero(other[start : start + _ROWS])
+        pair = [side[start : start + _ROWS] for side in (truth, predicted)]
+        if len(some) * 2 > len(pair[0]):  # to compare equal texts costs less than to copy the others
+            some = slice(None)
+        elif len(some):
+            pair = [side.take(pa.array(some)) for side in pair]
+        else:
+            continue
+        distances[start : start + _ROWS][some] = _cpdist(*(side.to_numpy(zero_copy_only=False) for side in pair))
     return distances
 
 

@@ -14,7 +14,7 @@ def odd_competition(scratch: Path, grade: str, answers: str, **replaced: str) ->
     Its facts are those of diabetes, with the texts that are keys of `replaced` replaced by their values.
     """
     folder, prepared = scratch / "odd", scratch / "prepared"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     facts = (registry.get("diabetes").folder / "competition.yaml").read_text()
     facts = facts.replace("id: diabetes", "id: odd", 1)
     for old, new in replaced.items():
