@@ -1,8 +1,9 @@
 """Lines of simplified-nq-train.jsonl as ``pandas.DataFrame.to_json`` writes them after ``pandas.read_json``.
 
 pandas parses and formats 50 KB a line, of which nearly all is the text of the document, whose bytes stay the same
-except that slashes get a backslash. Here this text is passed on as it is, if all its escapes are those that pandas
-writes, and only the rest of the line is parsed. `parse` returns None for lines for which this is not certain.
+except that slashes get a backslash, or the list of candidates, which loses its blanks. Here these are passed on as they
+are, if all escapes are those that pandas writes and each candidate has the numbers that it writes, and only the rest of
+the line is parsed. `parse` returns None for lines for which this is not certain.
 """
 
 from __future__ import annotations
@@ -10,13 +11,20 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
-_START, _END = b'{"document_text": "', b'", "long_answer_candidates": '
-_REST = ("long_answer_candidates", "question_text", "annotations", "document_url", "example_id")
+_START, _END, _NEXT = b'{"document_text": "', b'", "long_answer_candidates": ', b', "question_text": '
+_REST = ("question_text", "annotations", "document_url", "example_id")
+_CANDIDATES = {
+    b"{" + b", ".join(values) + b"}"
+    for values in permutations([b'"start_token": ', b'"end_token": ', b'"top_level": true'])
+}
+"""Candidates without their digits, all at the top level."""
+_DIGITS = b"0123456789"
 # One backslash before all alternatives: re looks for it with memchr.
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SHORT = {b'\\"', b"\\\\", b"\\b", b"\\f", b"\\n", b"\\r", b"\\t"}
@@ -24,6 +32,7 @@ _KNOWN = np.isin(np.arange(256), [ord("u"), *(escape[1] for escape in _SHORT)])
 """Whether a character stands for an escape after a backslash."""
 _PLAIN = b'{}[],:"_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 """Characters of nested values of which pandas changes none; fractions, escapes and slashes are not among them."""
+_LONGEST = 18  # digits of a number of 64 bits
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -37,10 +46,22 @@ class Question(NamedTuple):
 
 def parse(lines: list[bytes]) -> list[Question] | None:
     """The questions in `lines`; None if only pandas is known to read and write one of them right."""
-    together = _are_canonical(lines)
-    questions = []
+    documents, lists, rests = [], [], []
     for line in lines:
-        question = _parsed(line, checked=together or _are_canonical([line]))
+        end = line.rfind(_END)  # the only one, if all quotes before it have a backslash
+        after = line.find(_NEXT, end)
+        if not line.startswith(_START) or end < len(_START) or after < 0:
+            return None
+        documents.append(line[len(_START) - 1 : end + 1])  # with its quotes
+        lists.append(line[end + len(_END) : after])
+        rests.append(b"{" + line[after + 2 :])
+    if not _are_canonical(documents) and not all(_is_canonical(document[1:-1]) for document in documents):
+        return None
+    plain = _are_plain(lists)
+    questions = []
+    for document, candidates, rest in zip(documents, lists, rests, strict=True):
+        compact = candidates.translate(None, b" ") if plain or _are_plain([candidates]) else _compact(candidates)
+        question = _parsed(document, compact, rest) if compact is not None else None
         if question is None:
             return None
         questions.append(question)
@@ -59,69 +80,89 @@ def text_of(questions: list[Question], columns: list[str] | None = None) -> byte
     return b"".join(pieces).replace(b"/", b"\\/")  # all slashes are in strings, and none has a backslash yet
 
 
-def _parsed(line: bytes, *, checked: bool) -> Question | None:
-    """The question in `line`; None if only pandas is known to read and write it right.
+def _parsed(document: bytes, candidates: bytes, rest: bytes) -> Question | None:
+    """The question with a document and candidates as pandas writes them, and the rest of its line.
 
-    `checked` says that all characters and escapes of the line are those that pandas writes, apart from quotes.
+    None if only pandas is known to read and write the rest right.
     """
-    end = line.find(_END)
-    if not line.startswith(_START) or end < len(_START) or line[end - 1] == ord("\\"):  # an escaped quote
-        return None
-    if not (_has_escaped_quotes(line, len(_START), end) if checked else _is_canonical(line[len(_START) : end])):
-        return None
     try:
-        rest = orjson.loads(b"{" + line[end + 3 :])
+        values = orjson.loads(rest)
     except ValueError:
         return None
-    if tuple(rest) != _REST or type(rest["example_id"]) not in (int, str):
+    if tuple(values) != _REST or type(values["example_id"]) not in (int, str):
         return None
-    if type(rest["question_text"]) is not str or type(rest["document_url"]) is not str:
+    if type(values["question_text"]) is not str or type(values["document_url"]) is not str:
         return None
-    name = str(rest["example_id"])
-    candidates, annotations = (orjson.dumps(rest[key]) for key in ("long_answer_candidates", "annotations"))
-    strings = [_encode(each).encode() for each in (rest["question_text"], rest["document_url"], name)]
-    if any(value.translate(None, _PLAIN) or b"null" in value or b"e-" in value for value in (candidates, annotations)):
+    name, annotations = str(values["example_id"]), _compact(values["annotations"])
+    strings = [_encode(each).encode() for each in (values["question_text"], values["document_url"], name)]
+    # The last is the one character that Python escapes and pandas does not.
+    if annotations is None or any(b"\\u007f" in string for string in strings):
         return None
-    if any(b"\\u007f" in value for value in strings):  # the one character that Python escapes and pandas does not
-        return None
-    values = {
-        "document_text": line[len(_START) - 1 : end + 1],  # with its quotes
+    texts = {
+        "document_text": document,
         "long_answer_candidates": candidates,
         "question_text": strings[0],
         "annotations": annotations,
         "document_url": strings[1],
         "example_id": strings[2],
     }
-    return Question(values, name, rest["annotations"])
+    return Question(texts, name, values["annotations"])
 
 
-def _has_escaped_quotes(line: bytes, start: int, end: int) -> bool:
-    """Whether each quote from `start` until `end` has a backslash, in a line without backslashes that are escaped."""
-    place = line.find(b'"', start)
-    while place < end:
-        if line[place - 1] != ord("\\"):
+def _compact(value: Any) -> bytes | None:
+    """A nested value, or the text of one, as pandas writes it; None if only pandas is known to do so."""
+    try:
+        text = orjson.dumps(orjson.loads(value) if isinstance(value, bytes) else value)
+    except ValueError:
+        return None
+    return None if text.translate(None, _PLAIN) or b"null" in text or b"e-" in text else text
+
+
+def _are_plain(lists: list[bytes]) -> bool:
+    """Whether in all lists of candidates blanks are all that pandas leaves out, and changes.
+
+    Without its digits, a list has to be the same candidate again and again. Then digits have to be in their places:
+    between a blank and the end of a value.
+    """
+    wanted = 0
+    for text in lists:
+        frame = text.translate(None, _DIGITS).replace(b"false", b"true")
+        candidate, count = frame[1 : frame.find(b"}") + 1], frame.count(b"}")
+        if candidate not in _CANDIDATES or frame != b"[" + (candidate + b", ") * (count - 1) + candidate + b"]":
             return False
-        place = line.find(b'"', place + 1)
-    return True
+        wanted += 2 * count
+    characters = np.frombuffer(b"".join(lists), np.uint8)
+    digits = characters - np.uint8(ord("0")) < len(_DIGITS)  # smaller characters become large ones
+    if digits[0] or digits[-1]:
+        return False
+    edges = np.flatnonzero(digits[1:] != digits[:-1]) + 1
+    first, last = edges[::2], edges[1::2]
+    lengths = last - first
+    return (
+        len(first) == wanted
+        and bool((characters[first - 1] == ord(" ")).all())
+        and bool(np.isin(characters[last], np.frombuffer(b",}", np.uint8)).all())
+        and int(lengths.max()) <= _LONGEST
+        and not ((characters[first] == ord("0")) & (lengths > 1)).any()
+    )
 
 
-def _are_canonical(lines: list[bytes]) -> bool:
-    """Whether in all lines characters outside of escapes are printable ASCII, and escapes those that pandas writes.
+def _are_canonical(texts: list[bytes]) -> bool:
+    """Whether all texts, with their quotes, are spelled as pandas spells them, apart from slashes.
 
     False also where it is not certain: with escaped backslashes, and with pairs of surrogates.
     """
-    text = b"".join(lines)
+    text = b"\n".join([*texts, b" " * 6])  # so that six characters follow each backslash
     characters = np.frombuffer(text, np.uint8)
-    ends = sum(line.endswith(b"\n") for line in lines)
-    if not text.isascii() or b"\x7f" in text or np.count_nonzero(characters < ord(" ")) != ends:
+    if not text.isascii() or b"\x7f" in text or np.count_nonzero(characters < ord(" ")) != len(texts):
         return False
     marks = np.flatnonzero(characters == ord("\\"))
-    if len(marks) and marks[-1] + 6 > len(text):
-        return False
     kinds = characters[marks + 1]
     if not _KNOWN[kinds].all() or (kinds == ord("\\")).any():
         return False
-    fours = np.ndarray(max(len(text) - 3, 0), np.uint32, text, strides=(1,))  # the four bytes from each place on
+    if np.count_nonzero(characters == ord('"')) != np.count_nonzero(kinds == ord('"')) + 2 * len(texts):
+        return False
+    fours = np.ndarray(len(text) - 3, np.uint32, text, strides=(1,))  # the four bytes from each place on
     codes = np.unique(fours[marks[kinds == ord("u")] + 2])
     escapes = [b"\\u" + code.tobytes() for code in codes]
     return all(escape[2:3] not in b"dD" and _is_canonical_number(escape) for escape in escapes)

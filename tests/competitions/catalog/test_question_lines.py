@@ -168,3 +168,47 @@ def test_the_test_part_does_not_depend_on_what_is_written_first(monkeypatch: pyt
         )
     assert both.test().rows == alone.test().rows
     assert first.opened == second.opened == 1
+
+
+def candidates(rng: random.Random) -> bytes:
+    names = rng.sample(["start_token", "end_token", "top_level"], 3)
+    values = [
+        {name: rng.random() < 0.5 if name == "top_level" else rng.choice([0, 7, 10**17, rng.randrange(10**6)])}
+        for _ in range(rng.randint(1, 3))
+        for name in names
+    ]
+    rows = [{**values[n], **values[n + 1], **values[n + 2]} for n in range(0, len(values), 3)]
+    return json.dumps(rows).encode()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_plain_candidates_only_lose_their_blanks(seed: int) -> None:
+    rng, plain = random.Random(seed), {True: 0, False: 0}
+    for _ in range(3000):
+        text = bytearray(candidates(rng))
+        for _ in range(rng.choice([0, 1, 1, 2])):
+            place, other = rng.randrange(len(text)), rng.choice(b'0123456789 ,:{}[]"-.eE\\truefalse\n')
+            change = rng.choice(["insert", "delete", "replace", "move"])
+            if change == "insert":
+                text.insert(place, other)
+            elif change == "replace":
+                text[place] = other
+            else:
+                moved = text.pop(place)
+                if change == "move" and text:
+                    text.insert(rng.randrange(len(text)), moved)
+        found = QUESTIONS._are_plain([bytes(text)])
+        plain[found] += 1
+        if found:
+            parsed = json.loads(text)
+            assert json.dumps(parsed).encode() == text, "with the keys, numbers and blanks of a list that json writes"
+            assert all(type(row[name]) is int for row in parsed for name in ("start_token", "end_token"))
+            assert QUESTIONS._compact(bytes(text)) == text.translate(None, b" ")
+            assert not QUESTIONS._are_plain([bytes(text), b"[]"]), "all of several are plain"
+    assert min(plain.values()) > 500
+
+
+@pytest.mark.parametrize("number", [b"1" * 18, b"0", b"1" * 19, b"01", b"-1", b"1.5", b"1e5", b"", b"null", b'"1"'])
+def test_candidates_with_other_numbers_are_parsed(number: bytes) -> None:
+    text = b'[{"start_token": ' + number + b', "end_token": 3, "top_level": true}]'
+    assert QUESTIONS._are_plain([text]) == (number in (b"1" * 18, b"0"))
