@@ -232,7 +232,7 @@ class Download:
         def parse() -> pa.Table | pd.DataFrame:
             with contextlib.ExitStack() as stack:
                 file = stack.enter_context(opened())
-                found = columns.read_stream(file, rules) if rules else None
+                found = columns.read_stream(file, rules, self._size(name)) if rules else None
                 if found is not None:
                     return found
                 if rules and file.seekable():

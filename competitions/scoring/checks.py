@@ -73,7 +73,7 @@ def align(
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
-    if _ascending(answers[on]):
+    if is_ascending(answers[on]):
         answers = answers.reset_index(drop=True)
     else:
         answers = _rows(answers, answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy())
@@ -128,8 +128,8 @@ def select(frame: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=frame.columns)
 
 
-def _ascending(ids: pd.Series) -> bool:
-    """Whether each id is greater than the one before, as in most answers, which saves sorting them."""
+def is_ascending(ids: pd.Series) -> bool:
+    """Whether each id is greater than the one before, as in most answers, so that they need not be sorted."""
     if isinstance(ids.dtype, pd.ArrowDtype):
         import pyarrow.compute as pc
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv as standard_csv
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -31,10 +31,10 @@ from competitions.tables.csv_blocks import (
     require_plain_rows,
     require_utf8,
     row_ends,
-    surely_text,
 )
 from competitions.tables.csv_types import inference_rows
 from competitions.tables.known_rows import KnownRows, require_text_at_ends
+from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
 from competitions.tables.threads import in_order
 
@@ -48,7 +48,6 @@ SMALL = 1 << 15
 """Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
 _SHARE = 1 << 20  # bytes of a file that are worth the other cores
-_WHOLE = 128 << 20  # bytes of a column of text that becomes one array, which for a moment takes twice the memory
 _WORKERS = min(os.cpu_count() or 1, 8)
 _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
 _TRUE = pa.array(["True", "TRUE", "true"])
@@ -105,15 +104,16 @@ def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRo
         count = _WORKERS * -(-size // (pieces.PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // count + _SLACK)
         cut = partial(pieces.from_file, buffers=buffers)
-        return _read(file, cut, wanted, buffers, PLAIN, alone=count == 1, known=known)
+        return _read(file, cut, wanted, buffers, PLAIN, count, known)
 
 
-def read_stream(file: IO[bytes], rules: Rules = PLAIN) -> pa.Table | None:
+def read_stream(file: IO[bytes], rules: Rules = PLAIN, size: int = 0) -> pa.Table | None:
     """All columns of a binary stream from its start, by `rules`; `frame` makes a frame of them.
 
-    If the result is None, any part of the stream may have been read.
+    `size` is the number of bytes of the stream, if it is known, which saves copies. If the result is None, any part of
+    the stream may have been read.
     """
-    return _read(file, pieces.from_stream, None, Buffers(pieces.PIECE), rules)
+    return _read(file, pieces.from_stream, None, Buffers(pieces.PIECE), rules, max(2.0, size / pieces.PIECE))
 
 
 def frame(table: pa.Table, texts: Texts) -> pd.DataFrame:
@@ -142,26 +142,36 @@ def _read(
     wanted: Collection[str] | None,
     buffers: Buffers,
     rules: Rules,
-    alone: bool = False,
+    count: float,
     known: KnownRows | None = None,
 ) -> pa.Table | None:
-    """The table in `file`, which `cut` cuts into pieces; `alone` if there is one piece, which needs no thread."""
+    """The table in `file`, which `cut` cuts into about `count` pieces. One piece needs no thread."""
     try:
         names = header(file.readline(pieces.PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
         known = known if known and known.name == names[0] else None
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules, known=known)
-        if alone:
-            parts = [work(piece) for piece in cut(file)]
+        parts = [Parts(count) for _ in chosen]
+        if count == 1:
+            _gather(map(work, cut(file)), parts)
         else:
             with ThreadPoolExecutor(_WORKERS) as pool:
-                parts = list(in_order(pool, work, cut(file), _WORKERS))
+                _gather(in_order(pool, work, cut(file), _WORKERS), parts)
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
         return None
-    table = _table(names, chosen, parts)
-    return table if table is None or not rules.types else _typed(table, rules)
+    columns = [part.joined(inference_rows(len(names))) for part in parts]
+    if not columns or any(column is None for column in columns):
+        return None
+    table = pa.table(columns, names=list(chosen))
+    return _typed(table, rules) if rules.types else table
+
+
+def _gather(pieces: Iterable[Sequence[pa.Array]], columns: Sequence[Parts]) -> None:
+    for arrays in pieces:
+        for column, array in zip(columns, arrays, strict=True):
+            column.add(array)
 
 
 def header(line: bytes) -> list[str]:
@@ -257,16 +267,6 @@ def _column(strings: pa.StringArray, rules: Rules) -> pa.Array:
     raise Unusual("a column that may be numbers or text")
 
 
-def _table(names: Sequence[str], chosen: Sequence[str], parts: Sequence[Sequence[pa.Array]]) -> pa.Table | None:
-    columns, rows = [], inference_rows(len(names))
-    for position in range(len(chosen)):
-        column = _joined([part[position] for part in parts], rows) if parts else None
-        if column is None:
-            return None
-        columns.append(column)
-    return pa.table(columns, names=list(chosen)) if columns else None
-
-
 def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:
     """The columns with the types of the rules; None if pandas might say that a cell has another one."""
     for name, kind in rules.types:
@@ -282,28 +282,6 @@ def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:
     return table
 
 
-def _joined(parts: list[pa.Array], rows: int) -> pa.ChunkedArray | None:
-    """The parts of a column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them."""
-    kinds = {part.type for part in parts if len(part) > part.null_count}
-    if kinds <= {pa.int64(), pa.float64()}:
-        common = pa.int64() if {part.type for part in parts} == {pa.int64()} else pa.float64()
-        parts = [part if part.type == common else part.cast(common, safe=False) for part in parts]
-        return pa.chunked_array(parts, common)
-    if len(kinds) > 1:
-        return None
-    (kind,) = kinds
-    if kind == pa.bool_():
-        return pa.chunked_array(parts, kind) if all(part.type == kind for part in parts) else None
-    column = pa.chunked_array([part.cast(kind) if part.type != kind else part for part in parts], kind)
-    if sum(part.nbytes for part in parts) >= 1 << 31:
-        return None  # more than one array of strings can hold
-    for start in range(0, len(column), rows):
-        some = column[start : start + rows]
-        if some.null_count < len(some) and not any(surely_text(chunk) for chunk in some.chunks):
-            return None
-    return column
-
-
 def _values(column: pa.ChunkedArray, texts: Texts) -> NDArray[Any] | pd.Series:
     """The column in the form in which a frame takes it as it is."""
     import pandas as pd
@@ -312,8 +290,7 @@ def _values(column: pa.ChunkedArray, texts: Texts) -> NDArray[Any] | pd.Series:
         values = column.to_numpy()
         return values if values.flags.writeable else values.copy()
     if texts == "arrow":
-        # It is faster to pick rows from one array.
-        return pd.Series(pd.arrays.ArrowExtensionArray(whole(column) if column.nbytes < _WHOLE else column))
+        return pd.Series(pd.arrays.ArrowExtensionArray(whole(column)))
     values = column.to_pandas().to_numpy(dtype=object)  # equal strings of a column are one object, as with pandas
     if column.null_count:
         values = values.copy()

@@ -40,7 +40,7 @@ _BEFORE_QUOTE = np.zeros(256, dtype=bool)
 _BEFORE_QUOTE[list(b'\n",')] = True
 _AFTER_QUOTE = np.zeros(256, dtype=bool)
 _AFTER_QUOTE[list(b'\n",\r')] = True
-_PART = 1 << 16  # bytes that are compared at a time
+_PART = 1 << 19  # bytes that are compared at a time
 WHOLE_DIGITS = 18
 """Whole numbers with at most this many digits fit 64 bits."""
 _LONGEST_MISSING = max(map(len, MISSING))

@@ -107,6 +107,31 @@ def joint_keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return mine, others
 
 
+def keys_of_known(
+    a: Items, b: Items
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of `joint_keys` for the items of `a`, and for those of `b` that are an item of any row of `a`.
+
+    Of the latter, their places in `b` and their rows come first: ``keys of a, places, rows, keys``.
+
+    >>> keys_of_known(Items.of(["xy", "x"]), Items.of(["zy", "xx"]))
+    (array([0, 1, 2]), array([1, 2, 3]), array([0, 1, 1]), array([1, 2, 2]))
+    """
+    import pyarrow.compute as pc
+
+    texts = [_texts(each.values) for each in (a, b)]
+    if texts[0] is None or texts[1] is None:
+        mine, others = joint_keys(a, b)
+        return mine, np.arange(len(others)), b.rows, others
+    encoded = texts[0].dictionary_encode()
+    count = max(len(encoded.dictionary), 1)
+    codes = pc.index_in(texts[1], value_set=encoded.dictionary)  # cheaper than numbers for those that are not in `a`
+    found = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
+    places = np.flatnonzero(found >= 0)
+    rows = b.rows[places]
+    return a.rows * count + encoded.indices.to_numpy(), places, rows, rows * count + found[places]
+
+
 def partners(a: Items, b: Items) -> NDArray[np.int64] | None:
     """For each item of `a` the place of the equal item of the same row in `b`, shape (m,).
 
@@ -183,10 +208,19 @@ def factorized(a: list[Hashable] | pa.Array, b: list[Hashable] | pa.Array) -> tu
     """
     import pyarrow as pa
 
-    try:
-        arrays = [pa.array(v, type=pa.string()) if isinstance(v, list) else v.cast(pa.string()) for v in (a, b)]
-        encoded = pa.concat_arrays(arrays).dictionary_encode()
-    except (pa.ArrowException, UnicodeError):  # not text
+    texts = [_texts(values) for values in (a, b)]
+    if None in texts:
         codes, distinct = pd.factorize(np.fromiter(chain(a, b), dtype=object, count=len(a) + len(b)))
         return codes.astype(np.int64), len(distinct)
+    encoded = pa.concat_arrays(texts).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+
+
+def _texts(values: list[Hashable] | pa.Array) -> pa.StringArray | None:
+    """The values as an array of text; None if they are something else."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, type=pa.string()) if isinstance(values, list) else values.cast(pa.string())
+    except (pa.ArrowException, UnicodeError):
+        return None

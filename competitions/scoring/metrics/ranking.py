@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from competitions.scoring.metrics.items import Items, joint_keys, partners
+from competitions.scoring.metrics.items import Items, joint_keys, keys_of_known, partners
 from competitions.scoring.metrics.ranks import average_ranks
 from competitions.tables.arrays import ordered
 
@@ -162,17 +162,17 @@ def mean_average_precision_at_k(
     count = min(len(true.sizes), len(guesses.sizes))
     if not count:
         return float("nan")
-    true_keys, keys = joint_keys(true, guesses)
+    true_keys, places, rows, keys = keys_of_known(true, guesses)
     true_keys, first = np.unique(true_keys[: int(true.sizes[:count].sum())], return_index=True)
     sizes = np.minimum(np.bincount(true.rows[first], minlength=count), k)
     if not sizes.all():
         raise ZeroDivisionError("a row has no true item")
-    rank = np.arange(len(keys)) - np.repeat(np.cumsum(guesses.sizes) - guesses.sizes, guesses.sizes) + 1
-    hits = np.flatnonzero((rank <= k) & (guesses.rows < count))
+    rank = places - (np.cumsum(guesses.sizes) - guesses.sizes)[rows] + 1
+    hits = np.flatnonzero((rank <= k) & (rows < count))
     place = np.minimum(np.searchsorted(true_keys, keys[hits]), len(true_keys) - 1)
     hits = hits[true_keys[place] == keys[hits]]
     hits = hits[np.sort(np.unique(keys[hits], return_index=True)[1])]  # the first of each
-    row = guesses.rows[hits]
+    row = rows[hits]
     before = np.arange(len(row)) - np.searchsorted(row, row)
     return float(np.mean(np.bincount(row, (before + 1) / rank[hits], minlength=count) / sizes))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
 from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
+from competitions.tables.threads import ahead
 
 _ROWS = 8_000  # texts that are Python strings at a time, in memory that the next ones use again
 _FEW = 1000  # pairs that one core compares before others have begun
@@ -54,18 +55,17 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array) -> NDArray[np.in
     if len(truth) != len(predicted):
         raise ValueError(f"{len(truth)} and {len(predicted)} rows")
     distances = np.zeros(len(truth), dtype=np.int64)
-    other = pc.not_equal(truth, predicted).to_numpy(zero_copy_only=False)
-    for start in range(0, len(truth), _ROWS):
-        some: Any = np.flatnonzero(other[start : start + _ROWS])
-        pair = [side[start : start + _ROWS] for side in (truth, predicted)]
-        if len(some) * 2 > len(pair[0]):  # to compare equal texts costs less than to copy the others
-            some = slice(None)
-        elif len(some):
-            pair = [side.take(pa.array(some)) for side in pair]
-        else:
-            continue
-        distances[start : start + _ROWS][some] = _cpdist(*(side.to_numpy(zero_copy_only=False) for side in pair))
+    for rows, pair in ahead(_different(truth, predicted)):  # strings are made while the ones before are compared
+        distances[rows] = _cpdist(*pair)
     return distances
+
+
+def _different(truth: pa.Array, predicted: pa.Array) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
+    """The rows of different texts, some at a time, and their texts as Python strings."""
+    rows = np.flatnonzero(pc.not_equal(truth, predicted).to_numpy(zero_copy_only=False))
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        yield some, [side.take(pa.array(some)).to_numpy(zero_copy_only=False) for side in (truth, predicted)]
 
 
 def _distances_of_items(truth: Items, predicted: Items) -> NDArray[np.int64]:

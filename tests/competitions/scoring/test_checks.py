@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from competitions.scoring.checks import (
-    _ascending,
     align,
     align_repeated,
+    is_ascending,
     require_columns,
     require_exact_columns,
     require_rows,
@@ -162,8 +162,8 @@ ARROW = pd.ArrowDtype(pa.string())
         (pd.Series(["\uffff", "\U00010000"], dtype=ARROW), True),
     ],
 )
-def test_ids_are_ascending_if_each_is_greater_than_the_one_before(ids: pd.Series, ascending: bool) -> None:
-    assert _ascending(ids) is ascending
+def test_ids_areis_ascending_if_each_is_greater_than_the_one_before(ids: pd.Series, ascending: bool) -> None:
+    assert is_ascending(ids) is ascending
 
 
 @pytest.mark.parametrize("dtype", [object, ARROW])

@@ -52,6 +52,7 @@ HELPERS = {
     "items.distinct": "test_many_rows",
     "items.factorized": "test_many_rows",
     "items.joint_keys": "test_many_rows",
+    "items.keys_of_known": "test_many_rows",
     "items.partners": "test_ranking",
     "items.split_items": "test_many_rows",
     "pairing.first_come": "test_many_rows",

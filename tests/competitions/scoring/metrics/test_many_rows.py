@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.distance import directed_hausdorff
 
 from competitions.scoring.metrics.boxes3d import Box3D, Boxes3D, joint_groups, mean_average_precision_3d
-from competitions.scoring.metrics.items import Items, count_distinct, distinct, joint_keys, split_items
+from competitions.scoring.metrics.items import Items, count_distinct, distinct, joint_keys, keys_of_known, split_items
 from competitions.scoring.metrics.pairing import first_come, pairs_of_equal
 from competitions.scoring.metrics.ranking import kendall_tau_orders, mean_average_precision_at_k
 from competitions.scoring.metrics.text import levenshtein
@@ -68,6 +68,27 @@ def test_joint_keys_are_equal_for_equal_items_of_a_row() -> None:
     assert (a[:, None] == b).tolist() == [[name == other for other in other_names] for name in names]
     numbers = joint_keys(Items.of([[1, 2]]), Items.of([[2, 3]]))
     assert numbers[0][1] == numbers[1][0]
+
+
+@pytest.mark.parametrize("kind", ["text", "arrow", "numbers"])
+def test_keys_of_known_items_are_those_of_all_that_can_be_equal(kind: str) -> None:
+    rng = random.Random(4)
+    for _ in range(50):
+        sides = [[rng.choices("abcdé", k=rng.randint(0, 4)) for _ in range(rng.randint(0, 6))] for _ in range(2)]
+        if kind == "numbers":
+            a, b = (Items.of([[*map(ord, row)] for row in side]) for side in sides)
+        elif kind == "arrow":
+            a, b = (split_items(pa.array([" ".join(row) for row in side], pa.string())) for side in sides)
+        else:
+            a, b = map(Items.of, sides)
+        names, others = ([(k, item) for k, row in enumerate(side) for item in row] for side in sides)
+        mine, places, rows, keys = keys_of_known(a, b)
+        assert rows.tolist() == [others[place][0] for place in places]
+        assert (np.diff(mine // max(1, len({item for _, item in names}))) >= 0).all() or kind == "numbers"
+        known = {item for _, item in names}
+        assert {place for place, (_, item) in enumerate(others) if item in known} <= set(places.tolist())
+        equal = (mine[:, None] == keys).tolist()
+        assert equal == [[name == others[place] for place in places] for name in names]
 
 
 def test_different_items_are_counted_row_by_row() -> None:

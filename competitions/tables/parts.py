@@ -1,0 +1,108 @@
+"""Join the parts of a column that pieces of a file gave.
+
+Texts are put behind each other while the next pieces are parsed. Two copies of a column are never in memory, and the
+memory of a part is used again for the next one: the system clears every new page first.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from competitions.tables.arrays import offsets_of, text_of
+from competitions.tables.csv_blocks import surely_text
+
+_SPARE = 1.02  # more than what the first part lets expect
+_LEAST = 1 << 16
+_GROWTH = 1.25
+_MOST = (1 << 31) - 1  # bytes that one array of strings can hold
+
+
+class Parts:
+    """The parts of one column, in order.
+
+    Args:
+        pieces: how many pieces of the file are expected; more are possible.
+    """
+
+    def __init__(self, pieces: float) -> None:
+        self._pieces = pieces
+        self._others: list[pa.Array] = []
+        self._texts: _Texts | None = None
+
+    def add(self, part: pa.Array) -> None:
+        """Add an array of int64, double, bool or string; one without any value may have any type."""
+        if self._texts is None and pa.types.is_string(part.type) and all(_is_empty(other) for other in self._others):
+            self._texts = _Texts(self._pieces)
+            before, self._others = self._others, []
+            for other in before:
+                self._texts.add(other.cast(pa.string()))
+        if self._texts is not None and not self._others and (pa.types.is_string(part.type) or _is_empty(part)):
+            self._texts.add(part if pa.types.is_string(part.type) else part.cast(pa.string()))
+        else:
+            self._others.append(part)
+
+    def joined(self, rows: int) -> pa.ChunkedArray | None:
+        """The column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them."""
+        if self._texts is not None:
+            return None if self._others else self._texts.joined(rows)
+        kinds = {part.type for part in self._others if not _is_empty(part)}
+        if kinds <= {pa.int64(), pa.float64()}:
+            common = pa.int64() if {part.type for part in self._others} == {pa.int64()} else pa.float64()
+            parts = [part if part.type == common else part.cast(common, safe=False) for part in self._others]
+            return pa.chunked_array(parts, common)
+        if all(part.type == pa.bool_() for part in self._others):
+            return pa.chunked_array(self._others, pa.bool_())
+        return None
+
+
+class _Texts:
+    """One array of strings that grows."""
+
+    def __init__(self, pieces: float) -> None:
+        self._pieces = pieces
+        self._text = np.empty(0, np.uint8)
+        self._used = 0
+        self._ends: list[NDArray[np.int32]] = [np.zeros(1, np.int32)]
+        self._valid: list[NDArray[np.bool_]] = []
+        self._missing = 0
+
+    def add(self, part: pa.StringArray) -> None:
+        text, offsets = np.frombuffer(text_of(part), np.uint8), offsets_of(part)
+        end = self._used + len(text)
+        if end > _MOST:  # `joined` tells
+            self._used = end
+            return
+        if end > len(self._text):
+            wanted = int(len(text) * self._pieces * _SPARE) if not self._used else int(end * _GROWTH)
+            grown = np.empty(max(wanted, end, _LEAST), np.uint8)  # pages are not cleared before they are written
+            grown[: self._used] = self._text[: self._used]
+            self._text = grown
+        self._text[self._used : end] = text
+        self._ends.append(offsets[1:] + np.int32(self._used - int(offsets[0])))
+        self._valid.append(np.ones(len(part), bool) if not part.null_count else part.is_valid().to_numpy(False))
+        self._used, self._missing = end, self._missing + part.null_count
+
+    def joined(self, rows: int) -> pa.ChunkedArray | None:
+        if self._used > _MOST:
+            return None
+        valid = pa.py_buffer(np.packbits(np.concatenate(self._valid), bitorder="little")) if self._missing else None
+        offsets, text = pa.py_buffer(np.concatenate(self._ends)), pa.py_buffer(self._text[: self._used])
+        count = sum(map(len, self._valid))
+        column = pa.Array.from_buffers(pa.string(), count, [valid, offsets, text], self._missing)
+        starts = np.cumsum([0, *map(len, self._valid)])
+        for start in range(0, count, rows):
+            stop = min(start + rows, count)
+            cuts = [start, *starts[(starts > start) & (starts < stop)].tolist(), stop]
+            some = [column[a:b] for a, b in pairwise(cuts)]
+            if any(len(each) > each.null_count for each in some) and not any(surely_text(each) for each in some):
+                return None
+        return pa.chunked_array([column], pa.string())
+
+
+def _is_empty(part: pa.Array) -> bool:
+    """Whether all cells are missing."""
+    return len(part) == part.null_count
