@@ -8,7 +8,6 @@ that of the columns read, and of a few pieces of the file.
 from __future__ import annotations
 
 import csv as standard_csv
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -36,7 +35,7 @@ from competitions.tables.csv_types import inference_rows
 from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
-from competitions.tables.threads import in_order
+from competitions.tables.threads import WORKERS, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +47,6 @@ SMALL = 1 << 15
 """Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
 _SHARE = 1 << 20  # bytes of a file that are worth the other cores
-_WORKERS = min(os.cpu_count() or 1, 8)
 _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
 _TRUE = pa.array(["True", "TRUE", "true"])
 _NUMBERS = ("int8", "int16", "int32", "int64", "float64")
@@ -101,7 +99,7 @@ def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRo
             return None
         file.seek(0)
         # Each column of each piece takes its time as well, during which other threads wait.
-        count = _WORKERS * -(-size // (pieces.PIECE * _WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
+        count = WORKERS * -(-size // (pieces.PIECE * WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // count + _SLACK)
         cut = partial(pieces.from_file, buffers=buffers)
         return _read(file, cut, wanted, buffers, PLAIN, count, known)
@@ -155,8 +153,8 @@ def _read(
         if count == 1:
             _gather(map(work, cut(file)), parts)
         else:
-            with ThreadPoolExecutor(_WORKERS) as pool:
-                _gather(in_order(pool, work, cut(file), _WORKERS), parts)
+            with ThreadPoolExecutor(WORKERS) as pool:
+                _gather(in_order(pool, work, cut(file), WORKERS), parts)
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from competitions.tables.arrays import text_of, whole
-from competitions.tables.threads import in_order
+from competitions.tables.threads import WORKERS, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,12 +76,11 @@ def slices(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def pieces(frames: Iterable[pd.DataFrame], options: dict[str, Any]) -> Iterator[bytes]:
     """Yield the text of the concatenated frames under one header. A few frames are formatted concurrently."""
-    workers = min(os.cpu_count() or 1, 8)
     header = options.get("header", True)
     parts = enumerate(part for whole in frames for part in slices(whole))
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         yield from in_order(
-            pool, lambda part: text(part[1], {**options, "header": False if part[0] else header}), parts, workers
+            pool, lambda part: text(part[1], {**options, "header": False if part[0] else header}), parts, WORKERS
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -9,6 +10,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+WORKERS = min(os.cpu_count() or 1, 8)
+"""Threads that compute at the same time."""
 
 
 def in_order(
@@ -45,3 +49,18 @@ def ahead(values: Iterable[T]) -> Iterator[T]:
         while found := call.result():
             call = pool.submit(following)
             yield from found
+
+
+def on_all_cores(function: Callable[[V], T], values: Iterable[V]) -> list[T]:
+    """`function(value)` for each value, in order. Where no threads can be started, this one computes the rest.
+
+    It pays if the function leaves the interpreter to others, as large operations of NumPy, SciPy and Arrow do.
+    """
+    values, calls = list(values), list[Future[T]]()
+    with ThreadPoolExecutor(WORKERS, "cores") as pool:
+        try:
+            for value in values:
+                calls.append(pool.submit(function, value))
+        except RuntimeError:  # under a limit of memory
+            pass
+        return [*(call.result() for call in calls), *(function(value) for value in values[len(calls) :])]

@@ -9,6 +9,7 @@ from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import dices
 from competitions.scoring.metrics.volumes import hausdorff_of_voxels
 from competitions.scoring.reading import Reads
+from competitions.tables.threads import on_all_cores
 
 from .scans import Scans, batches
 
@@ -36,11 +37,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     predicted = rle_columns(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
     tables = (answers, truth), (submission, predicted)
     true, found = (Scans.of(texts(table, "id"), masks, (widths, heights)) for table, masks in tables)
-    distances = [
-        hausdorff_of_voxels(true.voxels(some, edition), found.voxels(some, edition), true.shapes[some])
-        for some in batches(true, found)
-    ]
-    return 0.4 * mean(dices(truth, predicted, empty=np.nan)) + 0.6 * (1 - mean(np.concatenate([*distances, []])))
+
+    def distances(some: slice) -> NDArray[np.float64]:
+        return hausdorff_of_voxels(true.voxels(some, edition), found.voxels(some, edition), true.shapes[some])
+
+    of_scans = np.concatenate([*on_all_cores(distances, batches(true, found)), []])
+    return 0.4 * mean(dices(truth, predicted, empty=np.nan)) + 0.6 * (1 - mean(of_scans))
 
 
 def keyed(table: pd.DataFrame) -> pd.DataFrame:

@@ -29,13 +29,12 @@ from competitions.preparing.download import BY_EDITION, Download
 from competitions.tables import csv_blocks, csv_text
 from competitions.tables.arrays import offsets_of, ordered, text_of
 from competitions.tables.csv_types import Types, inference_rows
-from competitions.tables.threads import in_order
+from competitions.tables.threads import WORKERS, in_order
 
 WINDOW = 128 << 20  # bytes sorted at a time; the scratch file is read once per window
 MAPPED = 2 * WINDOW  # bytes of a scratch file up to which it is not sorted, but mapped into memory
 _PIECE = 8 << 20
 _STEP = 1 << 20  # rows
-_WORKERS = min(os.cpu_count() or 1, 8)
 _AHEAD = 256 << 20  # bytes of text waiting to be formatted
 _LARGEST_BLOCK = 1 << 30  # bytes of a block of rows, at most
 
@@ -99,12 +98,12 @@ class BigTable:
     def _each(self, rows: Rows, finish: Callable[[memoryview], T]) -> Iterator[T]:
         """Yield `finish(text)` for pieces of the rows' text of bounded size. A few pieces are computed concurrently."""
         mapped = self._mapped()
-        with ThreadPoolExecutor(_WORKERS) as pool:
+        with ThreadPoolExecutor(WORKERS) as pool:
             for some in _ranges(len(rows), lambda some: self._lengths[rows[some]], WINDOW):
                 part = rows[some]
                 found, places = self._gathered(part, pool) if mapped is None else (mapped, part)
                 pieces = (places[some] for some in _ranges(len(part), self._lengths[part].__getitem__, _PIECE))
-                yield from in_order(pool, partial(_finished, found, finish=finish), pieces, _WORKERS)
+                yield from in_order(pool, partial(_finished, found, finish=finish), pieces, WORKERS)
 
     def _mapped(self) -> pa.LargeBinaryArray | None:
         """The text of all rows, as a view of the scratch file; None if that is too large."""
@@ -176,13 +175,13 @@ class _Formatted:
 
     def _formatted(self, types: Types, keep: list[str], plan: csv_blocks.Plan | None) -> Iterator[_Block]:
         """Yield the blocks of the file in order. A few are parsed and formatted concurrently."""
-        with self._download.open_file(self._name) as file, ThreadPoolExecutor(_WORKERS) as pool:
+        with self._download.open_file(self._name) as file, ThreadPoolExecutor(WORKERS) as pool:
             if plan:
                 texts = csv_blocks.cut(file, self.block_rows)
                 work = partial(self._parsed, plan, types=types, keep=keep)
-                yield from in_order(pool, work, texts, lambda text: min(_WORKERS, _AHEAD // len(text) + 1))
+                yield from in_order(pool, work, texts, lambda text: min(WORKERS, _AHEAD // len(text) + 1))
             else:
-                yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), _WORKERS)
+                yield from in_order(pool, partial(_block_of, types=types, keep=keep), self._frames(file), WORKERS)
 
     def _frames(self, file: IO[bytes]) -> Iterator[pd.DataFrame]:
         bounded = _Bounded(file, self._name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from competitions.scoring.metrics.pairing import pairs_of_equal
 from competitions.scoring.metrics.rectangles import shared_areas
+from competitions.tables.threads import on_all_cores
 
 _RIGHT_ANGLE = 1e-8  # square metres
 _POLYGONS = 2000  # pairs of polygons intersected at a time
@@ -182,10 +181,7 @@ def _ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[
         return found
 
     parts = [slice(start, start + _POLYGONS) for start in range(0, len(p), _POLYGONS)]
-    if len(parts) < 2:
-        return areas(slice(None))
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-        return np.concatenate(list(pool.map(areas, parts)))
+    return areas(slice(None)) if len(parts) < 2 else np.concatenate(on_all_cores(areas, parts))
 
 
 def _nearly_ground_overlaps(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -114,39 +114,54 @@ def _farthest(voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray
 
     Voxels that are in both have distance 0, and the nearest voxel to one outside is on the surface. Distances are
     measured for some voxels, then for one of each block, and then only where a voxel may be farther away than these:
-    it is no farther than the nearest other voxel of its row, and than the one that is nearest to its block's voxel.
+    it is no farther than the nearest other voxel of its row, along each axis, and than the one that is nearest to its
+    block's voxel.
     """
     outside = np.flatnonzero(voxels & ~others)
     if not len(outside):
         return 0.0
+    shape = voxels.shape
 
     def places(found: NDArray[np.intp]) -> NDArray[np.int64]:
-        return np.stack(np.unravel_index(found, voxels.shape), axis=1)
+        return np.stack(np.unravel_index(found, shape), axis=1)
 
-    surface = places(np.flatnonzero(_surface(others)))
-    tree = KDTree((surface + low) / scale, compact_nodes=False, balanced_tree=False)
+    surface = np.flatnonzero(_surface(others))
+    surface_places = places(surface)
+    tree = KDTree((surface_places + low) / scale, compact_nodes=False, balanced_tree=False)
 
     def measured(some: NDArray[np.int64]) -> NDArray[np.float64]:
-        # threads cost more than they save for few voxels
-        distances: NDArray[np.float64] = tree.query((some + low) / scale, workers=-1 if len(some) > 500 else 1)[0]
+        distances: NDArray[np.float64] = tree.query((some + low) / scale)[0]
         return distances
 
     farthest = float(measured(places(outside[:: -(-len(outside) // _SAMPLE)])).max())
-    most = _within_rows(outside, np.flatnonzero(others), voxels.shape[2]) / scale[2]
-    rest = places(outside[most * _ROUNDED > farthest])
+    most = _within_rows(outside, surface, shape[2]) / scale[2]
+    far = most * _ROUNDED > farthest
+    rest, most = places(outside[far]), most[far]
+    for axes in ((0, 2, 1), (1, 2, 0)):  # rows along the last one
+        turned = [_turned(each, axes, shape) for each in (rest, surface_places)]
+        most = np.minimum(most, _within_rows(turned[0], np.sort(turned[1]), shape[axes[2]]) / scale[axes[2]])
+        far = most * _ROUNDED > farthest
+        rest, most = rest[far], most[far]
     if not len(rest):
         return farthest
-    blocks = np.ravel_multi_index(tuple((rest // _BLOCK).T), tuple(-(-np.array(voxels.shape) // _BLOCK)))
+    blocks = np.ravel_multi_index(tuple((rest // _BLOCK).T), tuple(-(-np.array(shape) // _BLOCK)))
     _, first, block = np.unique(blocks, return_index=True, return_inverse=True)
     distances = measured(rest[first])
     farthest = max(farthest, float(distances.max()))
     apart = np.sqrt((((rest - rest[first][block]) / scale) ** 2).sum(axis=1))
-    rest = rest[(distances[block] + apart) * _ROUNDED > farthest]
+    rest = rest[np.minimum(distances[block] + apart, most) * _ROUNDED > farthest]
     return max(farthest, float(measured(rest).max(initial=0)))
 
 
-def _within_rows(places: NDArray[np.intp], others: NDArray[np.intp], width: int) -> NDArray[np.float64]:
-    """How far each place is from the nearest other one of its row, infinite where there is none; both ascend."""
+def _turned(places: NDArray[np.int64], axes: tuple[int, int, int], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The index of each place in a volume of this shape with its axes in this order."""
+    one, two, three = axes
+    found: NDArray[np.int64] = (places[:, one] * shape[two] + places[:, two]) * shape[three] + places[:, three]
+    return found
+
+
+def _within_rows(places: NDArray[np.int64], others: NDArray[np.int64], width: int) -> NDArray[np.float64]:
+    """How far each place is from the nearest other one of its row, infinite where there is none; `others` ascend."""
     after = np.searchsorted(others, places)
     found = np.full(len(places), np.inf)
     for nearest in others[np.maximum(after - 1, 0)], others[np.minimum(after, len(others) - 1)]:

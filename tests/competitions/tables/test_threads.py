@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from competitions.tables.threads import ahead
+from competitions.tables.threads import WORKERS, ahead, on_all_cores
 
 
 def test_the_next_value_is_computed_while_one_is_used() -> None:
@@ -45,3 +46,40 @@ def test_no_thread_remains_when_it_is_closed_early() -> None:
     assert next(found) == 0
     found.close()  # type: ignore[attr-defined]  # it is a generator
     assert not [each for each in threading.enumerate() if each.name.startswith("ahead")]
+
+
+class TestOnAllCores:
+    """Values are computed by several threads, and come in their order."""
+
+    @pytest.mark.parametrize("count", [0, 1, 5])
+    def test_every_value_is_computed(self, count: int) -> None:
+        assert on_all_cores(lambda value: value * value, range(count)) == [value * value for value in range(count)]
+
+    @pytest.mark.skipif(WORKERS < 2, reason="one core")
+    def test_two_are_computed_at_the_same_time(self) -> None:
+        both = threading.Barrier(2, timeout=60)
+        assert sorted(on_all_cores(lambda _: both.wait(), range(2))) == [0, 1]
+
+    @pytest.mark.parametrize("started", [0, 2])
+    def test_without_threads_the_rest_is_computed_by_this_one(
+        self, started: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        submit = ThreadPoolExecutor.submit
+        calls: list[int] = []
+
+        def limited(self: ThreadPoolExecutor, function: Callable[[int], int], value: int) -> Future[int]:
+            if len(calls) == started:
+                raise RuntimeError("can't start new thread")
+            calls.append(value)
+            return submit(self, function, value)
+
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", limited)
+        assert on_all_cores(lambda value: -value, range(5)) == [0, -1, -2, -3, -4]
+        assert len(calls) == started
+
+    def test_an_error_of_the_function_is_raised(self) -> None:
+        def fails(value: int) -> int:
+            raise RuntimeError(f"value {value}")
+
+        with pytest.raises(RuntimeError, match="value 0"):
+            on_all_cores(fails, range(3))
