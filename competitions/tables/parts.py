@@ -46,9 +46,14 @@ class Parts:
             self._others.append(part)
 
     def joined(self, rows: int) -> pa.ChunkedArray | None:
-        """The column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them."""
+        """The column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them.
+
+        None as well for a column without parts, which pandas alone gives a type.
+        """
         if self._texts is not None:
             return None if self._others else self._texts.joined(rows)
+        if not self._others:
+            return None
         kinds = {part.type for part in self._others if not _is_empty(part)}
         if kinds <= {pa.int64(), pa.float64()}:
             common = pa.int64() if {part.type for part in self._others} == {pa.int64()} else pa.float64()

@@ -71,6 +71,10 @@ def test_mixed_types_are_left_to_pandas(arrays: list[pa.Array]) -> None:
     assert joined(*arrays) is None
 
 
+def test_a_column_without_parts_is_left_to_pandas() -> None:
+    assert joined() is None
+
+
 def test_rows_for_which_pandas_infers_a_type_begin_with_text_somewhere() -> None:
     text, digits = pa.array(["text", *["1"] * 99]), pa.array(["1"] * 100)
     assert joined(text, text, rows=100) is not None
