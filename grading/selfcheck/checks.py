@@ -15,7 +15,7 @@ from pathlib import Path
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.selfcheck import leaks
-from grading.selfcheck.csvfile import table, to_csv
+from grading.selfcheck.csvfile import table, to_csv, write_anew
 from grading.selfcheck.hostile import hostile_submissions
 from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
 from grading.selfcheck.validity import validity
@@ -124,7 +124,7 @@ def hostile(subject: Subject) -> list[str]:
         path = Path(folder) / "submission.csv"
         for name, content in chain([("missing", b"")], hostile_submissions(sample, gold)):
             if name != "missing":
-                path.write_bytes(content)
+                write_anew(path, content)
             try:
                 with warnings.catch_warnings(action="ignore"):  # huge numbers overflow
                     subject.score(path)

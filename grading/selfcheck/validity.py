@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from competitions.scoring.errors import InvalidSubmission
-from grading.selfcheck.csvfile import Row, table, to_csv
+from grading.selfcheck.csvfile import Row, table, to_csv, write_anew
 from grading.selfcheck.hostile import hostile_submissions
 from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
 
@@ -37,7 +37,7 @@ def validity(subject: Subject) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder, warnings.catch_warnings(action="ignore"):
         path = Path(folder) / "submission.csv"
         for name, content in (*hostile_submissions(sample, gold), *damaged_rows(*table(gold))):
-            path.write_bytes(content)
+            write_anew(path, content)
             try:
                 submission = subject.competition.read_submission(path)
             except InvalidSubmission:  # without a look at the answers
