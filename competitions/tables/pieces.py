@@ -9,7 +9,7 @@ from typing import IO, NamedTuple
 
 from competitions.tables.csv_blocks import Unusual, count_of
 
-PIECE = 1 << 20
+PIECE = 2 << 20
 """Bytes of a piece, about."""
 _LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _TRIES = 10_000  # line ends looked at to find the end of the last row of a piece
