@@ -5,23 +5,17 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.workers.endings import Phase, Verdict, grader_error, out_of_memory, too_large
 from grading.workers.limits import Bounds, check_cells, check_columns, check_file
 
-if TYPE_CHECKING:
-    from competitions.competition import Competition
-    from competitions.editions import Edition
-
 _OUT_OF_MEMORY = "C error: out of memory"  # message of pandas' parser for a failed allocation
 
 
 def score_submission(
-    competition: Competition,
-    answers: Any,
-    edition: Edition,
+    read: Callable[[Path], Any],
     score: Callable[[Any], float],
     submission: Path,
     bounds: Bounds,
@@ -30,8 +24,8 @@ def score_submission(
 ) -> Verdict:
     """Read and score `submission`. Never raises because of its content.
 
-    `score` scores what was read, or checks it. `answers` and `edition` tell which rows count. `scoring` is called after
-    the submission has been read.
+    `read` reads the file, and `score` scores what was read, or checks it. `scoring` is called after the submission has
+    been read.
     `lift_memory_limit` is called after the limit was exceeded, so that there is memory to report it.
     """
     phase: Phase = "reading"
@@ -39,7 +33,7 @@ def score_submission(
         check_file(submission, bounds.size_bytes)
         check_columns(submission, bounds.columns)
         # Reading and scoring are separate steps, because the phase decides the outcome of an exceeded limit.
-        table = competition.read_submission(submission, answers, edition)
+        table = read(submission)
         check_cells(table, bounds.cell_characters)
         phase = "grading"
         scoring()

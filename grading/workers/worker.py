@@ -52,6 +52,9 @@ def serve(
         def scoring() -> None:
             send({"phase": "grading"})
 
+        def read(path: Path) -> Any:
+            return competition.read_submission(path, answers, edition)
+
         def score(table: Any) -> float:
             if wanted:  # scoring may change what it is given
                 kept["table"] = table
@@ -65,7 +68,7 @@ def serve(
         path, wanted = Path(job["path"]), job.get("halves")
         kept: dict[str, Any] = {}
         _limit(bounds)
-        verdict = score_submission(competition, answers, edition, score, path, bounds, scoring, _lift_memory_limit)
+        verdict = score_submission(read, score, path, bounds, scoring, _lift_memory_limit)
         if wanted and verdict.outcome == "valid" and verdict.score is not None and math.isfinite(verdict.score):
             send({"phase": "halves", "verdict": dataclasses.asdict(verdict)})
             found = score_halves(
