@@ -10,9 +10,7 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
@@ -29,6 +27,7 @@ from competitions.errors import BadCompetition
 from competitions.facts import CompetitionFacts
 from competitions.fingerprints import Closure, closure, digest, module_file, shown
 from competitions.sharing import depends_on_edition
+from competitions.tables.threads import on_all_cores
 
 if TYPE_CHECKING:
     from competitions.preparing.declaration import Preparation
@@ -45,7 +44,7 @@ _KEPT: dict[tuple[str, str], tuple[tuple[int, ...], Any]] = {}
 """The parsed answers of the last calls of `Competition.grade`: global, because competitions are values."""
 _MOST_KEPT = 4
 _LARGEST_KEPT = 64 << 20  # bytes of a file of answers
-_WORTH_A_THREAD = 1 << 20  # bytes of a file of answers; part of reading is not done on all cores
+_WORTH_THREADS = 1 << 20  # bytes of a file of answers; part of reading is not done on all cores
 _SETTLED = 2_000_000_000  # nanoseconds after which a change of a file surely shows in its time stamp
 
 
@@ -195,14 +194,14 @@ class Competition(BaseModel):
         Raises `InvalidSubmission` with a message for the agent.
         """
         submission, prepared = Path(submission), Path(prepared)
-        if edition in self._reads.rows:  # the answers tell which rows to read
+        path = prepared / self.facts.files.answers
+        small = not path.is_file() or path.stat().st_size < _WORTH_THREADS
+        if small or edition in self._reads.rows:  # then the answers tell which rows to read
             return self.score(submission, self._kept_answers(prepared), edition)
-        with self._reading_answers(prepared) as answers:
-            try:
-                table = self.read_submission(submission)
-            finally:
-                truth = answers()  # whose error comes first: it is not the agent's
-        return self.score_table(table, truth, edition)
+        # An error of the answers comes before one of the submission: it is not the agent's.
+        reading = [partial(self._kept_answers, prepared), partial(self.read_submission, submission)]
+        answers, table = on_all_cores(lambda read: read(), reading)
+        return self.score_table(table, answers, edition)
 
     def answers(self, prepared: Path, kept: Path | None = None) -> Any:
         """The parsed answers below `prepared`, usually a data frame. Parsed once, they score many submissions.
@@ -215,21 +214,6 @@ class Competition(BaseModel):
         if reader:
             return reader(prepared)
         return read_answers(prepared / self.facts.files.answers, reads=self._reads, kept=kept)
-
-    @contextmanager
-    def _reading_answers(self, prepared: Path) -> Iterator[Callable[[], Any]]:
-        """Read large answers in a thread, during other work. Calling the value gives them, or raises their error."""
-        path = prepared / self.facts.files.answers
-        if not path.is_file() or path.stat().st_size < _WORTH_A_THREAD:
-            yield partial(self._kept_answers, prepared)
-            return
-        with ThreadPoolExecutor(1, "answers") as pool:
-            try:
-                answers = pool.submit(self._kept_answers, prepared)
-            except RuntimeError:  # no thread can be started, for example under a limit of memory
-                yield partial(self._kept_answers, prepared)
-            else:
-                yield answers.result
 
     def _kept_answers(self, prepared: Path) -> Any:
         """The answers, parsed anew only if their file is another one than in one of the last calls."""

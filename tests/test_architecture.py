@@ -33,7 +33,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "tables": set(),
         "preparing": {"errors", "editions", "tables"},
         "scoring": {"tables"},
-        ".": {"preparing", "scoring"},
+        ".": {"preparing", "scoring", "tables"},
         "catalog": {"preparing", "scoring", "tables", "errors", "editions"},
         "template": {"preparing", "scoring", "errors", "editions"},
     },

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from competitions.tables.arrays import WORD, words_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -21,8 +23,6 @@ LEAST = 10_000
 _LONGEST = 128  # bytes of a text; longer ones are no ids
 _ROUNDS = 12
 _PART = 1 << 15  # texts at a time
-WORD = 8
-"""Bytes of a word."""
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)  # MurmurHash3's finalizer
 _LENGTHS = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
@@ -91,8 +91,7 @@ def texts_of(column: pa.Array) -> Texts:
     length = int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
     if length < WORD:  # words begin at every byte
         text = np.append(text, np.zeros(WORD, np.uint8))
-    words = np.lib.stride_tricks.as_strided(text[:WORD].view("<u8"), (len(text) - WORD + 1,), (1,))
-    return Texts(starts, lengths, words, length)
+    return Texts(starts, lengths, words_of(text), length)
 
 
 def _parts(count: int) -> Iterator[slice]:

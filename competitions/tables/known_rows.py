@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from competitions.tables.arrays import WORD, offsets_of, words_of
 from competitions.tables.csv_blocks import MISSING, Unusual, characters_of, count_of, is_text, places_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_WORD = 8  # bytes; rows with shorter first cells are kept
 _SLOTS = 16  # per text, so that few others are kept by chance
 _NEWLINE, _COMMA = b"\n,"
 _SPREAD = np.uint64(0xFF51AFD7ED558CCD)
@@ -32,10 +32,11 @@ class KnownRows:
 
     def __init__(self, name: str, texts: pa.Array) -> None:
         self.name = name
-        ends = np.append(0, np.cumsum(_lengths(texts)))
+        ends = offsets_of(texts).astype(np.int64)
+        ends -= ends[0]
         self._bits = max(10, (_SLOTS * len(texts)).bit_length())
         self._flags = np.zeros(1 << self._bits, dtype=bool)
-        long = np.flatnonzero(np.diff(ends) >= _WORD)
+        long = np.flatnonzero(np.diff(ends) >= WORD)
         if len(long):
             self._flags[self._slots(characters_of(texts), ends[long], ends[long + 1])] = True
 
@@ -57,7 +58,7 @@ class KnownRows:
         begin = characters[starts]
         if ((begin == ord(" ")) | (begin == ord("\t"))).any():
             raise Unusual("rows that begin with a blank")
-        kept = first - starts < _WORD
+        kept = first - starts < WORD  # too short to be told from others
         long = np.flatnonzero(~kept)
         kept[long] = self._flags[self._slots(characters, starts[long], first[long])] if len(long) else False
         kept[[0, -1]] = True
@@ -69,10 +70,9 @@ class KnownRows:
         self, characters: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> NDArray[np.uint64]:
         """The slot of each text of at least 8 bytes."""
-        size = len(characters) - _WORD + 1
-        words = np.lib.stride_tricks.as_strided(characters[:_WORD].view("<u8"), (size,), (1,))
+        words = words_of(characters)
         mixed = words[starts] * _SPREAD
-        mixed ^= words[stops - _WORD] + (mixed >> np.uint64(32))
+        mixed ^= words[stops - WORD] + (mixed >> np.uint64(32))
         mixed *= _SPREAD
         return mixed >> np.uint64(64 - self._bits)
 
@@ -110,10 +110,3 @@ def require_text_at_ends(columns: Mapping[str, pa.Array]) -> None:
         for cell in (column[0].as_py(), column[-1].as_py()):
             if not cell or cell in MISSING or not is_text([cell]):
                 raise Unusual("a column that may have other types in rows that are left out")
-
-
-def _lengths(texts: pa.Array) -> NDArray[np.int64]:
-    import pyarrow.compute as pc
-
-    lengths: NDArray[np.int64] = pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64)
-    return lengths

@@ -37,7 +37,10 @@ def in_order(
 
 
 def ahead(values: Iterable[T]) -> Iterator[T]:
-    """Yield the values, while a thread computes the next one. Two of them are in memory at a time."""
+    """Yield the values, while a thread computes the next one. Two of them are in memory at a time.
+
+    Where no thread can be started, this one computes them.
+    """
     iterator = iter(values)
     end: list[T] = []
 
@@ -45,7 +48,11 @@ def ahead(values: Iterable[T]) -> Iterator[T]:
         return next(([value] for value in iterator), end)
 
     with ThreadPoolExecutor(1, "ahead") as pool:
-        call = pool.submit(following)
+        try:
+            call = pool.submit(following)
+        except RuntimeError:  # under a limit of memory
+            yield from iterator
+            return
         while found := call.result():
             call = pool.submit(following)
             yield from found

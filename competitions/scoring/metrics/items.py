@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from competitions.scoring.permutations import WORD, join, texts_of
+from competitions.scoring.permutations import join, texts_of
+from competitions.tables.arrays import WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,29 +108,36 @@ def joint_keys(a: Items, b: Items) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return mine, others
 
 
-def keys_of_known(
-    a: Items, b: Items
-) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of `joint_keys` for the items of `a`, and for those of `b` that are an item of any row of `a`.
+class Known(NamedTuple):
+    """Those items of rows that can be an item of others, and perhaps some more: arrays of shape (k,)."""
 
-    Of the latter, their places in `b` and their rows come first: ``keys of a, places, rows, keys``.
+    places: NDArray[np.intp]
+    """where they are among all items"""
+    rows: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    """numbers as those of `joint_keys`"""
 
-    >>> keys_of_known(Items.of(["xy", "x"]), Items.of(["zy", "xx"]))
-    (array([0, 1, 2]), array([1, 2, 3]), array([0, 1, 1]), array([1, 2, 2]))
+
+def keys_of_known(a: Items, b: Items) -> tuple[NDArray[np.int64], Known]:
+    """The numbers of `joint_keys` for all items of `a`, and for those of `b` that are an item of any row of `a`.
+
+    >>> mine, known = keys_of_known(Items.of(["xy", "x"]), Items.of(["zy", "xx"]))
+    >>> mine, known.places, known.keys
+    (array([0, 1, 2]), array([1, 2, 3]), array([1, 2, 2]))
     """
     import pyarrow.compute as pc
 
     texts = [_texts(each.values) for each in (a, b)]
     if texts[0] is None or texts[1] is None:
         mine, others = joint_keys(a, b)
-        return mine, np.arange(len(others)), b.rows, others
+        return mine, Known(np.arange(len(others)), b.rows, others)
     encoded = texts[0].dictionary_encode()
     count = max(len(encoded.dictionary), 1)
     codes = pc.index_in(texts[1], value_set=encoded.dictionary)  # cheaper than numbers for those that are not in `a`
     found = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
     places = np.flatnonzero(found >= 0)
     rows = b.rows[places]
-    return a.rows * count + encoded.indices.to_numpy(), places, rows, rows * count + found[places]
+    return a.rows * count + encoded.indices.to_numpy(), Known(places, rows, rows * count + found[places])
 
 
 def partners(a: Items, b: Items) -> NDArray[np.int64] | None:
@@ -209,7 +217,7 @@ def factorized(a: list[Hashable] | pa.Array, b: list[Hashable] | pa.Array) -> tu
     import pyarrow as pa
 
     texts = [_texts(values) for values in (a, b)]
-    if None in texts:
+    if any(text is None for text in texts):
         codes, distinct = pd.factorize(np.fromiter(chain(a, b), dtype=object, count=len(a) + len(b)))
         return codes.astype(np.int64), len(distinct)
     encoded = pa.concat_arrays(texts).dictionary_encode()

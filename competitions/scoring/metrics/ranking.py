@@ -162,7 +162,7 @@ def mean_average_precision_at_k(
     count = min(len(true.sizes), len(guesses.sizes))
     if not count:
         return float("nan")
-    true_keys, places, rows, keys = keys_of_known(true, guesses)
+    true_keys, (places, rows, keys) = keys_of_known(true, guesses)
     true_keys, first = np.unique(true_keys[: int(true.sizes[:count].sum())], return_index=True)
     sizes = np.minimum(np.bincount(true.rows[first], minlength=count), k)
     if not sizes.all():

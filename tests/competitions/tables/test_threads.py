@@ -83,3 +83,11 @@ class TestOnAllCores:
 
         with pytest.raises(RuntimeError, match="value 0"):
             on_all_cores(fails, range(3))
+
+
+def test_without_threads_values_come_without_being_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
+    assert list(ahead(range(3))) == [0, 1, 2]
