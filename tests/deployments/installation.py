@@ -28,6 +28,20 @@ def until_served(what: str, ready: Callable[[], Any], seconds: float = 240.0) ->
     return until(ready, seconds, what=what, pause=0.25)
 
 
+def log_of(api: Callable[..., Any], run: str, last: str) -> str:
+    """The log of a flow run, as the UI shows it, with `last`: Prefect sends lines in batches, some after the state."""
+    wanted = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
+    log = ""
+
+    def has_last() -> bool:
+        nonlocal log
+        log = "\n".join(each["message"] for each in api("/logs/filter", wanted))
+        return last in log
+
+    until_served(f"{last!r} in the log of {run}", has_last)
+    return log
+
+
 class Running:
     """A running installation with a store of its own."""
 
@@ -93,10 +107,8 @@ class Running:
             timeout=240,
         )
 
-    def log_of(self, run: str) -> str:
-        """The log of a flow run, as the UI shows it."""
-        wanted = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
-        return "\n".join(each["message"] for each in self.api("/logs/filter", wanted))
+    def log_of(self, run: str, last: str) -> str:
+        return log_of(self.api, run, last)
 
     def log(self, name: str = "worker") -> str:
         return (self.state / f"{name}.log").read_text()

@@ -10,21 +10,15 @@ import signal
 import urllib.request
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from tests.deployments.fleet import WAITING, Fleet
-from tests.deployments.installation import until_served
+from tests.deployments.installation import log_of, until_served
 from tests.flows.test_at_once import Gated
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.service("postgres")]
-
-
-def body(fleet: Fleet, what: str, run: Any) -> list[Any]:
-    found: list[Any] = fleet.api(f"/{what}/filter", {what: {"flow_run_id": {"any_": [run["id"]]}}})
-    return found
 
 
 def test_three_hosts_make_each_attempt_once(fleet: Fleet) -> None:
@@ -56,11 +50,11 @@ def test_three_hosts_make_each_attempt_once(fleet: Fleet) -> None:
     (run,) = (each for each in runs if each["name"].startswith("waiting on digits seed 0"))
     assert {"mlebench", "group:six", "competition:digits", "agent:waiting"} < set(run["tags"])
     assert any(tag.startswith("host:") for tag in run["tags"])
-    lines = "\n".join(each["message"] for each in body(fleet, "logs", run))
+    lines = log_of(fleet.api, run["id"], "digits seed 0: graded: score 0.075, no medal")
     assert "digits seed 0: agent started on " in lines
     assert "digits seed 0: the agent's last output:\nmy last words on digits" in lines
-    assert "digits seed 0: graded: score 0.075, no medal" in lines
-    artifacts = {each["type"]: each for each in body(fleet, "artifacts", run)}
+    told = fleet.api("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}})
+    artifacts = {each["type"]: each for each in told}
     assert re.fullmatch(r"digits seed 0: \d+ s of .*h", artifacts["progress"]["description"])
     (link,) = re.findall(r"\[submission.csv\]\((.*?)\)", artifacts["markdown"]["data"])
     with urllib.request.urlopen(link, timeout=60) as answer:  # as a browser does, without credentials
