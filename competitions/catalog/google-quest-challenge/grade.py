@@ -4,7 +4,7 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns, require_rows, sort_by
-from competitions.scoring.metrics.regression import spearman
+from competitions.scoring.metrics.correlation import spearman
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -5,7 +5,7 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.scoring.cells import numbers, require_numeric
 from competitions.scoring.checks import align
-from competitions.scoring.metrics.regression import pearson
+from competitions.scoring.metrics.correlation import pearson
 from competitions.scoring.reading import Reads
 
 READS = Reads(answers=("id", "score"))

@@ -18,6 +18,7 @@ from competitions.scoring.metrics import (
     boxes3d,
     classification,
     coco,
+    correlation,
     detection,
     geo,
     probability,
@@ -235,13 +236,13 @@ TESTED = [
         {"nan": Gives(NAN), "empty": Gives(NAN)},
     ),
     MetricCase(
-        regression.pearson,
+        correlation.pearson,
         lambda t, p: stats.pearsonr(t, p)[0],
         inputs.numbers,
         {"nan": Gives(NAN), "empty": Gives(NAN), "one class": Gives(NAN)},
     ),
     MetricCase(
-        regression.spearman,
+        correlation.spearman,
         lambda t, p: stats.spearmanr(t, p)[0],
         inputs.numbers,
         {"empty": Gives(NAN), "one class": Gives(NAN)},
