@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 
 from common.causes import cause_of, explain
 from common.errors import UserError, close_matches
+from common.starting import collect_seldom
 from common.terminal import clean_output
 
 # name -> (module, help): the group's help needs no import of any command
@@ -137,8 +138,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. A `UserError` is shown as one line, never as a traceback."""
-    if arguments is None:
+    if arguments is None:  # a process of its own
         _require_utf8()
+        collect_seldom()
     _accept_any_text()
     with clean_output():
         return _main(arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 from collections import deque
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
+from common import starting
 from competitions.scoring.errors import InvalidSubmission
 from grading.grade import Grade, grade_of
 from grading.medals import Thresholds
@@ -279,7 +279,7 @@ class GradingPool:
         if self._process is None:
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "grading.workers.server"],
+                starting.command("grading.workers.server"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

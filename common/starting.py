@@ -1,0 +1,43 @@
+"""Start modules in processes of their own, which begin and end sooner.
+
+    python -P -m common.starting MODULE [ARGUMENT...]
+
+does what `python -P -m MODULE [ARGUMENT...]` does. What a process imports stays until its end. Python's garbage
+collector goes through all of it again and again while it grows, and once more at the end, when it is of no use.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import runpy
+import sys
+
+COLLECTIONS = (50_000, 20, 20)
+"""Thresholds of `gc`: how many new objects, and how many collections of younger ones, lead to a collection."""
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """The command that starts a module.
+
+    >>> command("grading.workers.server")[1:]
+    ['-P', '-m', 'common.starting', 'grading.workers.server']
+    """
+    return [sys.executable, "-P", "-m", "common.starting", module, *arguments]
+
+
+def collect_seldom() -> None:
+    """Have garbage collections come seldom in this process, and leave the last one out: the memory is freed anyway."""
+    gc.set_threshold(*COLLECTIONS)
+    atexit.register(gc.freeze)  # called last: what registers later is called earlier
+
+
+def main() -> None:
+    """Run the module that the first argument names."""
+    collect_seldom()
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
