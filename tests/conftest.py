@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import math
 import os
 import shutil
@@ -51,6 +52,7 @@ def _heed_interrupts() -> None:
 
 _own_home()
 _heed_interrupts()
+atexit.register(gc.freeze)  # at the end, there is no use in looking for garbage
 # The same examples in every session, and as much time for each as a busy machine needs.
 hypothesis.settings.register_profile("mlebench", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("mlebench")
@@ -121,6 +123,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not workers.is_slow(item)]
     if hasattr(config, "workerinput"):
         workers.in_their_order(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among what is imported and collected: it stays, and is so much that it takes a second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
