@@ -13,6 +13,7 @@ import contextlib
 import gzip
 import io
 import os
+import sys
 import tarfile
 import tempfile
 import threading
@@ -32,6 +33,7 @@ from competitions.preparing.archives.zips import Window, ZipContainer
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
+_SMALL = 1 << 20  # bytes from which on an archive is worth a file descriptor
 _IN_MEMORY = 64 << 20  # a compressed nested archive, or a file of a sequential one, is in memory up to this size
 
 
@@ -292,20 +294,31 @@ def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
     """A function that opens the file `name` as a stream that can seek to any offset at no extra cost.
 
     A file that is compressed in `parent` is decompressed once, to memory if it is small and to a scratch file
-    otherwise. The scratch file exists as long as the function, and its streams must be used one after the other.
+    otherwise, which exists as long as the function. Except on Linux, its streams must be used one after the other.
     """
     if isinstance(parent, DirectoryContainer | RemoteDirectory):
         return lambda: parent.open(name)
     if isinstance(parent, ZipContainer) and parent.entry(name).method == zipfile.ZIP_STORED:
         return lambda: parent.compressed(name)
-    if parent.sizes[name] <= _IN_MEMORY:
+    size = parent.sizes[name]
+    scratch = _memory_file() if _SMALL < size <= _IN_MEMORY else None
+    if scratch is None and size <= _IN_MEMORY:
         with parent.open(name) as file:
             content = file.read()
         return lambda: io.BytesIO(content)
-    scratch = tempfile.TemporaryFile(prefix="mlebench-nested-")  # noqa: SIM115  # lives as long as the opener
+    if scratch is None:
+        scratch = tempfile.TemporaryFile(prefix="mlebench-nested-")  # noqa: SIM115  # lives as long as the opener
     with parent.open(name) as file:
         _copy_ahead(file, scratch)
-    return lambda: _rewound(scratch)
+    return lambda: _again(scratch)
+
+
+def _memory_file() -> IO[bytes] | None:
+    """A scratch file in memory, which helper processes can open as well; None where there are none."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return os.fdopen(os.memfd_create("mlebench-nested"), "w+b")
+    return None
 
 
 def _copy_ahead(file: IO[bytes], sink: IO[bytes]) -> None:
@@ -321,8 +334,11 @@ def _copy_ahead(file: IO[bytes], sink: IO[bytes]) -> None:
     sink.flush()  # streams of the scratch file have other buffers
 
 
-def _rewound(file: IO[bytes]) -> IO[bytes]:
-    again = os.fdopen(os.dup(file.fileno()), "rb")  # closing it leaves the scratch file alone
+def _again(file: IO[bytes]) -> IO[bytes]:
+    """Another stream of a scratch file. Closing it leaves the file alone."""
+    with contextlib.suppress(OSError):
+        return open(f"/proc/self/fd/{file.fileno()}", "rb")  # noqa: PTH123  # with a position of its own
+    again = os.fdopen(os.dup(file.fileno()), "rb")
     again.seek(0)
     return again
 

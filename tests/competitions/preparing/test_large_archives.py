@@ -92,9 +92,12 @@ def test_7z_uses_no_scratch_files(seven_zip: str, monkeypatch: pytest.MonkeyPatc
     assert {name: file.read() for name, file in container.stream(FILES)} == FILES
 
 
+@pytest.mark.parametrize("in_memory", [-1, 64 << 20])
 @pytest.mark.parametrize("size", [0, 1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (3 << 20) + 8192])
-def test_a_scratch_file_has_every_byte(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_IN_MEMORY", -1)
+def test_a_scratch_file_has_every_byte(
+    size: int, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(containers, "_IN_MEMORY", in_memory)
     content = random.Random(size).randbytes(size)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", content)
@@ -102,6 +105,19 @@ def test_a_scratch_file_has_every_byte(size: int, tmp_path: Path, monkeypatch: p
     for _ in range(2):
         with opened() as file:
             assert file.read() == content
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="streams share their position elsewhere")
+@pytest.mark.parametrize("in_memory", [-1, 64 << 20])
+def test_two_streams_of_a_scratch_file_at_once(in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "_IN_MEMORY", in_memory)
+    content = random.Random(1).randbytes(3 << 20)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", content)
+    opened = containers.seekable(open_container(str(tmp_path / "x.zip")), "a")
+    with opened() as one, opened() as other:
+        assert other.seek(2 << 20) == 2 << 20
+        assert one.read(1 << 20) + one.read(1 << 20) + other.read() == content
 
 
 def test_a_damaged_file_is_no_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,12 +83,12 @@ def with_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("with_helpers")
-@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("shared", [None, "_SMALL", "_IN_MEMORY"])  # as files in memory or on the disk
 def test_the_files_are_those_of_one_process(
-    pictures: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+    pictures: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str | None
 ) -> None:
-    if not in_memory:
-        monkeypatch.setattr(containers, "_IN_MEMORY", 0)  # the nested archive is in a scratch file, which is shared
+    if shared:  # the nested archive is decompressed once
+        monkeypatch.setattr(containers, shared, 0)
     assert helpers_for(str(raw), str(tmp_path), Download.open(str(raw))) == 1
     together = prepare("pictures", raw, tmp_path / "together", folder=pictures)
     monkeypatch.setattr(helpers, "_WORTHWHILE", 1 << 40)
