@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from common.cloning import link_or_clone
 from common.errors import UserError
 from common.locations import local_path
-from common.placement import make_apart
+from common.placement import Births, make_apart
 from common.syncing import sync_file_system
 from storage.multipart import MultipartWriter, part_size
 
@@ -132,6 +132,7 @@ class Destination:
         self.local = self.fs.protocol in ("file", "local") or "file" in self.fs.protocol
         self.drafts = f"{self.root}/{drafts}" if drafts and self.local else ""
         self._folders: set[str] = set()
+        self._births = Births(os.path.dirname(self.drafts) or None)  # noqa: PTH120
 
     def path(self, name: str) -> str:
         """The path of `name` on the file system."""
@@ -150,7 +151,7 @@ class Destination:
         if folder not in self._folders and self.local:
             if self.drafts:
                 self._make_top(folder)
-            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+            self._births.folder(folder)
             self._folders.add(folder)
 
     def _make_top(self, folder: str) -> None:
@@ -228,7 +229,7 @@ class Destination:
             return _hashed(data, md5)
         self.make_folder(path)
         try:
-            if not _create(path, data):
+            if not self._births.file(path, data):
                 return self.write(name, [data], md5)
         except FileExistsError:
             return self.write(name, [data], md5)
@@ -288,21 +289,6 @@ class Destination:
             partial = self.draft(path)
             shutil.copyfile(source, partial)
             os.replace(partial, path)  # noqa: PTH105
-
-
-def _create(path: str, data: bytes) -> bool:
-    """Write a complete new file. Returns False, and leaves no file, on failure. Raises `FileExistsError`."""
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    try:
-        whole = os.write(descriptor, data) == len(data)
-    except BaseException:
-        os.unlink(path)  # noqa: PTH108
-        raise
-    finally:
-        os.close(descriptor)
-    if not whole:
-        os.unlink(path)  # noqa: PTH108
-    return whole
 
 
 def _hashed(data: bytes | memoryview, md5: bool) -> Written:

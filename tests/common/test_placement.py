@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from common.placement import _GET, _SET, _TOP, make_apart
+from common import placement
+from common.placement import _GET, _SET, _TOP, Births, make_apart
 
 
 def test_a_folder_is_created_once(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_by_several_at_once(tmp_path: Path) -> None:
 
 def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "train").touch()
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(FileExistsError):
         make_apart(str(tmp_path / "train"), str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
 
@@ -80,3 +81,112 @@ def test_the_nursery_places_folders_by_their_names(tmp_path: Path) -> None:
     make_apart(str(tmp_path / "train"), str(nursery))
     assert attributes(nursery) == before | _TOP
     assert not list(nursery.iterdir())
+
+
+def create(births: Births, root: Path, folders: int = 40) -> None:
+    for number in range(folders):
+        births.folder(f"{root}/train/{number}/pictures")
+        for name in "ab":
+            assert births.file(f"{root}/train/{number}/pictures/{name}", f"{number}{name}".encode())
+        assert births.file(f"{root}/train/{number}.txt", b"")
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("slow", [100.0, -1.0])  # none, and all of them
+@pytest.mark.parametrize("renames", [True, False])
+def test_what_is_born_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: float, renames: bool
+) -> None:
+    monkeypatch.setattr(placement, "_SLOW", slow)
+    monkeypatch.setattr(placement, "_SOON", 0)  # the new place counts as better, however soon it is left
+    if not renames:
+        monkeypatch.setattr(placement, "_renameat2", lambda: None)
+    nursery, root = tmp_path / "nursery", tmp_path / "root"
+    nursery.mkdir()
+    births = Births(str(nursery))
+    create(births, root)
+    plain = Births()
+    create(plain, tmp_path / "plain")
+    assert content(root) == content(tmp_path / "plain")
+    assert len(list(nursery.iterdir())) > 10 if slow < 0 else not list(nursery.iterdir())
+    assert not content(nursery)
+
+
+def test_a_disk_that_is_slow_everywhere_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "_SLOW", -1.0)
+    create(Births(str(tmp_path)), tmp_path / "root", 200)
+    assert len(list(tmp_path.glob("births-*"))) == placement._TRIES - 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="places are ext4's")
+def test_a_slow_place_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first creations are slow, the others are not."""
+    times = iter(range(10**9))
+
+    def clock() -> float:
+        tick = next(times)
+        return float(tick) if tick < 2 * placement._PATIENCE else 0.0
+
+    monkeypatch.setattr(placement.time, "perf_counter", clock)
+    opened: list[str] = []
+    births = Births(str(tmp_path))
+    births.folder(str(tmp_path / "train"))
+    real = os.open
+
+    def noted(path: str, *rest: int) -> int:
+        opened.append(os.fspath(path))
+        return real(path, *rest)
+
+    monkeypatch.setattr(placement.os, "open", noted)
+    for number in range(30):
+        assert births.file(f"{tmp_path}/train/{number}", b"x")
+    (elsewhere,) = tmp_path.glob("births-*")
+    own = [path for path in opened if path.startswith(f"{tmp_path}/train/")]
+    moved = [path for path in opened if path.startswith(f"{elsewhere}/")]
+    assert len(own) == placement._PATIENCE - 1  # the first of the slow ones was the folder
+    assert len(own) + len(moved) == 30
+    births.folder(str(tmp_path / "train/below"))
+    assert births.file(f"{tmp_path}/train/below/file", b"x")
+    assert opened[-1] == f"{tmp_path}/train/below/file", "its folder was born elsewhere, where files are quick as well"
+
+
+def test_folders_of_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of them create in place. None finds a folder gone in which it is about to create a file."""
+    monkeypatch.setattr(placement, "_SOON", 0)
+    start = threading.Barrier(6)
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        births = Births(str(tmp_path) if number % 2 else None)
+        births._slow = placement._PATIENCE
+        births._note(100.0)
+        start.wait()
+        try:
+            for each in range(200):
+                births.folder(f"{tmp_path}/train/{each}/below")
+                assert births.file(f"{tmp_path}/train/{each}/below/{number}", b"x")
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(content(tmp_path / "train")) == 6 * 200
+
+
+def test_a_file_that_exists_is_kept_in_place_or_replaced(tmp_path: Path) -> None:
+    births = Births(str(tmp_path))
+    (tmp_path / "file").write_bytes(b"old")
+    with pytest.raises(FileExistsError):
+        births.file(f"{tmp_path}/file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    births._slow = placement._PATIENCE
+    births._note(100.0)
+    assert births.file(f"{tmp_path}/file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
