@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv as standard_csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
@@ -148,13 +149,16 @@ def _read(
         names = header(file.readline(pieces.PIECE))
         chosen = [name for name in names if wanted is None or name in wanted]
         known = known if known and known.name == names[0] else None
-        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules, known=known)
+        work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         parts = [Parts(count) for _ in chosen]
-        if count == 1:
-            _gather(map(work, cut(file)), parts)
-        else:
-            with ThreadPoolExecutor(WORKERS) as pool:
-                _gather(in_order(pool, work, cut(file), WORKERS), parts)
+        with ExitStack() as stack:
+            pool = stack.enter_context(ThreadPoolExecutor(WORKERS)) if count > 1 else None
+            each: Callable[..., Any] = partial(in_order, pool, ahead=WORKERS) if pool else map
+            cuts = cut(file)
+            if known:
+                select = partial(_selected, known=known, columns=len(names), buffers=buffers)
+                cuts = pieces.together(each(select, cuts))
+            _gather(each(work, cuts), parts)
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
@@ -195,21 +199,13 @@ def _parsed(
     chosen: Sequence[str],
     buffers: Buffers,
     rules: Rules,
-    known: KnownRows | None,
 ) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
-    text, end = piece
+    text, end, parts = piece
     quoted = text.find(b'"', 0, end) >= 0
-    returns = text.find(b"\r", 0, end) >= 0
-    if quoted or returns or text.find(b"\0", 0, end) >= 0:
+    if quoted or text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0:
         require_plain_quotes(text, end)
     require_utf8(text, end)
-    if known:
-        if quoted or returns:
-            raise Unusual("rows are left out of plain text only")
-        rows = known.rows_of(text, end, len(names), inference_rows(len(names)))
-        buffers.give_back(text)
-        text, end = rows, len(rows)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:
@@ -229,10 +225,20 @@ def _parsed(
     strings = {name: whole(table[name]) for name in included}
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
-    if known:
-        require_text_at_ends({name: strings[numbers[name]] for name in chosen})
+    require_text_at_ends({name: strings[numbers[name]] for name in chosen}, parts)
     buffers.give_back(text)
     return [_column(strings[numbers[name]], rules) for name in chosen]
+
+
+def _selected(piece: Piece, known: KnownRows, columns: int, buffers: Buffers) -> tuple[bytes, int]:
+    """The rows of a piece that may count, and their number. Raises `Unusual`."""
+    text, end, _ = piece
+    if any(text.find(character, 0, end) >= 0 for character in (b'"', b"\r", b"\0")):
+        raise Unusual("rows are left out of plain text only")
+    require_utf8(text, end)
+    found = known.rows_of(text, end, columns, inference_rows(columns))
+    buffers.give_back(text)
+    return found
 
 
 def _has_empty(first: pa.StringArray) -> bool:

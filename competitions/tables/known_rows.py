@@ -6,7 +6,8 @@ faster than it is parsed, and takes the memory of these rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +41,8 @@ class KnownRows:
         if len(long):
             self._flags[self._slots(characters_of(texts), ends[long], ends[long + 1])] = True
 
-    def rows_of(self, text: bytearray | bytes, end: int, columns: int, most: int) -> bytes:
-        """The rows among the first `end` bytes that may count, and the first and the last one.
+    def rows_of(self, text: bytearray | bytes, end: int, columns: int, most: int) -> tuple[bytes, int]:
+        """The rows among the first `end` bytes that may count, and the first and the last one; and their number.
 
         Args:
             text: rows without quotes, carriage returns and null characters.
@@ -63,8 +64,8 @@ class KnownRows:
         kept[long] = self._flags[self._slots(characters, starts[long], first[long])] if len(long) else False
         kept[[0, -1]] = True
         view = memoryview(text)
-        rows = zip(starts[kept].tolist(), (stops[kept] + 1).tolist(), strict=True)
-        return b"".join([view[start:stop] for start, stop in rows])
+        begins, ends = starts[kept].tolist(), (stops[kept] + 1).tolist()
+        return b"".join([view[start:stop] for start, stop in zip(begins, ends, strict=True)]), len(begins)
 
     def _slots(
         self, characters: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
@@ -100,13 +101,19 @@ def _first_commas(
     return first
 
 
-def require_text_at_ends(columns: Mapping[str, pa.Array]) -> None:
-    """Raise `Unusual` unless the first and the last cell of each column are text for any parser, and not missing.
+def require_text_at_ends(columns: Mapping[str, pa.Array], parts: Sequence[int]) -> None:
+    """Raise `Unusual` unless the first and the last cell of each part are text for any parser, and not missing.
 
     pandas infers the type of a column for some rows at a time. If each piece of a file, of no more rows, begins and
     ends with text, every cell of the column is text, whatever the rows hold that were left out.
+
+    Args:
+        columns: the cells of the rows that were kept.
+        parts: how many rows were kept of each piece.
     """
+    ends = list(accumulate(parts))
+    places = [place for end, count in zip(ends, parts, strict=True) for place in (end - count, end - 1)]
     for column in columns.values():
-        for cell in (column[0].as_py(), column[-1].as_py()):
-            if not cell or cell in MISSING or not is_text([cell]):
-                raise Unusual("a column that may have other types in rows that are left out")
+        cells = column.take(places).to_pylist() if places else []
+        if any(not cell or cell in MISSING or not is_text([cell]) for cell in cells):
+            raise Unusual("a column that may have other types in rows that are left out")
