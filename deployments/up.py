@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psutil
 
+from common import starting
 from deployments.background import BackgroundProcesses, ServiceError, free_port, listening
 from deployments.server import HOST, ask, start_server
 from storage.datasets.cluster import ONE_MACHINE, worker_memory
@@ -106,17 +107,17 @@ class Installation:
             return
         port = free_port()
         self._files.write_text(f"http://{HOST}:{port}")
-        command = [sys.executable, "-m", "deployments.files", "--store", store.root, "--port", str(port)]
+        command = starting.command("deployments.files", "--store", store.root, "--port", str(port))
         self.processes.start("files", command, {}, lambda: listening(port))
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", HOST, "--port", "0"]
+        command = starting.command("distributed.cli.dask_scheduler", "--host", HOST, "--port", "0")
         command += ["--dashboard-address", f"{HOST}:0", "--scheduler-file", str(self.scheduler_file)]
         self.processes.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
 
     def _start_dask_workers(self) -> None:
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.dask_address(), "--no-dashboard"]
+        command = starting.command("distributed.cli.dask_worker", self.dask_address(), "--no-dashboard")
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
         # By this name they know that the memory is theirs together, so that only as many declare as have room.
@@ -134,7 +135,7 @@ class Installation:
 
         # In a separate process, because Prefect reads its settings when it is imported.
         result = subprocess.run(
-            [sys.executable, "-m", "deployments.deploy", "--pool", _POOL],
+            starting.command("deployments.deploy", "--pool", _POOL),
             env={**os.environ, **self.environment()},
             capture_output=True,
             text=True,
@@ -146,7 +147,7 @@ class Installation:
     def start_worker(self) -> None:
         """Start the Prefect worker; it is ready once the server lists it as online."""
         name = f"{os.uname().nodename}-{os.getpid()}"
-        command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", _POOL, "--type", "process"]
+        command = starting.command("prefect", "worker", "start", "--pool", _POOL, "--type", "process")
         env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
         if "files" in self.processes.running():
             env["MLEBENCH_FILES_URL"] = self._files.read_text()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from common import starting
 from flows import temporary_server
 
 
@@ -23,7 +24,7 @@ def prefect_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (home / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / ".done").exists():
-            command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "-y"]
+            command = starting.command("prefect", "server", "database", "upgrade", "-y")
             subprocess.run(command, env={**os.environ, "PREFECT_HOME": str(home)}, check=True, capture_output=True)
             (home / ".done").touch()
     return home / "prefect.db"
