@@ -152,7 +152,7 @@ class Installation:
         if "files" in self.processes.running():
             env["MLEBENCH_FILES_URL"] = self._files.read_text()
         # A worker gives up after twelve failed queries in a row, whose intervals grow: after a quarter of an hour.
-        env["PREFECT_WORKER_QUERY_SECONDS"] = "20"
+        env["PREFECT_WORKER_QUERY_SECONDS"] = os.environ.get("PREFECT_WORKER_QUERY_SECONDS", "20")
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:

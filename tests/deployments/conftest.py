@@ -26,7 +26,8 @@ def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Ends with the last test of this folder: idle servers take a tenth of a core from the others."""
     folder = tmp_path_factory.mktemp("user")
     write_agent(folder / "of-a-user", "exit 0\n")
-    with installation(folder / "up", prefect_database) as started:
+    # With queries every two seconds, its worker would end after a minute and a half without the server.
+    with installation(folder / "up", prefect_database, PREFECT_WORKER_QUERY_SECONDS="10") as started:
         yield started
 
 

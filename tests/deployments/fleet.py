@@ -39,7 +39,8 @@ class Fleet:
             "PYTHONPATH": str(ROOT),
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
-            "PREFECT_WORKER_QUERY_SECONDS": "1",
+            # A host has two workers, and a query takes them and the server 25 ms.
+            "PREFECT_WORKER_QUERY_SECONDS": "2",
             # A worker that is killed counts as offline after a minute.
             "PREFECT_WORKER_HEARTBEAT_SECONDS": "20",
             "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "2",

@@ -25,7 +25,7 @@ FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 def until_served(what: str, ready: Callable[[], Any], seconds: float = 240.0) -> Any:
     """The first true answer of a service: services tell of no event that could be waited for instead."""
-    return until(ready, seconds, what=what, pause=0.25)
+    return until(ready, seconds, what=what, pause=0.5)  # each answer takes a server 5 to 20 ms
 
 
 def log_of(api: Callable[..., Any], run: str, last: str) -> str:
@@ -52,6 +52,7 @@ class Running:
             "MLEBENCH_STORE": str(self.store),
             "MLEBENCH_SCRATCH": str(folder / "s"),
             "MLEBENCH_AGENT_DIRS": json.dumps([str(folder.parent)]),  # agents that a test writes are trusted
+            "PREFECT_WORKER_QUERY_SECONDS": "2",  # a flow run waits for the next query
             **env,
         }
         self.up()

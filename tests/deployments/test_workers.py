@@ -29,7 +29,8 @@ def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
         (here / name / "__init__.py").write_text("raise SystemExit('the file of a user')\n")
     for name in ("common", "sandbox", "tasks"):
         (here / f"{name}.py").write_text("raise SystemExit('the file of a user')\n")
-    with installation(here / "up", prefect_database) as started:
+    # A worker that is stopped counts as offline after three of its heartbeats.
+    with installation(here / "up", prefect_database, PREFECT_WORKER_HEARTBEAT_SECONDS="10") as started:
         template = started.api("/work_pools/mlebench")["base_job_template"]
         template["variables"]["properties"]["working_dir"]["default"] = str(here)  # as the form of a pool sets it
         started.api("/work_pools/mlebench", {"base_job_template": template}, "PATCH")
