@@ -59,16 +59,17 @@ class BackgroundProcesses:
             )
         process = psutil.Process(started.pid)
         self._write({**self._read(), name: (process.pid, process.create_time())})
-        give_up = time.monotonic() + PATIENCE
+        began = time.monotonic()
         while True:
+            waited = time.monotonic() - began
             if started.poll() is not None:
                 raise ServiceError(f"{name} ended with {started.returncode}: {_last_words(log)}")
             with contextlib.suppress(Exception):  # a service that is not ready yet can fail in any way
                 if ready():
                     return process
-            if time.monotonic() > give_up:
+            if waited > PATIENCE:
                 raise ServiceError(f"{name} does not answer within {PATIENCE:.0f} s: {_last_words(log)}")
-            time.sleep(0.2)
+            time.sleep(min(0.1 + waited / 10, 1.0))  # a service that is slow to start needs the processor itself
 
     def stop(self, *names: str) -> list[str]:
         """End these services, or all, with their child processes, in reverse order; returns their names."""

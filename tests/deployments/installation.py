@@ -56,7 +56,7 @@ class Running:
             **env,
         }
         self.up()
-        self.installation = Installation(self.state)
+        self.installation = Installation(self.state, dask_workers=1)
 
     def make(self, target: str, *variables: str) -> subprocess.CompletedProcess[str]:
         """`make target`, in the environment of these tests: what make would install is taken for installed."""

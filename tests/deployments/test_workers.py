@@ -34,6 +34,8 @@ def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
         template = started.api("/work_pools/mlebench")["base_job_template"]
         template["variables"]["properties"]["working_dir"]["default"] = str(here)  # as the form of a pool sets it
         started.api("/work_pools/mlebench", {"base_job_template": template}, "PATCH")
+        started.installation.processes.stop("worker", "dask-workers")
+        start_workers(started)
         yield started
 
 
@@ -46,21 +48,24 @@ def waiting_agent(running: Running, name: str) -> tuple[Path, Path]:
     return agent, notes / "starts-digits"
 
 
-def restart_worker(running: Running, folder: Path) -> psutil.Process:
-    """Start the worker and those of Dask again, from the user's folder."""
-    running.installation.processes.stop("worker", "dask-workers")
+def start_workers(running: Running) -> psutil.Process:
+    """Start the worker and those of Dask from the user's folder, unless they run; returns the worker."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+        patch.chdir(running.folder.parent)
         for name, value in running.env.items():
             patch.setenv(name, value)
         patch.setenv("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO")  # as it is for users; the tests' own is none
-        running.installation._start_dask_workers()
-        running.installation.start_worker()
+        for name, start in (
+            ("dask-workers", running.installation._start_dask_workers),
+            ("worker", running.installation.start_worker),
+        ):
+            if name not in running.installation.processes.running():
+                start()
     return running.installation.processes.running()["worker"]
 
 
 def test_a_flow_run_outlives_its_worker(running: Running) -> None:
-    worker = restart_worker(running, running.folder.parent)
+    worker = start_workers(running)
     agent, started = waiting_agent(running, "outlives")
     (agent / "start.sh").write_text(
         (agent / "start.sh").read_text().replace("while", 'sh "$VALIDATE_SCRIPT"\nwhile')  # asks before it waits
@@ -105,7 +110,7 @@ def agents_of(running: Running, group: str) -> list[str]:
 def test_cancelling_in_the_ui_ends_the_agents(running: Running, backend: str, request: pytest.FixtureRequest) -> None:
     if backend == "docker":
         request.getfixturevalue("base_image")
-    restart_worker(running, running.folder.parent)
+    start_workers(running)
     group = f"cancelled-{backend}"
     agent = write_agent(running.folder.parent / group, "sleep 3600\n")
     execution = {"backend": backend}
@@ -128,7 +133,7 @@ def test_doctor_says_that_no_worker_polls(running: Running) -> None:
     assert said.returncode == 1
     assert "no worker polls work pool mlebench" in said.stdout
     assert "make up" in said.stdout
-    restart_worker(running, running.folder.parent)
+    start_workers(running)
     said = running.mlebench("doctor", "--split", "demo", **NO_ENGINE)
     assert "ok   workers" in said.stdout
     said = running.mlebench("doctor", "--split", "demo", MLEBENCH_AGENT_POOL="agents", **NO_ENGINE)
