@@ -66,6 +66,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("served")  # as a worker's processes are
 @pytest.mark.parametrize("env", [JOB_VARIABLES["env"], {"PYTHONSAFEPATH": ""}], ids=["safe", "unsafe"])
 def test_our_hooks_load_beside_prefects_storage_and_a_users_files(folder: Path, env: dict[str, str]) -> None:
     assert (RUNNER / "storage.py").exists(), "what this test is about"

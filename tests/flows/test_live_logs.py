@@ -15,7 +15,6 @@ from storage.runs.folders import RunFolder
 from storage.runs.live import PIECE_BYTES, LiveReader, pieces_url, uploaded
 from tests.agents import write_agent
 from tests.docs.blocks import ROOT
-from tests.prefect_home import make_home
 from tests.s3.fixtures import Bucket
 from tests.stores import Store
 from tests.waiting import until
@@ -26,7 +25,7 @@ RUN = "afar/diabetes/0"
 def test_a_run_is_followed_from_another_machine(
     s3: Bucket,
     tmp_path: Path,
-    prefect_database: Path,
+    served: None,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -34,7 +33,6 @@ def test_a_run_is_followed_from_another_machine(
     agent = write_agent(tmp_path / "talks", f"echo one\nwhile [ ! -e {go} ]; do sleep 0.1; done\necho two\n")
     command = [sys.executable, "-m", "flows.cli"]
     there = {**os.environ, "MLEBENCH_SCRATCH": str(tmp_path / "there"), "MLEBENCH_HOST_NAME": "there"}
-    there["PREFECT_HOME"] = str(make_home(tmp_path / "prefect", prefect_database))
     monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "here"))
     monkeypatch.setenv("MLEBENCH_HOST_NAME", "here")
     get_settings.cache_clear()
