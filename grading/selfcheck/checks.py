@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import tempfile
-import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
 
 from competitions.scoring.errors import InvalidSubmission
 from grading.selfcheck import leaks
-from grading.selfcheck.csvfile import table, to_csv, write_anew
-from grading.selfcheck.hostile import hostile_submissions
+from grading.selfcheck.csvfile import table, to_csv
 from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
-from grading.selfcheck.validity import validity
-
-LONGEST_MESSAGE = 400
-_SECRET = re.compile(r"[\w.+-]{6,}")  # shorter words of an answer may appear in a message by chance
 
 
 def facts(subject: Subject) -> list[str]:
@@ -112,43 +104,22 @@ def public(subject: Subject) -> list[str]:
 
 def hostile(subject: Subject) -> list[str]:
     """Every hostile submission gets a score or a one-line rejection without secrets, and changes no later score."""
-    sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
-    if len(sample) > LARGEST_SAMPLE:
-        raise Skipped(f"the sample submission has {len(sample) >> 20} MB; try it on a smaller download")
-    # What the description says, such as the names of classes, is no secret.
-    known = sample.decode() + subject.competition.describe(subject.edition)
-    secrets = set(_SECRET.findall(gold.decode())) - set(_SECRET.findall(known))
-    problems = []
-    before = _scores(subject)
-    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
-        path = Path(folder) / "submission.csv"
-        for name, content in chain([("missing", b"")], hostile_submissions(sample, gold)):
-            if name != "missing":
-                write_anew(path, content)
-            try:
-                with warnings.catch_warnings(action="ignore"):  # huge numbers overflow
-                    subject.score(path)
-            except InvalidSubmission as error:
-                problems += [f"{name}: {problem}" for problem in _message(str(error), secrets, content)]
-            except Exception as error:  # this check looks for such bugs
-                problems.append(f"{name}: raises {type(error).__name__}: {' '.join(str(error).split())[:120]}")
-    changed = [
-        f"the {role} scored {old} before the hostile submissions, and {new} after them"
-        for (role, old), new in zip(before.items(), _scores(subject).values(), strict=True)
-        if old != new
-    ]
-    return changed + problems  # the worst first, because only a few are shown
+    _require_small_sample(subject)
+    return subject.trials.grading
 
 
-def _scores(subject: Subject) -> dict[str, str]:
-    """The scores of gold and sample submission with the answers in memory, as texts that can be compared."""
-    found = {}
-    for role in ("gold_submission", "sample_submission"):
-        try:
-            found[role.replace("_", " ")] = repr(subject.score(subject.file(role)))
-        except Exception as error:  # other checks report it
-            found[role.replace("_", " ")] = f"no score ({type(error).__name__})"
-    return found
+def validity(subject: Subject) -> list[str]:
+    """Hostile submissions are valid or not whatever the answers are, as long as they have the same ids."""
+    _require_small_sample(subject)
+    if subject.trials.failure:
+        raise subject.trials.failure
+    return subject.trials.validity
+
+
+def _require_small_sample(subject: Subject) -> None:
+    size = subject.file("sample_submission").stat().st_size
+    if size > LARGEST_SAMPLE:
+        raise Skipped(f"the sample submission has {size >> 20} MB; try it on a smaller download")
 
 
 CHECKS: dict[str, Callable[[Subject], list[str]]] = {
@@ -168,13 +139,3 @@ def same(score: float, other: float | str) -> bool:
     if isinstance(other, str):
         return False
     return (math.isnan(score) and math.isnan(other)) or math.isclose(score, other, rel_tol=1e-9, abs_tol=1e-12)
-
-
-def _message(message: str, secrets: set[str], content: bytes) -> Iterator[str]:
-    if not message.strip() or "\n" in message or "\r" in message:
-        yield f"the message must be one line, not {message[:80]!r}"
-    if len(message) > LONGEST_MESSAGE:
-        yield f"the message has {len(message)} characters"
-    for word in set(_SECRET.findall(message)) & secrets:
-        if word.encode() not in content:
-            yield f"the message reveals {word!r} from the answers"

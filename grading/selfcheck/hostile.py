@@ -29,6 +29,9 @@ _ID_CELLS = (
     "not Latin",
 )
 _LONG_NAME = 1_000_000
+_ROWS = 8
+"""Rows of the gold submission of which each is damaged alone."""
+_DAMAGED = ("", "-1", "nan", "word", "1 0")
 
 
 def hostile_submissions(sample: bytes, gold: bytes) -> Iterator[tuple[str, bytes]]:
@@ -42,6 +45,7 @@ def hostile_submissions(sample: bytes, gold: bytes) -> Iterator[tuple[str, bytes
     yield from _rows(header, rows)
     yield from hostile_cells(header, rows)
     yield from hostile_parts(*table(gold))
+    yield from _damaged_rows(*table(gold))
 
 
 def _files(sample: bytes) -> Iterator[tuple[str, bytes]]:
@@ -142,3 +146,14 @@ def _rows(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
 
 def _without(header: Row, rows: Iterable[Row], number: int) -> bytes:
     return to_csv(header[:number] + header[number + 1 :], (row[:number] + row[number + 1 :] for row in rows))
+
+
+def _damaged_rows(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
+    """Yield the gold submission with the last word of a single cell replaced, in rows all over it."""
+    for number in sorted({round(at * (len(rows) - 1) / (_ROWS - 1)) for at in range(_ROWS)}):
+        words = rows[number][-1].split(" ")
+        for word in _DAMAGED:
+            for place in {0, len(words) - 1}:
+                cell = " ".join([*words[:place], word, *words[place + 1 :]])
+                changed = [*rows[:number], [*rows[number][:-1], cell], *rows[number + 1 :]]
+                yield f"row {number}: {word!r} for word {place}", to_csv(header, changed)

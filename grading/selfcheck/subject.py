@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from competitions.competition import Competition
     from competitions.editions import Edition
+    from grading.selfcheck.trials import Trials
 
 LARGEST_SAMPLE = 32 << 20
 """Size of a sample submission from which hundreds of hostile files are generated; for larger ones they are not."""
@@ -61,6 +62,13 @@ class Subject:
     @cached_property
     def _scratch(self) -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="mlebench-check-")  # removed with the subject
+
+    @cached_property
+    def trials(self) -> Trials:
+        """What is wrong with the grading of hostile submissions. They are graded once for all checks."""
+        from grading.selfcheck.trials import try_hostile
+
+        return try_hostile(self)
 
     def score(self, submission: Path) -> float:
         """The score of a submission."""

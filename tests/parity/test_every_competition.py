@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 
 from competitions import registry
 from competitions.competition import Competition
-from competitions.editions import Edition
+from competitions.editions import EDITIONS, Edition
 from grading.selfcheck.checks import CHECKS, Subject
 from tests.prepared import PreparedCompetitions
 
@@ -33,8 +34,20 @@ def cases() -> Iterator[tuple[str, Edition, str]]:
                 yield competition.id, "v2", check
 
 
+@pytest.fixture(scope="module")
+def subject_of(prepared: PreparedCompetitions) -> Callable[[str, Edition], Subject]:
+    """The checks of a competition look at one subject, as those of `mlebench check` do."""
+
+    @lru_cache(maxsize=len(EDITIONS))
+    def subject(competition_id: str, edition: Edition) -> Subject:
+        found = prepared.get(competition_id, edition)
+        return Subject(found.competition, found.path, pd.read_parquet(found.path / "manifest.parquet"), edition)
+
+    return subject
+
+
 @pytest.mark.parametrize(("competition_id", "edition", "check"), cases())
-def test_every_competition(competition_id: str, edition: Edition, check: str, prepared: PreparedCompetitions) -> None:
-    found = prepared.get(competition_id, edition)
-    manifest = pd.read_parquet(found.path / "manifest.parquet")
-    assert not CHECKS[check](Subject(found.competition, found.path, manifest, edition))
+def test_every_competition(
+    competition_id: str, edition: Edition, check: str, subject_of: Callable[[str, Edition], Subject]
+) -> None:
+    assert not CHECKS[check](subject_of(competition_id, edition))

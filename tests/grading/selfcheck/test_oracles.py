@@ -9,8 +9,8 @@ import pytest
 
 from competitions import registry
 from competitions.scoring.errors import InvalidSubmission
+from grading.selfcheck.checks import validity
 from grading.selfcheck.subject import Subject
-from grading.selfcheck.validity import validity
 from grading.workers import GradingPool
 from sandbox.validation.service import answer_time
 from tasks.wiring.services import grader_verdict
@@ -30,10 +30,13 @@ def test_asking_which_rows_are_scored(
 ) -> None:
     """Without a check of its own, each of these tells. tests/parity/test_every_competition.py asks all with theirs."""
     found = prepared.get(competition_id, edition)  # type: ignore[arg-type]
-    subject = Subject(found.competition, found.path, pd.DataFrame(), edition)  # type: ignore[arg-type]
-    assert validity(subject) == []
+
+    def problems() -> list[str]:
+        return validity(Subject(found.competition, found.path, pd.DataFrame(), edition))  # type: ignore[arg-type]
+
+    assert problems() == []
     monkeypatch.delattr(found.competition.module("grade"), "check")
-    assert validity(subject)
+    assert problems()
 
 
 def test_a_bad_box_where_the_truth_has_its_class(prepared: PreparedCompetitions, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from competitions.competition import Competition
 from flows.commands.new import TEMPLATE
 from grading.selfcheck import checks
 from grading.selfcheck.hostile import hostile_submissions
+from grading.selfcheck.others import replaced_answers
 from grading.selfcheck.run import Result, check_download, check_prepared
-from grading.selfcheck.validity import replaced_answers
 from storage.datasets import prepare
 
 Edit = Callable[[str, str, str], None]

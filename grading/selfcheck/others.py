@@ -1,63 +1,16 @@
-"""Check that whether a submission is valid depends on public facts only, never on the answers.
-
-Agents may ask the validation service thousands of times. If what it says depends on the answers, each question tells
-them a bit of these.
-"""
+"""Other answers to the same rows, with which whether a submission is valid must be the same."""
 
 from __future__ import annotations
 
 import random
-import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from competitions.scoring.errors import InvalidSubmission
-from grading.selfcheck.csvfile import Row, table, to_csv, write_anew
-from grading.selfcheck.hostile import hostile_submissions
-from grading.selfcheck.subject import LARGEST_SAMPLE, Skipped, Subject
+from grading.selfcheck.csvfile import Row
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROWS = 8
-"""Rows of the gold submission of which each is damaged alone."""
-_DAMAGED = ("", "-1", "nan", "word", "1 0")
-
-
-def validity(subject: Subject) -> list[str]:
-    """Hostile submissions are valid or not whatever the answers are, as long as they have the same ids."""
-    sample, gold = (subject.file(role).read_bytes() for role in ("sample_submission", "gold_submission"))
-    if len(sample) > LARGEST_SAMPLE:
-        raise Skipped(f"the sample submission has {len(sample) >> 20} MB; try it on a smaller download")
-    others = dict(replaced_answers(subject.answers, *table(sample), subject.competition.facts.public_answers))
-    problems = []
-    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder, warnings.catch_warnings(action="ignore"):
-        path = Path(folder) / "submission.csv"
-        for name, content in (*hostile_submissions(sample, gold), *damaged_rows(*table(gold))):
-            write_anew(path, content)
-            try:
-                submission = subject.competition.read_submission(path)
-            except InvalidSubmission:  # without a look at the answers
-                continue
-            said = verdict(subject, submission, subject.answers)
-            problems += [
-                f"{name}: {said!r} with the answers, {other!r} with {how}"
-                for how, answers in others.items()
-                if (other := verdict(subject, submission, answers)) != said
-            ]
-    return problems
-
-
-def verdict(subject: Subject, submission: Any, answers: Any) -> str:
-    """What the validation service would say."""
-    try:
-        subject.competition.check_table(submission, answers, subject.edition)
-    except InvalidSubmission as error:
-        return str(error)
-    return "valid"
 
 
 def replaced_answers(
@@ -113,14 +66,3 @@ def _value(cell: object) -> str:
         return repr(float(text))
     except ValueError:
         return text
-
-
-def damaged_rows(header: Row, rows: list[Row]) -> Iterator[tuple[str, bytes]]:
-    """Yield the gold submission with the last word of a single cell replaced, in rows all over it."""
-    for number in sorted({round(at * (len(rows) - 1) / (ROWS - 1)) for at in range(ROWS)}):
-        words = rows[number][-1].split(" ")
-        for word in _DAMAGED:
-            for place in {0, len(words) - 1}:
-                cell = " ".join([*words[:place], word, *words[place + 1 :]])
-                changed = [*rows[:number], [*rows[number][:-1], cell], *rows[number + 1 :]]
-                yield f"row {number}: {word!r} for word {place}", to_csv(header, changed)
