@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from grading.statistics.records import records
 from grading.statistics.series import BENCHMARK_SPLITS, SPLITS, by_series, latest_grades, seed_order
 
 Incomplete = Literal["exclude", "fail"]
@@ -111,12 +112,13 @@ def cells_of(
     """
     table = latest_grades(grades)
     # A competition without a grade in one series may be graded in another.
-    known: dict[Any, Any] = {**counting.facts, **{row["competition_id"]: row for row in table.to_dict("records")}}
+    stated = _stated(table, by) if len(table) else {}
+    known: Facts = {**counting.facts, **{competition: {by: split} for competition, split in stated.items()}}
     for series, group in by_series(table):
         ran = _runs_of(series, runs)
         names, numbers = _ran(group, ran, counting)
         seeds = sorted(numbers, key=seed_order)
-        graded: dict[tuple[str, Any], Any] = {(r["competition_id"], r["seed"]): r for r in group.to_dict("records")}
+        graded = {(row["competition_id"], row["seed"]): row for row in records(group)}
         for split, competitions in _splits(group, names, counting.expected, known, by).items():
             yield _cells({**series}, split, competitions, seeds, graded, counting.incomplete)
 
