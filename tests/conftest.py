@@ -72,6 +72,7 @@ from competitions.competition import Competition  # noqa: E402
 from competitions.editions import Edition  # noqa: E402
 from sandbox.host.folder import host_folder  # noqa: E402
 from tests import readers, workers  # noqa: E402
+from tests.bundles import bundle  # noqa: E402
 from tests.deployments.postgresql import binaries  # noqa: E402
 from tests.docs import site  # noqa: E402
 from tests.prepared import PreparedCompetitions  # noqa: E402
@@ -196,7 +197,7 @@ def digits() -> Competition:
 def digits_zip(tmp_path: Path) -> Path:
     """The download of the competition digits."""
     path = tmp_path / "digits.zip"
-    path.write_bytes(registry.get("digits").bundle())
+    path.write_bytes(bundle("digits"))
     return path
 
 

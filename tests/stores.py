@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
 from competitions.editions import Edition
 from storage.dataset import Dataset
 from storage.datasets.current import make_current
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.store import Store as AnyStore
+from tests.bundles import bundle
 
 
 class Store(AnyStore):
@@ -32,7 +32,7 @@ def put_dataset(
     """Prepare a dataset under any key and make it current. It is made of the archive in the store, or of `raw`."""
     dataset = Dataset(edition, competition_id, key)
     if raw is None and not store.exists(store.raw(competition_id)):
-        store.write(store.raw(competition_id), registry.get(competition_id).bundle())
+        store.write(store.raw(competition_id), bundle(competition_id))
     source = store.raw(competition_id) if raw is None else str(raw)
     materialise(Job(competition_id, source, store.prepared(dataset), edition, key=key))
     make_current(store, dataset)

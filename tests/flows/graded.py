@@ -13,6 +13,7 @@ from competitions import registry
 from flows.cli import main
 from storage.datasets import prepare
 from storage.tables import read_table
+from tests.bundles import bundle
 from tests.stores import Store
 
 GROUP = "group"
@@ -22,7 +23,7 @@ GROUP = "group"
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("dataset")
     competition = registry.get("diabetes")
-    (root / "raw.zip").write_bytes(competition.bundle())
+    (root / "raw.zip").write_bytes(bundle(competition.id))
     prepare(competition.id, root / "raw.zip", root / "diabetes")
     return root / "diabetes"
 

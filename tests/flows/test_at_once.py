@@ -13,6 +13,7 @@ from competitions import registry
 from flows.prepare import prepare
 from storage.dataset import Dataset
 from storage.datasets.prepared import committed_key
+from tests.bundles import bundle
 from tests.flows.test_cli import start, until
 from tests.stores import Store
 
@@ -50,7 +51,7 @@ class Gated:
         (place / "competition.yaml").write_text(facts)
         (place / "prepare.py").write_text(PREPARE.format(runs=str(self._runs), gate=str(self._gate)))
         self.downloads.mkdir()
-        (self.downloads / "gated.zip").write_bytes(digits.bundle())
+        (self.downloads / "gated.zip").write_bytes(bundle("digits"))
 
     @property
     def runs(self) -> int:

@@ -15,9 +15,9 @@ import pandas as pd
 import psutil
 import pytest
 
-from competitions import registry
 from storage.datasets import prepare
 from tests.agents import write_agent
+from tests.bundles import bundle
 from tests.flows.gates import Gate
 from tests.processes import command_of
 
@@ -53,8 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with diabetes prepared."""
     store = tmp_path_factory.mktemp("prepared")
-    registry_digits = registry.get("diabetes")
-    (store / "raw.zip").write_bytes(registry_digits.bundle())
+    (store / "raw.zip").write_bytes(bundle("diabetes"))
     prepare("diabetes", store / "raw.zip", store / "prepared" / "v1" / "diabetes")
     return store
 
@@ -210,7 +209,7 @@ class TestKilledAndStartedAgain:
         code, output = mlebench("prepare", "-c", "digits", "-c", "diabetes")
         assert code == 0, output
         alone = here / "alone"
-        (here / "raw.zip").write_bytes(registry.get("digits").bundle())
+        (here / "raw.zip").write_bytes(bundle("digits"))
         expected = prepare("digits", here / "raw.zip", alone)
         (path,) = (here / "store/prepared/v1/digits").glob("*/manifest.parquet")
         manifest = pd.read_parquet(path)

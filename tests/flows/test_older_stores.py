@@ -15,6 +15,7 @@ from storage.datasets.current import require
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.tables import write_table
+from tests.bundles import bundle
 from tests.storage.runs.older import GROUPS
 from tests.stores import Store, put_dataset
 
@@ -75,7 +76,7 @@ def test_groups_are_compared(old_store: Store, capsys: pytest.CaptureFixture[str
 @pytest.fixture
 def unkeyed(store: Store) -> Store:
     """A store from before datasets had folders of their own, with digits prepared, and a run of it graded."""
-    store.write(store.raw("digits"), registry.get("digits").bundle())
+    store.write(store.raw("digits"), bundle("digits"))
     folder, key = store.local("prepared", "v1", "digits"), "0123456789abcdef"
     materialise(Job("digits", store.raw("digits"), str(folder), key=key))
     store.write_json(f"{folder.as_uri()}/verified.json", {"key": key})

@@ -24,6 +24,7 @@ from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from storage.datasets.prepared import committed_key
 from tasks.wiring.requests import RunRequest
+from tests.bundles import bundle
 from tests.s3.fixtures import Bucket
 from tests.storage.datasets.dask_processes import DaskProcesses
 from tests.stores import Store
@@ -101,7 +102,7 @@ def test_every_worker_takes_part(store: Store, nothing_shared: str) -> None:
     pids = set(DaskExecutor(nothing_shared).map(_who, [0.5] * 9))
     assert len(pids) == 3
     assert os.getpid() not in pids
-    store.write(store.raw("digits"), registry.get("digits").bundle())
+    store.write(store.raw("digits"), bundle("digits"))
     executor = DaskExecutor(nothing_shared)
     job = Job("digits", store.raw("digits"), store.prepared(Dataset("v2", "digits", "k")), key="k")
     assert len(materialise(job, executor=executor)) == 5

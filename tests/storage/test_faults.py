@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from common.causes import cause_of
-from competitions import registry
 from competitions.competition import Competition
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container
@@ -24,6 +23,7 @@ from storage.sources import Report
 from storage.sources.acquire import acquire, recorded
 from storage.store import Store
 from storage.writers import StoreError
+from tests.bundles import bundle
 from tests.s3.faults import ALWAYS
 from tests.s3.fixtures import FaultyBucket
 
@@ -119,7 +119,7 @@ def test_an_archive_without_its_end_is_a_damaged_one(store: Store, kind: str) ->
 def test_an_archive_whose_check_fails_is_kept_and_recorded_once_the_store_answers(
     store: Store, faulty_s3: FaultyBucket, digits: Competition
 ) -> None:
-    source, said = Network(digits.bundle()), list[str]()
+    source, said = Network(bundle("digits")), list[str]()
     rules = [faulty_s3.faults.status(503, "GET", r"digits\.zip$", times=4), faulty_s3.faults.status(503, "PUT", "json")]
     record = acquire(store, digits, source, on_progress=said.append)
     assert [rule.hits for rule in rules] == [4, 1]
@@ -133,7 +133,7 @@ def test_an_archive_is_not_removed_for_a_store_that_is_away(
 ) -> None:
     faulty_s3.faults.status(503, "GET", r"digits\.zip$", times=ALWAYS)
     with pytest.raises(OSError) as caught:  # noqa: PT011
-        acquire(store, digits, Network(digits.bundle()), patience=0)
+        acquire(store, digits, Network(bundle("digits")), patience=0)
     assert cause_of(caught.value).kind == "store"
     assert "raw/digits/digits.zip" in faulty_s3.names()
 
@@ -142,12 +142,12 @@ def test_an_archive_that_is_positively_wrong_is_removed(
     store: Store, faulty_s3: FaultyBucket, digits: Competition
 ) -> None:
     with pytest.raises(DownloadError, match="download it again"):
-        acquire(store, digits, Network(digits.bundle()[:-100]))
+        acquire(store, digits, Network(bundle("digits")[:-100]))
     assert "raw/digits/digits.zip" not in faulty_s3.names()
 
 
 def test_an_answer_cut_short_does_not_end_a_split(store: Store, faulty_s3: FaultyBucket) -> None:
-    store.write(store.raw("digits"), registry.get("digits").bundle())
+    store.write(store.raw("digits"), bundle("digits"))
     job = Job("digits", store.raw("digits"), store.prepared(Dataset("v1", "digits", "k")), key="k")
     rule = faulty_s3.faults.truncate(100, "GET", r"digits\.zip", times=ALWAYS)
     with pytest.raises(Exception, match=r".") as caught:

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from common.errors import UserError
-from competitions import registry
 from competitions.preparing.download import Download
 from storage import remote
 from storage.cache import Cache
@@ -29,6 +28,7 @@ from storage.runs.evidence.seal import find_strangers
 from storage.store import Store
 from storage.tables import read_table, write_table
 from storage.writers import StoreError
+from tests.bundles import bundle
 from tests.s3.fixtures import Bucket
 from tests.stores import put_dataset
 
@@ -44,7 +44,7 @@ def store(s3: Bucket) -> Store:
 @pytest.fixture
 def prepared_store(store: Store) -> Store:
     """A bucket with digits prepared from an archive in the bucket."""
-    store.write(store.raw("digits"), registry.get("digits").bundle())
+    store.write(store.raw("digits"), bundle("digits"))
     put_dataset(store, "digits")
     return store
 
@@ -82,7 +82,7 @@ def test_what_lies_in_the_bucket_is_what_lies_on_a_disk(
 
 
 def test_the_marker_comes_last_and_the_dataset_is_not_made_again(store: Store, s3: Bucket) -> None:
-    store.write(store.raw("digits"), registry.get("digits").bundle())
+    store.write(store.raw("digits"), bundle("digits"))
     raw, out, marker = store.raw("digits"), store.prepared(DIGITS), f"{FOLDER}/{MARKER}"
 
     def look() -> None:
@@ -187,7 +187,7 @@ class TestAServerThatIsAway:
     def test_a_short_absence_in_the_middle_of_preparing_is_waited_for(self, store: Store, s3: Bucket) -> None:
         import threading
 
-        store.write(store.raw("digits"), registry.get("digits").bundle())
+        store.write(store.raw("digits"), bundle("digits"))
         back: list[threading.Thread] = []
 
         def go_away_once() -> None:
@@ -211,7 +211,7 @@ class TestAServerThatIsAway:
 
         monkeypatch.setattr(remote, "_PATIENT", remote._QUICK)
         store = Store(s3.url)
-        store.write(store.raw("digits"), registry.get("digits").bundle())
+        store.write(store.raw("digits"), bundle("digits"))
         raw, out, calls = store.raw("digits"), store.prepared(DIGITS), []
 
         def go_away() -> None:

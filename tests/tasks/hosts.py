@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 
-from competitions import registry
 from sandbox.docker import network
 from sandbox.docker.engine import connect
 from sandbox.supervision.control import Layout, Supervisor, read
@@ -24,6 +23,7 @@ from storage.store import Store
 from tasks.agent_run import work_folder
 from tasks.wiring.attempts import attempts_of
 from tasks.wiring.requests import Attempt, RunRequest
+from tests.bundles import bundle
 from tests.stores import put_dataset
 from tests.waiting import until
 
@@ -118,7 +118,7 @@ class World:
     def __init__(self, store: Store, folder: Path, agent: str, **request: Any) -> None:
         self.store, self.folder = store, folder
         raw = folder / "diabetes.zip"
-        raw.write_bytes(registry.get("diabetes").bundle())
+        raw.write_bytes(bundle("diabetes"))
         put_dataset(store, "diabetes", raw)
         fields = {"checkpoint_every": 0.2, "time_limit_seconds": 900, **request}
         self.request = RunRequest(agent=agent, run_group="g", store=store.root, **fields)

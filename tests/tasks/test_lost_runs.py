@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
-from competitions import registry
 from sandbox.errors import BackendError
 from sandbox.supervision.control import Layout as Files
 from sandbox.supervision.control import Supervisor, read
@@ -22,6 +21,7 @@ from tasks.wiring.backends import stop_all
 from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt, RunRequest
 from tasks.wiring.tries import AT_MOST, Tries
+from tests.bundles import bundle
 from tests.stores import Store, put_dataset
 from tests.waiting import until
 
@@ -46,7 +46,7 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 @pytest.fixture
 def attempt(tmp_path: Path, store: Store) -> Attempt:
     raw = tmp_path / "diabetes.zip"
-    raw.write_bytes(registry.get("diabetes").bundle())
+    raw.write_bytes(bundle("diabetes"))
     put_dataset(store, "diabetes", raw)
     folder = tmp_path / "waits"
     folder.mkdir()

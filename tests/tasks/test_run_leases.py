@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
 from storage.runs.evidence.seal import verify_run
 from storage.runs.folders import RunFolder, stored_runs
 from storage.store import Store
 from tasks.split import split_dataset
+from tests.bundles import bundle
 from tests.flows.gates import Gate
 from tests.s3.fixtures import Bucket
 from tests.waiting import until
@@ -65,7 +65,7 @@ class World:
 
     def prepare(self, *ids: str) -> None:
         for name in ids:
-            self.store.write(self.store.raw(name), registry.get(name).bundle())
+            self.store.write(self.store.raw(name), bundle(name))
             split_dataset(name, self.store.root, "v1", "hash")
 
     @contextmanager

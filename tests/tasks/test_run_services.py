@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from common.settings import get_settings
-from competitions import registry
 from sandbox import serving
 from sandbox.docker.engine import connect
 from sandbox.docker.network import remove
@@ -25,6 +24,7 @@ from tasks.agent_run import run_agent
 from tasks.report import write_tables
 from tasks.wiring.backends import stop_all
 from tasks.wiring.requests import Attempt, RunRequest
+from tests.bundles import bundle
 from tests.sandbox.docker.conftest import base_image
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.stores import Store, put_dataset
@@ -73,7 +73,7 @@ def store(tmp_path: Path) -> Store:
     """A store with the competition diabetes, prepared."""
     store = Store(str(tmp_path / "store"))
     raw = tmp_path / "diabetes.zip"
-    raw.write_bytes(registry.get("diabetes").bundle())
+    raw.write_bytes(bundle("diabetes"))
     put_dataset(store, "diabetes", raw)
     return store
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from common.settings import get_settings
-from competitions import registry
 from storage.dataset import Dataset
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
@@ -17,6 +16,7 @@ from storage.store import Store
 from tasks.wiring.data import slot_with_data
 from tasks.wiring.slots import slot
 from tasks.wiring.stores import local_cache
+from tests.bundles import bundle
 from tests.s3.fixtures import FaultyBucket
 from tests.waiting import until
 
@@ -36,7 +36,7 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 @pytest.fixture
 def store(faulty_s3: FaultyBucket) -> Store:
     store = Store(faulty_s3.url)
-    store.write(store.raw("digits"), registry.get("digits").bundle())
+    store.write(store.raw("digits"), bundle("digits"))
     materialise(Job("digits", store.raw("digits"), store.prepared(DIGITS), key="k"))
     return store
 

@@ -20,6 +20,7 @@ from storage.sources.bundled import Bundled
 from storage.sources.local import Local
 from storage.sources.source import Report
 from storage.store import Store as AnyStore
+from tests.bundles import bundle
 from tests.s3.fixtures import Bucket
 from tests.stores import Store
 
@@ -44,7 +45,7 @@ def test_a_changed_file_is_another_download(
     shutil.copy(digits_zip, source.directory / "digits.zip")
     acquire(store, digits, source)
     (source.directory / "digits.zip").unlink()
-    (source.directory / "digits.zip").write_bytes(registry.get("diabetes").bundle())
+    (source.directory / "digits.zip").write_bytes(bundle("diabetes"))
     assert recorded(store, digits, source) is None
 
 
@@ -149,7 +150,7 @@ def test_another_archive_without_a_record_is_not_taken_for_the_published_one(
     """A process may also have been killed while it replaced an older version."""
     content = digits_zip.read_bytes()
     competition, source = published(digits, content), Remote(content)
-    store.write(store.raw("digits"), registry.get("diabetes").bundle())
+    store.write(store.raw("digits"), bundle("diabetes"))
     acquire(store, competition, source)
     assert source.served == 1
     assert store.read(store.raw("digits")) == content
