@@ -1,5 +1,7 @@
 """How tests are given to the workers of `pytest -n`: fast ones first, then the slowest files, which would end last.
 
+Half of the workers begin with the scenarios of `WAITING`, so that the others use the processor while these wait.
+
     python -m tests.workers SUITE.xml
 
 writes `tests/seconds.json` from the times in a report of `pytest --junitxml`. Files that it does not name count as
@@ -40,6 +42,8 @@ SERVED = ("tests/flows/", "tests/tasks/")
 which have more tests for the same time."""
 LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
 """What comes after these, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
+WAITING = "tests/deployments/"
+"""Scenarios that mostly wait, for intervals of Prefect and for machines that fall silent."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -59,12 +63,19 @@ def unit(nodeid: str) -> str:
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
-    """Of `--dist loadfile`: units in the order in which they were collected."""
+    """Of `--dist loadfile`: units in the order of collection; half of the workers begin with those of `WAITING`."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByUnit(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return unit(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            waits = self.nodes.index(node) < len(self.nodes) // 2
+            wanted = next((each for each in self.workqueue if each.startswith(WAITING) is waits), None)
+            if wanted is not None:
+                self.workqueue.move_to_end(wanted, last=False)
+            super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False  # it would put the files with the most tests first
     return ByUnit(config, log)
