@@ -41,7 +41,8 @@ SERVED = ("tests/flows/", "tests/tasks/")
 """Folders whose tests share servers, which end with the last test of the folder. They come after other slow files,
 which have more tests for the same time."""
 LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
-"""What comes after these, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
+"""What comes after these, so that `--until` leaves it out first: matrices of competitions, and scenarios of machines,
+as far as no worker began with them."""
 WAITING = "tests/deployments/"
 """Scenarios that mostly wait, for intervals of Prefect and for machines that fall silent."""
 SPREAD = ("tests/parity/",)

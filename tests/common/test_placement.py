@@ -7,6 +7,7 @@ import struct
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,7 +131,7 @@ def test_a_slow_place_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         tick = next(times)
         return float(tick) if tick < 2 * placement._PATIENCE else 0.0
 
-    monkeypatch.setattr(placement.time, "perf_counter", clock)
+    monkeypatch.setattr(placement, "time", SimpleNamespace(perf_counter=clock))
     opened: list[str] = []
     births = Births(str(tmp_path))
     births.folder(str(tmp_path / "train"))
