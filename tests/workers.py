@@ -1,7 +1,5 @@
 """How tests are given to the workers of `pytest -n`: fast ones first, then the slowest files, which would end last.
 
-Half of the workers begin with the scenarios of `WAITING`, so that the others use the processor while these wait.
-
     python -m tests.workers SUITE.xml
 
 writes `tests/seconds.json` from the times in a report of `pytest --junitxml`. Files that it does not name count as
@@ -41,10 +39,7 @@ SERVED = ("tests/flows/", "tests/tasks/")
 """Folders whose tests share servers, which end with the last test of the folder. They come after other slow files,
 which have more tests for the same time."""
 LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
-"""What comes after these, so that `--until` leaves it out first: matrices of competitions, and scenarios of machines,
-as far as no worker began with them."""
-WAITING = "tests/deployments/"
-"""Scenarios that mostly wait, for intervals of Prefect and for machines that fall silent."""
+"""What comes after these, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
@@ -64,19 +59,12 @@ def unit(nodeid: str) -> str:
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
-    """Of `--dist loadfile`: units in the order of collection; half of the workers begin with those of `WAITING`."""
+    """Of `--dist loadfile`: units in the order in which they were collected."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByUnit(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return unit(nodeid)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            waits = self.nodes.index(node) < len(self.nodes) // 2
-            wanted = next((each for each in self.workqueue if each.startswith(WAITING) is waits), None)
-            if wanted is not None:
-                self.workqueue.move_to_end(wanted, last=False)
-            super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False  # it would put the files with the most tests first
     return ByUnit(config, log)
