@@ -20,7 +20,8 @@ import orjson
 
 from common.errors import close_matches
 from competitions.errors import DownloadError
-from competitions.preparing.archives.containers import Container, open_container, open_nested, seekable
+from competitions.preparing.archives.containers import Container, open_container
+from competitions.preparing.archives.nested import open_nested, seekable
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.memo import JSON, PICKLED, Codec, Memo
 

@@ -3,8 +3,7 @@
 A container lists its files with their sizes and opens them. `random_access` says whether files can be opened in any
 order at no extra cost. Sequential formats (7z, compressed tar) have to be decompressed up to the wanted member, so
 `stream` yields the wanted files in storage order in one pass. This module never writes to a download and unpacks no
-archive. The exception is an archive that is compressed inside another one: it is copied to a scratch file, because a
-compressed stream cannot be read at an offset. Memory does not depend on the size of a file.
+archive. Memory does not depend on the size of a file.
 """
 
 from __future__ import annotations
@@ -13,14 +12,10 @@ import contextlib
 import gzip
 import io
 import os
-import sys
 import tarfile
-import tempfile
 import threading
-import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -33,8 +28,8 @@ from competitions.preparing.archives.zips import Window, ZipContainer
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
-_SMALL = 1 << 20  # bytes from which on an archive is worth a file descriptor
-_IN_MEMORY = 64 << 20  # a compressed nested archive, or a file of a sequential one, is in memory up to this size
+IN_MEMORY = 64 << 20
+"""Bytes up to which a compressed nested archive, or a file of a sequential one, is kept in memory."""
 
 
 class Container(Protocol):
@@ -223,7 +218,7 @@ def _member_of(container: Container, name: str) -> IO[bytes]:
     """A file of a sequential archive: in memory if it is small, otherwise as a stream that can only be read forward."""
     members: Any = container.stream([name])
     for _, file in members:
-        if container.sizes[name] > _IN_MEMORY:
+        if container.sizes[name] > IN_MEMORY:
             stream: IO[bytes] = io.BufferedReader(_Forward(file, members), _BLOCK)
             return stream
         content = io.BytesIO(file.read())
@@ -271,79 +266,18 @@ def open_container(location: str) -> Container:
         # Imported here, because it imports fsspec.
         from competitions.preparing.archives.readahead import ReadAhead
 
-        return _archive(
+        return open_archive(
             path, lambda: reader(fs.open(path, "rb", block_size=4 * _BLOCK, cache_type=ReadAhead.name), path)
         )
     if local.is_dir():
         return DirectoryContainer(local)
     if not local.is_file():
         raise DownloadError(f"{local} does not exist; download the competition first")
-    return _archive(str(local), lambda: local.open("rb"))
+    return open_archive(str(local), lambda: local.open("rb"))
 
 
-def open_nested(parent: Container, name: str, label: str) -> Container:
-    """Open the archive `name` in `parent` without unpacking it."""
-    label = str(parent.root / name) if isinstance(parent, DirectoryContainer) else label
-    if isinstance(parent, ZipContainer) and label.endswith((".tar.gz", ".tgz")):
-        # It is only read from front to back, so decompressing it on the fly avoids a scratch copy of up to 75 GB.
-        return _archive(label, lambda: parent.open(name))
-    return _archive(label, seekable(parent, name))
-
-
-def seekable(parent: Container, name: str) -> Callable[[], IO[bytes]]:
-    """A function that opens the file `name` as a stream that can seek to any offset at no extra cost.
-
-    A file that is compressed in `parent` is decompressed once, to memory if it is small and to a scratch file
-    otherwise, which exists as long as the function. Except on Linux, its streams must be used one after the other.
-    """
-    if isinstance(parent, DirectoryContainer | RemoteDirectory):
-        return lambda: parent.open(name)
-    if isinstance(parent, ZipContainer) and parent.entry(name).method == zipfile.ZIP_STORED:
-        return lambda: parent.compressed(name)
-    size = parent.sizes[name]
-    scratch = _memory_file() if _SMALL < size <= _IN_MEMORY else None
-    if scratch is None and size <= _IN_MEMORY:
-        with parent.open(name) as file:
-            content = file.read()
-        return lambda: io.BytesIO(content)
-    if scratch is None:
-        scratch = tempfile.TemporaryFile(prefix="mlebench-nested-")  # noqa: SIM115  # lives as long as the opener
-    with parent.open(name) as file:
-        _copy_ahead(file, scratch)
-    return lambda: _again(scratch)
-
-
-def _memory_file() -> IO[bytes] | None:
-    """A scratch file in memory, which helper processes can open as well; None where there are none."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            return os.fdopen(os.memfd_create("mlebench-nested"), "w+b")
-    return None
-
-
-def _copy_ahead(file: IO[bytes], sink: IO[bytes]) -> None:
-    """Copy a stream. While a thread writes a block, the next one is decompressed."""
-    written: Future[int] | None = None
-    with ThreadPoolExecutor(1, "scratch") as writer:
-        while block := file.read(_BLOCK):
-            if written:
-                written.result()
-            written = writer.submit(sink.write, block)
-        if written:
-            written.result()
-    sink.flush()  # streams of the scratch file have other buffers
-
-
-def _again(file: IO[bytes]) -> IO[bytes]:
-    """Another stream of a scratch file. Closing it leaves the file alone."""
-    with contextlib.suppress(OSError):
-        return open(f"/proc/self/fd/{file.fileno()}", "rb")  # noqa: PTH123  # with a position of its own
-    again = os.fdopen(os.dup(file.fileno()), "rb")
-    again.seek(0)
-    return again
-
-
-def _archive(label: str, opener: Any) -> Container:
+def open_archive(label: str, opener: Any) -> Container:
+    """The container in the archive that `opener` opens; its format is recognised by the suffix of `label`."""
     if label.endswith(".7z"):
         return SevenZipContainer(opener, label)
     if label.endswith((".tar", ".tar.gz", ".tgz")):

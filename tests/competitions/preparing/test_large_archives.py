@@ -18,7 +18,7 @@ import py7zr
 import pytest
 
 from competitions.errors import DownloadError
-from competitions.preparing.archives import containers
+from competitions.preparing.archives import containers, nested
 from competitions.preparing.archives.containers import TarContainer, open_container
 from competitions.preparing.archives.readahead import ReadAhead
 
@@ -74,7 +74,7 @@ class TestEveryKind:
 
     @pytest.mark.parametrize("in_memory", [0, 64 << 20])
     def test_members_are_opened(self, container: Any, in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(containers, "_IN_MEMORY", in_memory)
+        monkeypatch.setattr(containers, "IN_MEMORY", in_memory)
         for name, content in FILES.items():
             with container.open(name) as file:
                 assert file.read(3) == content[:3]
@@ -97,11 +97,11 @@ def test_7z_uses_no_scratch_files(seven_zip: str, monkeypatch: pytest.MonkeyPatc
 def test_a_scratch_file_has_every_byte(
     size: int, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(containers, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(nested, "IN_MEMORY", in_memory)
     content = random.Random(size).randbytes(size)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", content)
-    opened = containers.seekable(open_container(str(tmp_path / "x.zip")), "a")
+    opened = nested.seekable(open_container(str(tmp_path / "x.zip")), "a")
     for _ in range(2):
         with opened() as file:
             assert file.read() == content
@@ -110,25 +110,25 @@ def test_a_scratch_file_has_every_byte(
 @pytest.mark.skipif(sys.platform != "linux", reason="streams share their position elsewhere")
 @pytest.mark.parametrize("in_memory", [-1, 64 << 20])
 def test_two_streams_of_a_scratch_file_at_once(in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(nested, "IN_MEMORY", in_memory)
     content = random.Random(1).randbytes(3 << 20)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", content)
-    opened = containers.seekable(open_container(str(tmp_path / "x.zip")), "a")
+    opened = nested.seekable(open_container(str(tmp_path / "x.zip")), "a")
     with opened() as one, opened() as other:
         assert other.seek(2 << 20) == 2 << 20
         assert one.read(1 << 20) + one.read(1 << 20) + other.read() == content
 
 
 def test_a_damaged_file_is_no_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_IN_MEMORY", -1)
+    monkeypatch.setattr(nested, "IN_MEMORY", -1)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", random.Random(0).randbytes(3 << 20))
     damaged = bytearray((tmp_path / "x.zip").read_bytes())
     damaged[2 << 20] ^= 1
     (tmp_path / "x.zip").write_bytes(damaged)
     with pytest.raises(zipfile.BadZipFile):
-        containers.seekable(open_container(str(tmp_path / "x.zip")), "a")
+        nested.seekable(open_container(str(tmp_path / "x.zip")), "a")
 
 
 def test_a_damaged_7z_is_an_error_where_it_is_read(seven_zip: str) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from competitions.errors import DownloadError
-from competitions.preparing.archives import containers
+from competitions.preparing.archives import nested
 from competitions.preparing.download import Download
 
 TABLE = pd.DataFrame({"id": range(3000), "value": [i / 7 for i in range(3000)], "name": [f"n{i}" for i in range(3000)]})
@@ -31,7 +31,7 @@ def test_every_packing_gives_the_same_table_again_and_again(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how == "scratch":  # as a table too large for the memory
-        monkeypatch.setattr(containers, "_IN_MEMORY", 0)
+        monkeypatch.setattr(nested, "IN_MEMORY", 0)
     raw = packed(tmp_path, how)
     for _ in range(2):
         pd.testing.assert_frame_equal(pd.concat(raw.read_parquet("table.parquet"), ignore_index=True), TABLE)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from competitions.errors import DownloadError
-from competitions.preparing.archives.containers import open_container, open_nested
+from competitions.preparing.archives.containers import open_container
+from competitions.preparing.archives.nested import open_nested
 from competitions.preparing.archives.zips import ZipContainer
 
 FILES = {"a.txt": b"abc" * 1000, "empty": b"", "folder/ü.bin": random.Random(0).randbytes(5000), "b,c.txt": b"x"}

@@ -15,7 +15,7 @@ import pytest
 
 from competitions import registry
 from competitions.errors import DownloadError
-from competitions.preparing.archives import containers
+from competitions.preparing.archives import nested
 from competitions.preparing.download import Download
 from storage.datasets import helpers, prepare
 from storage.datasets.helpers import Helpers, helpers_for
@@ -83,12 +83,12 @@ def with_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("with_helpers")
-@pytest.mark.parametrize("shared", [None, "_SMALL", "_IN_MEMORY"])  # as files in memory or on the disk
+@pytest.mark.parametrize("shared", [None, "_SMALL", "IN_MEMORY"])  # as files in memory or on the disk
 def test_the_files_are_those_of_one_process(
     pictures: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str | None
 ) -> None:
     if shared:  # the nested archive is decompressed once
-        monkeypatch.setattr(containers, shared, 0)
+        monkeypatch.setattr(nested, shared, 0)
     assert helpers_for(str(raw), str(tmp_path), Download.open(str(raw))) == 1
     together = prepare("pictures", raw, tmp_path / "together", folder=pictures)
     monkeypatch.setattr(helpers, "_WORTHWHILE", 1 << 40)
