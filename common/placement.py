@@ -1,7 +1,7 @@
 """Create folders and files where the disk is quick, on ext4.
 
 ext4 keeps the files of a folder together, and passes over the places of files that were removed in the last minutes one
-by one. Where a dataset was just removed, creating files therefore takes up to fifty times as long as elsewhere.
+by one. Where a dataset was just removed, creating files therefore takes many times as long as elsewhere.
 """
 
 from __future__ import annotations
