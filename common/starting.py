@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import runpy
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
+_ROOT = Path(__file__).parents[1]
 COLLECTIONS = (50_000, 20, 20)
 """Thresholds of `gc`: how many new objects, and how many collections of younger ones, lead to a collection."""
 
@@ -24,6 +28,15 @@ def command(module: str, *arguments: str) -> list[str]:
     ['-P', '-m', 'common.starting', 'grading.workers.server']
     """
     return [sys.executable, "-P", "-m", "common.starting", module, *arguments]
+
+
+def search_path(own: Mapping[str, str] = os.environ) -> str:
+    """The PYTHONPATH with which a process finds our packages wherever it starts, and then what `own` says.
+
+    >>> search_path({"PYTHONPATH": "/a:/b"}).endswith(os.pathsep + "/a:/b"), os.pathsep in search_path({})
+    (True, False)
+    """
+    return os.pathsep.join(filter(None, [str(_ROOT), own.get("PYTHONPATH")]))
 
 
 def collect_seldom() -> None:

@@ -23,7 +23,6 @@ from common.processes import start_time
 START_SECONDS = 300.0
 """Time that the server has to answer: a few seconds, and far more on a machine that is busy."""
 _STARTED_BY = "MLEBENCH_STARTED_BY"
-_ROOT = Path(__file__).parents[1]
 _APP = "prefect.server.api.server:create_app"
 _PORT_TAKEN = 3  # exit codes of uvicorn
 _TRIES = 5
@@ -81,13 +80,12 @@ class TemporaryServer:
             self._port = free.getsockname()[1]
         self._tries += 1
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (the server writes to it as long as it runs)
-        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
         options = ("--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error", "--lifespan", "on")
         self._process = subprocess.Popen(
             starting.command("uvicorn", "--factory", _APP, *options),
             env={
                 **os.environ,
-                "PYTHONPATH": path,
+                "PYTHONPATH": starting.search_path(),
                 **self._environment,
                 "PREFECT_UI_ENABLED": "0",
                 "PREFECT__SERVER_EPHEMERAL": "1",

@@ -17,8 +17,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any, ParamSpec, Self, TypeVar
+
+from common.starting import search_path
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -27,7 +28,6 @@ SECONDS = 30.0
 """Time for one file. Honest ones take milliseconds."""
 START_SECONDS = 120.0
 MEMORY_BYTES = 4 * 1024**3
-_ROOT = Path(__file__).parents[2]
 
 
 class Unreadable(Exception):
@@ -89,7 +89,6 @@ class Examiner:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._end()
-            known = os.environ.get("PYTHONPATH")
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "grading.integrity.examiner", str(self._memory)],
                 stdin=subprocess.PIPE,
@@ -97,7 +96,7 @@ class Examiner:
                 env={
                     # the interpreter; the operator's secrets are no business of a parser of agents' files
                     **{name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ},
-                    "PYTHONPATH": f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT),
+                    "PYTHONPATH": search_path(),
                 },
                 start_new_session=True,  # Ctrl-C in a terminal is handled by the parent process
             )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from competitions.competition import Competition
     from competitions.editions import Edition
 
-_ROOT = Path(__file__).parents[2]
 _RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
 _TAIL = 4000
 # Where programs and libraries are, the language and time zone of texts, and the directory for temporary files.
@@ -40,13 +39,12 @@ def grading_environment(own: Mapping[str, str]) -> dict[str, str]:
 
     Submissions are hostile input, so nothing of the operator goes there: no key of a store, a provider or the evidence.
     """
-    known = own.get("PYTHONPATH")
     return {
         **{name: own[name] for name in _PASSED_ON if name in own},
         **dict.fromkeys(_THREADS, "1"),  # forking is not safe with threads
         # A grader that is edited twice in a second, to the same length, would be read from the cache of the first.
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": f"{_ROOT}{os.pathsep}{known}" if known else str(_ROOT),
+        "PYTHONPATH": starting.search_path(own),
     }
 
 

@@ -14,11 +14,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe
-from pathlib import Path
 from typing import Any
 
 from common.heap import retain_freed_memory
 from common.locations import local_path
+from common.starting import search_path
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive
 from competitions.preparing.download import Download, Member
@@ -31,7 +31,6 @@ from storage.writers import Destination
 _WORTHWHILE = 16 << 20
 """Bytes of a download from which helpers are faster: starting one takes as long as copying a thousand files."""
 _MOST = 7
-_ROOT = Path(__file__).parents[2]
 _PORTABLE = ("copies", "archive")  # of these tasks the code of the competition is no part
 
 
@@ -168,13 +167,12 @@ class _Helper:
 
     def __init__(self, raw: str, out: str) -> None:
         self._connection, theirs = Pipe()
-        path = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "storage.datasets.helpers", f"{theirs.fileno()}"],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path},
+                env={**os.environ, "PYTHONPATH": search_path()},
             )
         self._connection.send((raw, out))
 

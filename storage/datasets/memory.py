@@ -8,15 +8,16 @@ import sys
 from collections.abc import Iterator
 
 from common.heap import release_freed_memory
-
-COLLECTIONS = (50_000, 20, 20)
-"""Thresholds of `gc` in processes that prepare. With Python's own, it goes through the records of a large JSON document
-and the names of many files again and again while they come into being."""
+from common.starting import COLLECTIONS
 
 
 @contextlib.contextmanager
 def few_collections() -> Iterator[None]:
-    """Have garbage collections in the block come seldom, and look at new objects only: modules are many, and stay."""
+    """Have garbage collections in the block come seldom, and look at new objects only: modules are many, and stay.
+
+    With Python's thresholds, they go through the records of a large JSON document and the names of many files again and
+    again while these come into being.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)

@@ -23,9 +23,9 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from common.heap import retain_freed_memory
+from common.starting import COLLECTIONS
 from storage.datasets.cluster import ONE_MACHINE
 from storage.datasets.job import CodeMismatch
-from storage.datasets.memory import COLLECTIONS
 
 DECLARING = "declaring"
 """The Dask resource of workers that have enough memory to run a prepare.py. A worker offers one or none."""

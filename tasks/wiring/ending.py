@@ -9,20 +9,19 @@ import contextlib
 import os
 import subprocess
 import sys
-from pathlib import Path
+
+from common.starting import search_path
 
 _PATIENCE = 30.0  # seconds for the end of the process
 
 
 def start() -> None:
     """Have a process of its own end the containers of this one, which is about to end. Returns at once."""
-    package = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     with contextlib.suppress(OSError):
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(os.getpid())],
             # What lies in the current directory does not hide our packages.
-            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
+            env={**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
