@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.wiring.server import served, shown
@@ -16,6 +16,7 @@ from tasks.wiring.server import served, shown
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from prefect.events import Event
     from prefect.events.schemas.automations import AutomationCore, EventTrigger
 
 HostEvent = Literal["mlebench.host.alive", "mlebench.host.stopped"]
@@ -28,6 +29,8 @@ BEAT_SECONDS = 60
 """Interval between two events of a host that takes attempts."""
 SILENT_SECONDS = 180
 """A host without an event for this time is said to have fallen silent."""
+_HANDLED = timedelta(seconds=20)
+"""After this time, a server has handled an event."""
 _PREFIX = "mlebench: notify of "
 _HOST = "mlebench.host."
 
@@ -40,25 +43,42 @@ class Message:
     body: str
 
 
-def announce(event: str, what: str, message: Message | None = None) -> None:
+def announce(event: str, what: str, message: Message | None = None, *, after: Event | None = None) -> Event | None:
     """Emit an event on the Prefect server, if there is one that stays. Never fails.
 
     Args:
         event: Name of the event.
         what: Its resource, for example `mlebench.host.anna`.
         message: What the notifications of the event say.
+        after: Event that the server must have handled before this one: it handles two at a time, in any order.
+
+    Returns:
+        The event, unless nothing was emitted.
     """
     from prefect.events import emit_event
 
     if not served():  # a temporary server has no automations
-        return
+        return None
     with shown(f"the event {event}"):
-        emit_event(event, {"prefect.resource.id": what}, payload=vars(message) if message else None)
+        payload = vars(message) if message else None
+        return emit_event(event, {"prefect.resource.id": what}, payload=payload, follows=after)
+    return None
 
 
-def announce_host(name: str, event: HostEvent) -> None:
-    """Announce that a host takes attempts, or that it was stopped on purpose."""
-    announce(event, f"{_HOST}{name}")
+def announce_host(name: str, event: HostEvent, last: Event | None = None) -> Event | None:
+    """Announce that a host takes attempts, or that it was stopped on purpose.
+
+    Args:
+        name: Name of the host.
+        event: What is announced.
+        last: What this function returned for the host before.
+
+    Returns:
+        The event, unless nothing was emitted.
+    """
+    # A server that has started since does not know the last one, and would wait for it. Only one just sent can be late.
+    recent = last is not None and datetime.now(UTC) - last.occurred < _HANDLED
+    return announce(event, f"{_HOST}{name}", after=last if recent else None)
 
 
 def set_up(block: UUID) -> list[str]:

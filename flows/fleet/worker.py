@@ -180,12 +180,13 @@ async def _serve(host: Host, healthcheck: bool, say: Callable[[str], None]) -> N
 
 async def _announce(host: str) -> None:
     """Announce again and again that the host takes attempts, and in the end that it was stopped."""
+    last = None
     try:
         while True:
-            announce_host(host, HOST_ALIVE)
+            last = announce_host(host, HOST_ALIVE, last)
             await anyio.sleep(BEAT_SECONDS)
     finally:
-        announce_host(host, HOST_STOPPED)
+        announce_host(host, HOST_STOPPED, last)
 
 
 def _tend(host: Host, say: Callable[[str], None]) -> None:

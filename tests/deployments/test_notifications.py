@@ -94,11 +94,17 @@ def test_a_host_that_falls_silent(told: Fleet, receiver: Receiver) -> None:
     run_python(
         told,
         "from prefect.blocks.core import Block\n" + setup + "n.set_up(Block.load('custom-webhook/mlebench')."
-        "_block_document_id)\nn.announce_host('hugo', n.HOST_ALIVE)\n"
-        "n.announce_host('ida', n.HOST_ALIVE); n.announce_host('ida', n.HOST_STOPPED)",
+        "_block_document_id)\n"
+        "for number in range(50):\n"
+        "    n.announce_host(f'ida-{number}', n.HOST_STOPPED, n.announce_host(f'ida-{number}', n.HOST_ALIVE))\n"
+        "n.announce_host('hugo', n.HOST_ALIVE)",
     )
-    (message,) = until_served("a message", lambda: receiver.about("fallen silent"), 120)
-    assert "mlebench.host.hugo" in message["body"]
+
+    def silent() -> list[str]:
+        return [message["body"].split()[3] for message in receiver.about("fallen silent")]
+
+    until_served("its message", lambda: "mlebench.host.hugo" in silent(), 120)  # the last of them
+    assert silent() == ["mlebench.host.hugo"]
 
 
 def events(fleet: Fleet, name: str, host: str) -> list[Any]:
