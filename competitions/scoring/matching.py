@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def positions_among(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
+    """Like `positions`, of ids among which there are others, which may repeat, and only of text."""
+    given, wanted = strings(submitted), strings(expected)
+    return None if given is None or wanted is None else permutation(given, wanted)
+
+
 def positions(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | None:
     """For each expected id its position among the submitted ones, shape (n,).
 

@@ -1,4 +1,4 @@
-"""Find a permutation between two large columns of text, several times faster than Arrow's hash table.
+"""Find the order of one large column of text in another, several times faster than Arrow's hash table.
 
 Texts are read as 64-bit words, hashed, and put into a table of slots without looking for collisions: of texts that
 share a slot only the last is found. The others are tried again with other bits of their hashes. What is found is then
@@ -55,11 +55,10 @@ class Texts(NamedTuple):
 def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
     """For each wanted text its position among the given ones, shape (n,).
 
-    None if they are not permutations of each other without repetitions, or if that was not found out: texts are long,
-    or collide too often.
+    None unless each is given once and wanted once, or if that was not found out: texts are long, or collide too often.
 
     Args:
-        given: n texts, without missing values.
+        given: m >= n texts, without missing values. Those that are not wanted do not count.
         wanted: n texts, without missing values.
     """
     ours, theirs = texts_of(given), texts_of(wanted)
@@ -69,9 +68,13 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
     if ours.length != theirs.length:
         return None
     count = -(-longest // WORD)
-    rows = join(_hashes(ours, count), _hashes(theirs, count))
+    hashes, wanted_hashes = _hashes(ours, count), _hashes(theirs, count)
+    asked = None if len(given) == len(wanted) else _places_among(hashes, wanted_hashes)
+    rows = join(hashes if asked is None else hashes[asked], wanted_hashes)
     if rows is None:
         return None
+    if asked is not None:
+        rows = asked[rows]
     if not ours.length and (ours.lengths[rows] != theirs.lengths).any():
         return None
     for number in range(count):
@@ -112,15 +115,26 @@ def _hashes(texts: Texts, count: int) -> NDArray[np.uint64]:
     return found
 
 
+def _places_among(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Where the given hashes are that are wanted."""
+    if not len(wanted):
+        return np.zeros(0, np.intp)
+    ascending = np.sort(wanted)
+    nearest = ascending[np.minimum(np.searchsorted(ascending, given), len(ascending) - 1)]
+    return np.flatnonzero(nearest == given)
+
+
 def join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.intp] | None:
     """For each wanted hash the position of an equal given one, shape (n,). Equal hashes may be those of other things.
 
-    None unless every position is found once, and if too many hashes share their slots.
+    None unless there are n of both and every position is found once, and if too many hashes share their slots.
 
     Args:
         given: n hashes, of which all bits are mixed.
         wanted: n hashes.
     """
+    if len(given) != len(wanted):
+        return None
     kind: Any = np.int32 if len(given) < 1 << 31 else np.int64  # the time is that of moving memory
     rows = np.empty(len(wanted), dtype=kind)
     taken = np.zeros(len(given), dtype=bool)

@@ -27,8 +27,8 @@ _SPREAD = np.uint64(0xFF51AFD7ED558CCD)
 class KnownRows:
     """The texts that the column `name` holds where a row counts.
 
-    Rows are chosen by a hash of the first and the last bytes of the text: all rows with a known text are kept, and some
-    others.
+    Rows are chosen by a hash of the first and the last bytes of the text: all rows with a known text are kept, and one
+    of some hundred others.
     """
 
     def __init__(self, name: str, texts: pa.Array) -> None:
@@ -36,10 +36,12 @@ class KnownRows:
         ends = offsets_of(texts).astype(np.int64)
         ends -= ends[0]
         self._bits = max(10, (_SLOTS * len(texts)).bit_length())
-        self._flags = np.zeros(1 << self._bits, dtype=bool)
+        self._flags = np.zeros((2, 1 << self._bits), dtype=bool)  # the second ones by other bits of the hash
         long = np.flatnonzero(np.diff(ends) >= WORD)
         if len(long):
-            self._flags[self._slots(characters_of(texts), ends[long], ends[long + 1])] = True
+            hashes = _hashes(characters_of(texts), ends[long], ends[long + 1])
+            self._flags[0][self._slots(hashes, 0)] = True
+            self._flags[1][self._slots(hashes, 1)] = True
 
     def rows_of(self, text: bytearray | bytes, end: int, columns: int, most: int) -> tuple[bytes, int]:
         """The rows among the first `end` bytes that may count, and the first and the last one; and their number.
@@ -61,21 +63,31 @@ class KnownRows:
             raise Unusual("rows that begin with a blank")
         kept = first - starts < WORD  # too short to be told from others
         long = np.flatnonzero(~kept)
-        kept[long] = self._flags[self._slots(characters, starts[long], first[long])] if len(long) else False
+        if len(long):
+            kept[long] = self._may_be_known(_hashes(characters, starts[long], first[long]))
         kept[[0, -1]] = True
-        view = memoryview(text)
         begins, ends = starts[kept].tolist(), (stops[kept] + 1).tolist()
-        return b"".join([view[start:stop] for start, stop in zip(begins, ends, strict=True)]), len(begins)
+        # Copies of the rows: the garbage collector counts views.
+        return b"".join([text[start:stop] for start, stop in zip(begins, ends, strict=True)]), len(begins)
 
-    def _slots(
-        self, characters: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> NDArray[np.uint64]:
-        """The slot of each text of at least 8 bytes."""
-        words = words_of(characters)
-        mixed = words[starts] * _SPREAD
-        mixed ^= words[stops - WORD] + (mixed >> np.uint64(32))
-        mixed *= _SPREAD
-        return mixed >> np.uint64(64 - self._bits)
+    def _may_be_known(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether the texts with these hashes, of at least 8 bytes, may be known."""
+        found: NDArray[np.bool_] = self._flags[0][self._slots(hashes, 0)]
+        likely = np.flatnonzero(found)
+        found[likely] = self._flags[1][self._slots(hashes[likely], 1)]
+        return found
+
+    def _slots(self, hashes: NDArray[np.uint64], number: int) -> NDArray[np.uint64]:
+        return (hashes << np.uint64(self._bits * number)) >> np.uint64(64 - self._bits)
+
+
+def _hashes(characters: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A hash of each text of at least 8 bytes."""
+    words = words_of(characters)
+    mixed = words[starts] * _SPREAD
+    mixed ^= words[stops - WORD] + (mixed >> np.uint64(32))
+    mixed *= _SPREAD
+    return mixed
 
 
 def _first_commas(

@@ -6,7 +6,7 @@ from competitions.editions import Edition
 from competitions.scoring.cells import as_strings
 from competitions.scoring.checks import align, is_ascending, require_exact_columns, select
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.matching import positions
+from competitions.scoring.matching import positions_among
 from competitions.scoring.metrics.items import Items, split_items
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 from competitions.scoring.reading import Reads
@@ -21,14 +21,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         submission, answers = align(submission, answers, "customer_id")
         bought = answers["prediction"].notna()
         submission, answers = select(submission, bought), select(answers, bought)
-    asked = np.flatnonzero(submission["customer_id"].isin(answers["customer_id"]))
-    customers = submission["customer_id"].take(asked)
-    rows = positions(customers, answers["customer_id"]) if is_ascending(answers["customer_id"]) else None
+    wanted = answers["customer_id"]
+    rows = positions_among(submission["customer_id"], wanted) if is_ascending(wanted) else None
     if rows is not None:  # each customer once, in the order of the answers
-        submission = submission[["prediction"]].take(asked[rows])
+        submission = submission[["prediction"]].take(rows)
     else:
-        submission = submission.take(asked)
-        if not answers["customer_id"].isin(submission["customer_id"]).all():
+        submission = submission[submission["customer_id"].isin(wanted)]
+        if not wanted.isin(submission["customer_id"]).all():
             raise InvalidSubmission("There must be a row for every customer of the sample submission.")
         submission, answers = by_customer(submission), by_customer(answers)
     return mean_average_precision_at_k(articles(answers, edition), articles(submission, edition), 12)

@@ -88,6 +88,29 @@ def test_repetitions_and_long_texts_are_left_to_others(ours: list[str], theirs: 
     assert permutation(_arrow(ours), _arrow(theirs)) is None
 
 
+@given(TEXTS, TEXTS, strategies.randoms(use_true_random=False))
+def test_texts_among_others_are_found(texts: list[str], others: list[str], order: random.Random) -> None:
+    mixed = [*texts, *(other for other in [*others, *others] if other not in texts)]
+    order.shuffle(mixed)
+    rows = permutation(_arrow(mixed), _arrow(texts))
+    longest = [max(len(text.encode()) for text in each) for each in (texts, mixed)]
+    assert rows is not None or longest[0] != longest[1] or not longest[0] or len(set(map(len, texts))) == 1
+    if rows is not None:
+        assert [mixed[row] for row in rows.tolist()] == texts
+
+
+@pytest.mark.parametrize("length", [7, 8, 64])
+def test_among_others_each_is_given_once(length: int) -> None:
+    texts = [f"{number:0{length}d}" for number in range(0, 3_000, 3)]
+    others = [f"{number:0{length}d}" for number in range(1, 3_000, 3)]
+    rows = permutation(_arrow([*others, *texts, *others]), _arrow(texts))
+    assert rows is not None
+    assert rows.tolist() == list(range(1_000, 2_000))
+    assert permutation(_arrow([*others, *texts, texts[7]]), _arrow(texts)) is None
+    assert permutation(_arrow([*others, *texts[1:], texts[7]]), _arrow(texts)) is None
+    assert permutation(_arrow(texts), _arrow([*others, *texts])) is None
+
+
 @pytest.mark.parametrize("different", [1, 8, 1000])
 def test_hashes_that_collide_decide_nothing(monkeypatch: pytest.MonkeyPatch, different: int) -> None:
     """All texts have one of a few hashes: whatever is found is right."""
@@ -96,6 +119,8 @@ def test_hashes_that_collide_decide_nothing(monkeypatch: pytest.MonkeyPatch, dif
     texts = [f"{number:x}" for number in range(5_000)]
     rows = permutation(_arrow(texts), _arrow(texts[::-1]))
     assert rows is None or [texts[row] for row in rows.tolist()] == texts[::-1]
+    rows = permutation(_arrow(texts), _arrow(texts[:4_000]))
+    assert rows is None or [texts[row] for row in rows.tolist()] == texts[:4_000]
 
 
 def test_many_rows_are_matched_as_by_arrow() -> None:
