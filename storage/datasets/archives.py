@@ -36,12 +36,17 @@ def build(name: str, archive: Archive, download: Download, destination: Destinat
 
 
 def _build_zip(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
+    containers = _Containers(download)
+    source, members = _source_of_small(archive, containers)
     with destination.open(target, md5, _size(archive)) as sink:
         writer = ZipWriter(sink)
         try:
             for folder in archive.folders:
                 writer.add_folder(folder)
-            for name, content in _entries(archive, download):
+            if source:
+                names = (name for name, _ in archive.entries)
+                writer.copy_small(zip(names, source.checked_small(members), strict=True))
+            for name, content in () if source else _entries(archive, containers):
                 if isinstance(content, _Stored):
                     writer.copy_compressed(name, content.entry, content)
                 else:
@@ -63,13 +68,22 @@ class _Stored:
         return self.pieces
 
 
-def _entries(archive: Archive, download: Download) -> Iterator[tuple[str, Iterable[Buffer]]]:
+def _source_of_small(archive: Archive, containers: _Containers) -> tuple[ZipContainer | None, list[str]]:
+    """The zip archive of which all entries are small members, if there is one, and the names of these."""
+    members = [entry for _, entry in archive.entries if isinstance(entry, Member)]
+    labels = {member.archive for member in members}
+    if archive.stored or len(members) < len(archive.entries) or len(labels) != 1:
+        return None, []
+    container, names = containers[labels.pop()], [member.name for member in members]
+    return (container, names) if isinstance(container, ZipContainer) and container.are_small(names) else (None, [])
+
+
+def _entries(archive: Archive, containers: _Containers) -> Iterator[tuple[str, Iterable[Buffer]]]:
     """Yield (name, bytes) of each entry.
 
     Members of containers without random access come in storage order, all others in the declared order.
     """
     sequential: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    containers = _Containers(download)
     for name, entry in archive.entries:
         if isinstance(entry, Content):
             yield name, entry.pieces()
@@ -142,7 +156,7 @@ def _build_tar(target: str, archive: Archive, download: Download, destination: D
         with destination.open(target, md5, _size(archive)) as sink:
             buffered = io.BufferedWriter(sink, BLOCK)  # combines small members into large writes
             end = 0
-            for name, pieces in _entries(ordered, download):
+            for name, pieces in _entries(ordered, containers):
                 end += _write_tar_member(buffered, name, members[name], pieces)
             buffered.write(bytes(_tar_size(end) - end))
             buffered.flush()
@@ -156,7 +170,7 @@ def _build_tar(target: str, archive: Archive, download: Download, destination: D
         path = Path(scratch) / "out.tar"
         with path.open("wb") as file:
             file.truncate(_tar_size(end))
-            for name, pieces in _entries(ordered, download):
+            for name, pieces in _entries(ordered, containers):
                 file.seek(offsets[name])
                 _write_tar_member(file, name, members[name], pieces)
         return destination.move(target, str(path), md5)
@@ -193,7 +207,7 @@ def _build_7z(target: str, archive: Archive, download: Download, destination: De
                 empty = Path(scratch) / "empty"
                 empty.mkdir(exist_ok=True)
                 writer.write(empty, folder)
-            for index, (name, pieces) in enumerate(_entries(archive, download)):
+            for index, (name, pieces) in enumerate(_entries(archive, _Containers(download))):
                 member = Path(scratch) / f"member-{index}"
                 with member.open("wb") as file:
                     file.writelines(pieces)

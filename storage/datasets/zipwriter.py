@@ -28,8 +28,10 @@ _DATE = 1 << 5 | 1  # the same day, as zip stores it
 _VERSION, _UNIX, _UTF8 = 20, 3, 0x800
 _LIMIT = (1 << 31) - 1  # bytes beyond which `zipfile` writes zip64 fields
 _MOST = (1 << 16) - 1  # members without them
-_LOCAL = struct.Struct("<4s2B4HL2L2H")
-_CENTRAL = struct.Struct("<4s4B4HL2L5H2L")
+_LOCAL = struct.pack("<4s2B", b"PK\3\4", _VERSION, 0)  # how the header before a member begins
+_CENTRAL = struct.pack("<4s4B", b"PK\1\2", _VERSION, _UNIX, _VERSION, 0)  # and its record at the end
+_BOTH = struct.Struct("<4H3L2H")  # flags, method, time, date, CRC, sizes, length of the name and of the extra field
+_ATTRIBUTES = struct.Struct("<3H2L")  # length of the comment, disk, internal and external attributes, offset
 _END = struct.Struct("<4s4H2LH")
 _LEVEL = isal_zlib.Z_BEST_COMPRESSION  # nearly as small as by zlib's default, in a fraction of the time
 _DEFLATED = 1 << 20  # bytes that a thread compresses at a time
@@ -50,6 +52,7 @@ class ZipWriter:
         self._zip: Any = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
         self._copied: list[tuple[str, Entry, int]] | None = []
         """Name, source and offset of the members so far; None once `zipfile` writes."""
+        self._directory: list[bytes] = []  # their records at the end of the archive
         self._end = 0
 
     def _info(self, name: str, method: int) -> zipfile.ZipInfo:
@@ -71,7 +74,7 @@ class ZipWriter:
             self._note(self._info_of(*copied))
         if self._copied:
             self._zip.fp.offset = self._zip.start_dir = self._end
-        self._copied = None
+        self._copied, self._directory = None, []
 
     def _note(self, info: zipfile.ZipInfo) -> None:
         self._zip.filelist.append(info)
@@ -100,12 +103,10 @@ class ZipWriter:
         if max(source.size, source.compressed, self._end) > _LIMIT:
             self._hand_over()
         if self._copied is not None:
-            head = _local_header(name, source)
-            self._buffer.write(head)
+            self._buffer.write(self._header(name, source))
             for piece in compressed:
                 self._buffer.write(piece)
-            self._copied.append((name, source, self._end))
-            self._end += len(head) + source.compressed
+            self._end += source.compressed
             return
         archive = self._zip  # zipfile has no public way to add compressed bytes
         info = self._info_of(name, source, archive.fp.tell())
@@ -116,6 +117,28 @@ class ZipWriter:
         self._note(info)
         archive.start_dir = archive.fp.tell()
 
+    def copy_small(self, members: Iterable[tuple[str, tuple[Entry, Buffer]]]) -> None:
+        """Copy small members of another archive, given as name, entry and compressed bytes, like `copy_compressed`."""
+        for name, (source, stored) in members:
+            if self._copied is None or self._end > _LIMIT:
+                self.copy_compressed(name, source, [stored])
+            else:
+                self._buffer.write(self._header(name, source))
+                self._buffer.write(stored)
+                self._end += len(stored)
+
+    def _header(self, name: str, source: Entry) -> bytes:
+        """The header of a member that is copied next, which is noted."""
+        assert self._copied is not None
+        text = name.encode()
+        flags = 0 if name.isascii() else _UTF8
+        both = _BOTH.pack(flags, source.method, 0, _DATE, source.crc, source.compressed, source.size, len(text), 0)
+        self._copied.append((name, source, self._end))
+        self._directory.append(_CENTRAL + both + _ATTRIBUTES.pack(0, 0, 0, _MODE, self._end) + text)
+        header = _LOCAL + both + text
+        self._end += len(header)
+        return header
+
     def abandon(self) -> None:
         """Stop writing. The incomplete file must be discarded."""
         self._zip._didModify, self._zip.fp = False, None
@@ -123,7 +146,7 @@ class ZipWriter:
     def close(self) -> None:
         """Write the central directory."""
         if self._copied and len(self._copied) <= _MOST and self._end <= _LIMIT:
-            directory = b"".join([_central_header(*copied) for copied in self._copied])
+            directory = b"".join(self._directory)
             count = len(self._copied)
             self._buffer.write(directory)
             self._buffer.write(_END.pack(b"PK\5\6", 0, 0, count, count, len(directory), self._end, 0))
@@ -177,20 +200,3 @@ def _deflated(block: bytes, before: bytes, mode: int) -> bytes:
     options = (_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
     deflater = isal_zlib.compressobj(*options, before) if before else isal_zlib.compressobj(*options)
     return deflater.compress(block) + deflater.flush(mode)
-
-
-def _name(name: str) -> tuple[bytes, int]:
-    """The name as it is stored, and its flag."""
-    return (name.encode("ascii"), 0) if name.isascii() else (name.encode(), _UTF8)
-
-
-def _local_header(name: str, source: Entry) -> bytes:
-    text, flags = _name(name)
-    fields = (flags, source.method, 0, _DATE, source.crc, source.compressed, source.size, len(text), 0)
-    return _LOCAL.pack(b"PK\3\4", _VERSION, 0, *fields) + text
-
-
-def _central_header(name: str, source: Entry, offset: int) -> bytes:
-    text, flags = _name(name)
-    fields = (flags, source.method, 0, _DATE, source.crc, source.compressed, source.size, len(text), 0, 0, 0, 0)
-    return _CENTRAL.pack(b"PK\1\2", _VERSION, _UNIX, _VERSION, 0, *fields, _MODE, offset) + text

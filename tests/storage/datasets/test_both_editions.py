@@ -30,6 +30,7 @@ from storage.writers import Destination
 from tests.parity.packs import members
 from tests.prepared import PreparedCompetitions
 from tests.s3.fixtures import Bucket
+from tests.storage.datasets.small_members import note_small_members
 
 DIFFERENT = [name for name in registry.list() if registry.get(name).files_of("v2") == "v2"]
 """Competitions of which v2 has other files than v1; of the others it has the same dataset."""
@@ -118,6 +119,7 @@ def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reads:
                 return original(self, name)
 
             monkeypatch.setattr(kind, method, counted)
+    note_small_members(monkeypatch, note)
     for sequential in (TarContainer, SevenZipContainer):
         streamed = sequential.stream
 
