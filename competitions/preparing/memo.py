@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
-from competitions.preparing.archives.zips import Window
+from competitions.preparing.archives.window import Window
 
 T = TypeVar("T")
 _BLOCK = 1 << 20

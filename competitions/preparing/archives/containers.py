@@ -24,7 +24,8 @@ from common.locations import local_path
 from competitions.errors import DownloadError
 from competitions.preparing.archives.listing import files_below
 from competitions.preparing.archives.reading import damaged, reader
-from competitions.preparing.archives.zips import Window, ZipContainer
+from competitions.preparing.archives.window import Window
+from competitions.preparing.archives.zips import ZipContainer
 
 ARCHIVE_SUFFIXES = (".zip", ".7z", ".tar", ".tar.gz", ".tgz")
 _BLOCK = 1 << 20
