@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from competitions.tables.arrays import whole
 
 
 def rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -58,14 +62,29 @@ def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike
     """
     y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     errors = np.abs(y - p)
-    codes, keys = pd.factorize(groups if isinstance(groups, pd.Series) else np.asarray(groups), sort=True)
-    errors, codes = errors[codes >= 0], codes[codes >= 0]  # without those of no group
-    few = codes.astype(np.int16) if len(keys) < 1 << 15 else codes  # NumPy sorts these by digits, in linear time
-    ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
-    parts = np.split(errors[np.argsort(few, kind="stable")], ends[:-1]) if len(keys) else []
+    codes, count = _numbered(groups)
+    if len(codes) and codes.min() < 0:  # without those of no group
+        errors, codes = errors[codes >= 0], codes[codes >= 0]
+    few = codes.astype(np.int16) if count < 1 << 15 else codes  # NumPy sorts these by digits, in linear time
+    ends = np.cumsum(np.bincount(codes, minlength=count))
+    parts = np.split(errors[np.argsort(few, kind="stable")], ends[:-1]) if count else []
     with np.errstate(divide="ignore", over="ignore"):
         means = [np.mean(part) for part in parts]  # pandas' own mean is NaN where the sum overflows
         return float(np.mean(np.log(np.maximum(means, floor))))
+
+
+def _numbered(groups: ArrayLike) -> tuple[NDArray[Any], int]:
+    """The number of each group in ascending order, -1 for none, and the number of groups."""
+    if isinstance(groups, pd.Series) and isinstance(groups.dtype, pd.ArrowDtype):
+        column: Any = groups.array
+        encoded = whole(column.__arrow_array__()).dictionary_encode()  # `factorize` takes twice the time
+        names = encoded.dictionary.to_pylist()
+        ranks = np.empty(len(names) + 1, np.intp)
+        ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+        ranks[-1] = -1
+        return ranks[encoded.indices.fill_null(len(names)).to_numpy()], len(names)
+    codes, keys = pd.factorize(groups if isinstance(groups, pd.Series) else np.asarray(groups), sort=True)
+    return codes, len(keys)
 
 
 def laplace_log_likelihood(truth: ArrayLike, predicted: ArrayLike, confidence: ArrayLike) -> float:

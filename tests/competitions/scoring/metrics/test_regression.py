@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn import metrics as sk
 
@@ -64,6 +65,18 @@ def test_group_mean_log_mae() -> None:
     assert group_mean_log_mae([1.0, 2.0], [1e308, 1e308], ["a", "a"]) == np.inf
     assert group_mean_log_mae(truth, truth, groups, 1e-9) == pytest.approx(np.log(1e-9))
     assert group_mean_log_mae(pd.Series(truth), predicted, pd.Series(groups)) == pytest.approx(np.mean(logs), rel=1e-12)
+
+
+def test_group_mean_log_mae_of_arrow_columns() -> None:
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.random(60), rng.random(60)
+    names = pd.Series(rng.choice(["z", "ü", "a", "\U0001f600"], 60))
+    arrow = pd.ArrowDtype(pa.string())
+    assert group_mean_log_mae(truth, predicted, names.astype(arrow)) == group_mean_log_mae(truth, predicted, names)
+    without = group_mean_log_mae(truth[1:], predicted[1:], names[1:])
+    names[0] = None
+    assert group_mean_log_mae(truth, predicted, names) == without
+    assert group_mean_log_mae(truth, predicted, names.astype(arrow)) == without
 
 
 def test_laplace_log_likelihood() -> None:
