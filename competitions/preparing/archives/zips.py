@@ -28,6 +28,7 @@ Buffer = bytes | memoryview
 _BLOCK = 1 << 20
 _LARGE = 16 << 20
 _COMPRESSED = 1 << 18
+_MAPPED = 64 << 20  # bytes of a file that is mapped, whose pages then count as memory of this process
 _LOCAL = struct.Struct("<4s22xHH")  # magic number, length of the name and of the extra field
 _HEADER = _LOCAL.size  # bytes of a local file header before the name
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -193,8 +194,12 @@ class ZipContainer:
         return start + int(length) + int(extra)
 
     def _mapped(self) -> tuple[mmap.mmap | None, int]:
-        """The file in memory and where the archive begins in it, if it is a scratch file, which nobody can shorten."""
-        if self._place is None or os.fstat(self._place[0]).st_nlink:
+        """The file in memory and where the archive begins in it, if it is a small scratch file.
+
+        Nobody can shorten it, which would end a process that has it in memory.
+        """
+        status = os.fstat(self._place[0]) if self._place else None
+        if self._place is None or status is None or status.st_nlink or status.st_size > _MAPPED:
             return None, 0
         return mmap.mmap(self._place[0], 0, access=mmap.ACCESS_READ), self._place[1]
 
