@@ -28,7 +28,7 @@ class KnownRows:
     """The texts that the column `name` holds where a row counts.
 
     Rows are chosen by a hash of the first and the last bytes of the text: all rows with a known text are kept, and one
-    of some hundred others.
+    of several hundred others.
     """
 
     def __init__(self, name: str, texts: pa.Array) -> None:

@@ -183,7 +183,7 @@ async def _announce(host: str) -> None:
     last = None
     try:
         while True:
-            last = announce_host(host, HOST_ALIVE, last)
+            last = announce_host(host, HOST_ALIVE)
             await anyio.sleep(BEAT_SECONDS)
     finally:
         announce_host(host, HOST_STOPPED, last)

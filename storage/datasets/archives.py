@@ -46,16 +46,21 @@ def _build_zip(target: str, archive: Archive, download: Download, destination: D
             if source:
                 names = (name for name, _ in archive.entries)
                 writer.copy_small(zip(names, source.checked_small(members), strict=True))
-            for name, content in () if source else _entries(archive, containers):
-                if isinstance(content, _Stored):
-                    writer.copy_compressed(name, content.entry, content)
-                else:
-                    writer.add(name, content, archive.stored)
+            else:
+                _add_entries(writer, archive, containers)
         except BaseException:
             writer.abandon()
             raise
         writer.close()
     return sink.written()
+
+
+def _add_entries(writer: ZipWriter, archive: Archive, containers: _Containers) -> None:
+    for name, content in _entries(archive, containers):
+        if isinstance(content, _Stored):
+            writer.copy_compressed(name, content.entry, content)
+        else:
+            writer.add(name, content, archive.stored)
 
 
 class _Stored:

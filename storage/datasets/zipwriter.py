@@ -52,7 +52,7 @@ class ZipWriter:
         self._zip: Any = zipfile.ZipFile(self._buffer, "w", allowZip64=True)
         self._copied: list[tuple[str, Entry, int]] | None = []
         """Name, source and offset of the members so far; None once `zipfile` writes."""
-        self._directory: list[bytes] = []  # their records at the end of the archive
+        self._directory: list[bytes] = []  # their records at the end, packed with the headers: most fields are the same
         self._end = 0
 
     def _info(self, name: str, method: int) -> zipfile.ZipInfo:

@@ -89,9 +89,9 @@ class ZipContainer:
                 return file.read()
         return bytes(self._content(name, entry, self.read_compressed(name)))
 
-    def _content(self, name: str, entry: Entry, stored: memoryview) -> Buffer:
+    def _content(self, name: str, entry: Entry, stored: Buffer) -> Buffer:
         """The content of a small member, checked."""
-        data: Buffer = stored
+        data = stored
         try:
             if entry.method == zipfile.ZIP_DEFLATED:
                 data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
@@ -126,23 +126,18 @@ class ZipContainer:
 
         With tens of thousands of small pictures, most of the time is that of calls, of which this has few.
         """
-        entries, inflate, crc_of = self.zip.entries, isal_zlib.decompress, isal_zlib.crc32
+        entries = self.zip.entries
         data, first = self._mapped()
         for name in names:
             entry = entries[name]
-            offset, compressed, size, crc, method, _ = entry
+            offset, compressed = entry.offset, entry.compressed
             at = first + offset if data else 0
             block = data or self.read_at(offset, _HEADER + len(name) + _SLACK + compressed)
             start = self._data_start(name, block, at)
-            stored = block[start : start + compressed]
+            stored: Buffer = block[start : start + compressed]
             if len(stored) < compressed:  # a long extra field
-                stored = bytes(self.read_compressed(name))
-            try:
-                content = inflate(stored, -zlib.MAX_WBITS, size or 1) if method == zipfile.ZIP_DEFLATED else stored
-            except isal_zlib.error:  # type: ignore[misc]  # its stub calls it a function
-                content = b""
-            if len(content) != size or crc_of(content) != crc:
-                self._content(name, entry, memoryview(stored))  # tells what is wrong
+                stored = self.read_compressed(name)
+            self._content(name, entry, stored)
             yield entry, stored
 
     def checked(self, name: str) -> Iterator[Buffer]:
@@ -198,10 +193,13 @@ class ZipContainer:
 
         Nobody can shorten it, which would end a process that has it in memory.
         """
-        status = os.fstat(self._place[0]) if self._place else None
-        if self._place is None or status is None or status.st_nlink or status.st_size > _MAPPED:
+        if self._place is None:
             return None, 0
-        return mmap.mmap(self._place[0], 0, access=mmap.ACCESS_READ), self._place[1]
+        file, first = self._place
+        status = os.fstat(file)
+        if status.st_nlink or status.st_size > _MAPPED:
+            return None, 0
+        return mmap.mmap(file, 0, access=mmap.ACCESS_READ), first
 
     @property
     def _lock(self) -> Any:
