@@ -125,6 +125,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--until", type=float, default=math.inf, metavar="SECONDS", help=until)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without the tests that take long, do not even import them: that takes longer than many of the others."""
+    if not config.getoption("fast"):
+        return None
+    name = collection_path.relative_to(workers.ROOT).as_posix() + ("/" if collection_path.is_dir() else "")
+    return workers.is_slow_path(name) or None
+
+
 @pytest.hookimpl(trylast=True)  # conftests of folders mark tests that need a service
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Workers begin with the tests that take longest; without workers, tests run in their usual order."""

@@ -95,8 +95,13 @@ def _known() -> dict[str, float]:
 
 def is_slow(item: pytest.Item) -> bool:
     """Whether `--fast` leaves a test out: it needs a service, or its folder or its file takes long."""
-    seconds: float = _known().get(item.nodeid.split("::", 1)[0], 0.0)
-    return seconds > FAST or item.nodeid.startswith(NOT_FAST) or any(item.iter_markers("service"))
+    return is_slow_path(item.nodeid.split("::", 1)[0]) or any(item.iter_markers("service"))
+
+
+def is_slow_path(path: str) -> bool:
+    """Whether `--fast` leaves out all tests of a file, or of a folder, which ends with a slash."""
+    seconds: float = _known().get(path, 0.0)
+    return seconds > FAST or path.startswith(NOT_FAST)
 
 
 def seconds_of(report: Path) -> dict[str, float]:
