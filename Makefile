@@ -1,5 +1,5 @@
 # `make demo` and `make test` install everything that they need. An existing virtual environment is reused. The locks name
-# all dependencies, so pip need not look for any (and some of its versions fail at extras that have no hash of their own).
+# all dependencies, so none need be looked for (and some versions of pip fail at extras that have no hash of their own).
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -14,6 +14,11 @@ PYTEST ?= -n $(WORKERS) --dist loadfile $(if $(UNTIL),--until $(UNTIL))
 READERS := .venv-readers
 DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# $(call install,ENVIRONMENT,REQUIREMENTS): uv takes a quarter of the time of pip. Where it does not work, for example
+# with an index that only pip is told of, pip does it.
+install = $(BIN)/uv pip install --compile-bytecode --python $(1)/bin/python --no-deps --require-hashes --requirement $(2) \
+	|| $(1)/bin/python -m pip --disable-pip-version-check install --no-deps --require-hashes --requirement $(2)
 
 .PHONY: help demo test test-failed test-fast test-pythons check format bench docs readers lock update up down clean
 
@@ -37,13 +42,15 @@ $(VENV)/installed: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=..."; exit 1; }
 	@echo "Installing into $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --no-deps --require-hashes --requirement requirements.txt
+	@awk '/^[a-z]/ { found = /^uv==/ } found' requirements-dev.txt > $(VENV)/uv.txt
+	@$(PIP) install --quiet --no-deps --require-hashes --requirement $(VENV)/uv.txt || echo "There is no uv; pip takes longer."
+	@$(call install,$(VENV),requirements.txt)
 	@$(PIP) install --no-deps --editable .
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@echo "Installing what tests and checks need ..."
-	@$(PIP) install --no-deps --require-hashes --requirement requirements-dev.txt
+	@$(call install,$(VENV),requirements-dev.txt)
 	@touch $@
 
 demo: $(VENV)/installed
@@ -79,8 +86,7 @@ docs: $(VENV)/installed-dev $(DOCS)/installed
 $(DOCS)/installed: requirements-docs.txt
 	@echo "Installing what the site needs into $(DOCS) ..."
 	@$(BIN)/python -m venv --clear $(DOCS)
-	@$(BIN)/uv pip install --quiet --python $(DOCS)/bin/python --no-deps --require-hashes --requirement requirements-docs.txt \
-		|| $(DOCS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes --requirement requirements-docs.txt
+	@$(call install,$(DOCS),requirements-docs.txt)
 	@touch $@
 
 # One set of versions for every Python and platform. Of a new version, hashes of all its files are kept.
