@@ -15,10 +15,11 @@ READERS := .venv-readers
 DOCS := .venv-docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# $(call install,ENVIRONMENT,REQUIREMENTS): uv takes a quarter of the time of pip. Where it does not work, for example
+# $(call install,ENVIRONMENT,WHAT): uv takes a quarter of the time of pip. Where it does not work, for example
 # with an index that only pip is told of, pip does it.
-install = $(BIN)/uv pip install --compile-bytecode --python $(1)/bin/python --no-deps --require-hashes --requirement $(2) \
-	|| $(1)/bin/python -m pip --disable-pip-version-check install --no-deps --require-hashes --requirement $(2)
+install = $(BIN)/uv pip install --compile-bytecode --python $(1)/bin/python --no-deps $(2) \
+	|| $(1)/bin/python -m pip --disable-pip-version-check install --no-deps $(2)
+LOCKED := --require-hashes --requirement
 
 .PHONY: help demo test test-failed test-fast test-pythons check format bench docs readers lock update up down clean
 
@@ -43,14 +44,14 @@ $(VENV)/installed: pyproject.toml requirements.txt
 	@echo "Installing into $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@awk '/^[a-z]/ { found = /^uv==/ } found' requirements-dev.txt > $(VENV)/uv.txt
-	@$(PIP) install --quiet --no-deps --require-hashes --requirement $(VENV)/uv.txt || echo "There is no uv; pip takes longer."
-	@$(call install,$(VENV),requirements.txt)
-	@$(PIP) install --no-deps --editable .
+	@$(PIP) install --quiet --no-deps $(LOCKED) $(VENV)/uv.txt || echo "There is no uv; pip takes longer."
+	@$(call install,$(VENV),$(LOCKED) requirements.txt)
+	@$(call install,$(VENV),--editable .)
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@echo "Installing what tests and checks need ..."
-	@$(call install,$(VENV),requirements-dev.txt)
+	@$(call install,$(VENV),$(LOCKED) requirements-dev.txt)
 	@touch $@
 
 demo: $(VENV)/installed
@@ -86,7 +87,7 @@ docs: $(VENV)/installed-dev $(DOCS)/installed
 $(DOCS)/installed: requirements-docs.txt
 	@echo "Installing what the site needs into $(DOCS) ..."
 	@$(BIN)/python -m venv --clear $(DOCS)
-	@$(call install,$(DOCS),requirements-docs.txt)
+	@$(call install,$(DOCS),$(LOCKED) requirements-docs.txt)
 	@touch $@
 
 # One set of versions for every Python and platform. Of a new version, hashes of all its files are kept.
@@ -106,14 +107,14 @@ test-pythons: $(VENV)/installed-dev
 
 # Some of these tools need a newer Python than we do.
 readers: $(READERS)/installed
-$(READERS)/installed: tests/readers/requirements.txt
+$(READERS)/installed: tests/readers/requirements.txt | $(VENV)/installed
 	@for python in $(PYTHON) python3.14 python3.13 python3.12 "$$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do \
 		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then found="$$python"; break; fi; \
 	done; \
 	test -n "$$found" || { echo "Python 3.12 or later is needed; set PYTHON=..."; exit 1; }; \
 	echo "Installing into $(READERS) ..."; \
-	"$$found" -m venv $(READERS) \
-		&& $(READERS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --requirement tests/readers/requirements.txt
+	"$$found" -m venv $(READERS)
+	@$(call install,$(READERS),--requirement tests/readers/requirements.txt)
 	@touch $@
 
 up: $(VENV)/installed
