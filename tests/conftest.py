@@ -190,6 +190,16 @@ def _own_registry() -> Iterator[None]:
     registry.extend(())
 
 
+@pytest.fixture(autouse=True)
+def _own_settings() -> Iterator[None]:
+    """What a command that runs in this process sets for those that it starts, such as --agents, ends with its test."""
+    before = {name: value for name, value in os.environ.items() if name.startswith("MLEBENCH_")}
+    yield
+    for name in [name for name in os.environ if name.startswith("MLEBENCH_") and name not in before]:
+        del os.environ[name]
+    os.environ.update(before)
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """An empty store in a local directory."""
