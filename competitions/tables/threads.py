@@ -36,8 +36,8 @@ def in_order(
             future.cancel()
 
 
-def ahead(values: Iterable[T]) -> Iterator[T]:
-    """Yield the values, while a thread computes the next one. Two of them are in memory at a time.
+def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
+    """Yield the values, while a thread computes the next ones: at most `count` of them, besides the one in use.
 
     Where no thread can be started, this one computes them.
     """
@@ -48,14 +48,19 @@ def ahead(values: Iterable[T]) -> Iterator[T]:
         return next(([value] for value in iterator), end)
 
     with ThreadPoolExecutor(1, "ahead") as pool:
+        calls: deque[Future[list[T]]] = deque()
         try:
-            call = pool.submit(following)
+            calls.extend(pool.submit(following) for _ in range(count))
         except RuntimeError:  # under a limit of memory
             yield from iterator
             return
-        while found := call.result():
-            call = pool.submit(following)
-            yield from found
+        try:
+            while found := calls.popleft().result():
+                calls.append(pool.submit(following))
+                yield from found
+        finally:
+            for call in calls:
+                call.cancel()
 
 
 def on_all_cores(function: Callable[[V], T], values: Iterable[V]) -> list[T]:

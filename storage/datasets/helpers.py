@@ -19,6 +19,7 @@ from typing import Any
 from common.heap import retain_freed_memory
 from common.locations import local_path
 from common.starting import search_path
+from competitions.preparing.archives.containers import ARCHIVE_SUFFIXES
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive
 from competitions.preparing.download import Download, Member
@@ -31,6 +32,8 @@ from storage.writers import Destination
 _WORTHWHILE = 16 << 20
 """Bytes of a download from which helpers are faster: starting one takes as long as copying a thousand files."""
 _MOST = 7
+_FEW = 500
+"""Members of a download without archives that are too few to start helpers before it is known what they would do."""
 _PORTABLE = ("copies", "archive")  # of these tasks the code of the competition is no part
 
 
@@ -41,12 +44,27 @@ def helpers_for(raw: str, out: str, download: Download) -> int:
     return min((os.cpu_count() or 1) - 1, _MOST)
 
 
+def has_files_to_copy(download: Download) -> bool:
+    """Whether helpers will certainly have something to do, so that they should start before prepare.py runs.
+
+    What is made of a download of a few tables is mostly computed by prepare.py, which helpers cannot.
+    """
+    names = download.container.sizes
+    return len(names) > _FEW or any(name.lower().endswith(ARCHIVE_SUFFIXES) for name in names)
+
+
 class Helpers:
     """Helper processes for one download and one directory, as a context: they are gone when it ends."""
 
     def __init__(self, raw: str, out: str, count: int) -> None:
-        self._processes = [_Helper(raw, out) for _ in range(count)]
+        self._raw, self._out, self._count = raw, out, count
+        self._processes: list[_Helper] = []
         self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start the processes, unless they were started. `executing` does so if it has enough for them."""
+        while len(self._processes) < self._count:
+            self._processes.append(_Helper(self._raw, self._out))
 
     def __enter__(self) -> Helpers:
         return self
@@ -68,6 +86,10 @@ class Helpers:
         Yields a function that executes with this process what remains, and returns the rows of all chunks. It raises
         the first error of any of them.
         """
+        chunks = list(chunks)
+        portable = [_weight(chunk) for chunk in chunks if chunk.task[0] in _PORTABLE]
+        if portable and sum(portable) >= _WORTHWHILE:
+            self.start()
         todo = _Chunks(chunks)
 
         def finish() -> list[Columns]:
@@ -103,11 +125,16 @@ def _feed(helper: _Helper, todo: _Chunks, download: Download) -> None:
             todo.put_back(chunk)
 
 
+def _weight(chunk: Chunk) -> int:
+    """The work of a chunk, in bytes: creating a file takes as long as copying 16 KB."""
+    return chunk.bytes + (chunk.files << 14)
+
+
 class _Chunks:
     """Chunks to execute, for several threads. `rows` are those of the finished ones."""
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
-        self._chunks = sorted(chunks, key=lambda chunk: chunk.bytes + (chunk.files << 14))  # the last one first
+        self._chunks = sorted(chunks, key=_weight)  # the last one first
         self._taken = 0
         self._error: Exception | None = None
         self._changed = threading.Condition()

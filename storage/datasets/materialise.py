@@ -135,7 +135,7 @@ def materialise_here(job: Job) -> pa.Table:
     Raises:
         DownloadError: the download is damaged or incomplete.
     """
-    from storage.datasets.helpers import Helpers, helpers_for
+    from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
 
     destination = Destination(job.out, DRAFTS)
     remove_commit_marker(destination)
@@ -144,6 +144,8 @@ def materialise_here(job: Job) -> pa.Table:
     retain_freed_memory()
     count = helpers_for(job.raw, job.out, download)
     with Helpers(job.raw, job.out, count) as helpers:
+        if has_files_to_copy(download):
+            helpers.start()
         competition = load_competition(job)
         declared = run_prepare(job, competition, download, destination)
 

@@ -2,29 +2,29 @@
 
 import io
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Content, Params, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
-from competitions.tables.threads import ahead, in_order
+from competitions.tables.threads import ahead
 
-from .questions import parse, text_of
+from .questions import Question, parse, text_of
 
 FILE = "simplified-nq-train.jsonl"
 CHUNK = 1000
 QUESTION = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 PIECE = 1 << 20
 TOGETHER = 50  # lines; some 2 MB: the system clears the memory of larger pieces each time
+AHEAD = CHUNK // TOGETHER  # texts that wait to be written: those of a chunk
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
@@ -71,54 +71,113 @@ class Pass:
 
     def _lines(self, *, train: bool) -> Iterator[bytes]:
         test = Test(tempfile.TemporaryFile(), tempfile.TemporaryFile(), [])  # noqa: SIM115
-        with ThreadPoolExecutor(1) as pool:  # formats while the next lines are inflated
-            for text, public, private, gold in in_order(pool, partial(parts, train=train), ahead(chunks(self._raw)), 1):
-                test.questions.writelines(public)
-                test.answers.writelines(private)
-                test.rows.extend(gold)
-                yield from text
+        # One thread inflates, one checks and formats, and this one writes.
+        for texts in ahead(divided(ahead(groups(self._raw), 4), train=train), AHEAD):
+            test.questions.writelines(texts.questions)
+            test.answers.writelines(texts.answers)
+            test.rows.extend(texts.rows)
+            if texts.train:
+                yield texts.train
         self._test = test
 
 
-def chunks(raw: Download) -> Iterator[list[bytes]]:
-    """Yield the lines of each chunk."""
+class Texts(NamedTuple):
+    """What is added to the files: text of the train part, the two texts of the test part, and its gold rows."""
+
+    train: bytes = b""
+    questions: Sequence[bytes] = ()
+    answers: Sequence[bytes] = ()
+    rows: Sequence[tuple[str, str]] = ()
+
+
+class Chunk:
+    """The lines that are divided together. They are checked as they come, and formatted when all are there."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._questions: list[Question | None] = []
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, lines: list[bytes]) -> None:
+        """Check the next lines."""
+        self._lines += lines
+        known = parse(lines)
+        if known is None:
+            self._questions += [found[0] if (found := parse([line])) else None for line in lines]
+        else:
+            self._questions += known
+
+    def train(self, rows: NDArray[np.intp]) -> Iterator[Texts]:
+        """Yield the text of the train part, which has these rows."""
+        known = self._known(rows)
+        if known is None:
+            yield Texts(by_pandas(self._of(rows), None)[0])
+        else:
+            for part in parts(known):
+                yield Texts(text_of(part))
+
+    def test(self, rows: NDArray[np.intp]) -> Texts:
+        """The texts and the gold rows of the test part, which has these rows."""
+        known = self._known(rows)
+        if known is None:
+            questions, answers, gold = by_pandas(self._of(rows), QUESTION, None)
+            return Texts(b"", [questions], [answers], gold)
+        gold = [*gold_rows([each.example_id for each in known], [each.annotations for each in known])]
+        return Texts(b"", [text_of(part, QUESTION) for part in parts(known)], [*map(text_of, parts(known))], gold)
+
+    def _known(self, rows: NDArray[np.intp]) -> list[Question] | None:
+        """The questions in these rows; None if only pandas knows one of them."""
+        known = [question for row in rows if (question := self._questions[row]) is not None]
+        return known if len(known) == len(rows) else None
+
+    def _of(self, rows: NDArray[np.intp]) -> list[bytes]:
+        return [self._lines[row] for row in rows]
+
+
+def groups(raw: Download) -> Iterator[list[bytes]]:
+    """Yield some lines of a chunk at a time."""
+    count = 0
     with raw.open_file(FILE) as file:
-        while lines := list(islice(file, CHUNK)):
+        while lines := list(islice(file, min(TOGETHER, CHUNK - count))):
             yield lines
+            count = (count + len(lines)) % CHUNK
 
 
-def parts(lines: list[bytes], train: bool) -> list[Any]:
-    """The text of the train part of a chunk, the two texts of its test part, and its gold rows."""
-    first, second = hold_out(np.arange(len(lines)), 0.1)
-    text = formatted([lines[i] for i in first], None)[0] if train else []
-    return [text, *formatted([lines[i] for i in second], QUESTION, None)]
+def divided(groups: Iterable[list[bytes]], *, train: bool) -> Iterator[Texts]:
+    """Yield the texts of all chunks, made of groups of lines; without the train part if it is not wanted."""
+    groups = chain(groups, [[]])  # the last chunk may be smaller
+    chunk = Chunk()
+    for lines in groups:
+        if lines:
+            chunk.add(lines)
+        if len(chunk) == CHUNK or (chunk and not lines):
+            first, second = hold_out(np.arange(len(chunk)), 0.1)
+            yield chunk.test(second)
+            if train:
+                yield from chunk.train(first)
+            chunk = Chunk()
 
 
-def formatted(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:
-    """The text of the lines with the columns of each of `layouts`, in pieces (None: all), and the gold rows."""
-    texts: list[list[bytes]] = [[] for _ in layouts]
-    names: list[str] = []
-    annotations: list[list[dict[str, Any]]] = []
-    for start in range(0, len(lines), TOGETHER):
-        questions = parse(lines[start : start + TOGETHER])
-        if questions is None:
-            return by_pandas(lines, *layouts)
-        for text, columns in zip(texts, layouts, strict=True):
-            text.append(text_of(questions, columns))
-        names += [each.example_id for each in questions]
-        annotations += [each.annotations for each in questions]
-    return [*texts, list(gold_rows(names, annotations)) if len(layouts) > 1 else None]
+def parts(questions: list[Question]) -> Iterator[list[Question]]:
+    """Yield some questions at a time."""
+    for start in range(0, len(questions), TOGETHER):
+        yield questions[start : start + TOGETHER]
 
 
 def by_pandas(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:
-    """The same for any lines: pandas decides from all of them together how the values of a column are written."""
+    """The text of the lines with the columns of each of `layouts` (None: all), and the gold rows, if there are several.
+
+    pandas decides from all lines together how the values of a column are written.
+    """
     chunk = pd.read_json(io.BytesIO(b"\n".join(lines)), orient="records", lines=True, dtype=False)
     chunk = chunk.assign(example_id=chunk["example_id"].astype(str))
     texts = [
-        [(chunk[columns] if columns else chunk).to_json(orient="records", lines=True).encode()] for columns in layouts
+        (chunk[columns] if columns else chunk).to_json(orient="records", lines=True).encode() for columns in layouts
     ]
     gold = gold_rows(chunk["example_id"].tolist(), chunk["annotations"].tolist())
-    return [*texts, list(gold) if len(layouts) > 1 else None]
+    return [*texts, [*gold] if len(layouts) > 1 else None]
 
 
 def pieces(file: IO[bytes]) -> Iterator[bytes]:

@@ -16,14 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+import pandas as pd
+from numpy.typing import NDArray
 
 _START, _END, _NEXT = b'{"document_text": "', b'", "long_answer_candidates": ', b', "question_text": '
 _REST = ("question_text", "annotations", "document_url", "example_id")
 _CANDIDATES = {
-    b"{" + b", ".join(values) + b"}"
+    candidate: tuple(re.split(rb'(?<=_token": )', candidate))
     for values in permutations([b'"start_token": ', b'"end_token": ', b'"top_level": true'])
+    for candidate in [b"{" + b", ".join(values) + b"}"]
 }
-"""Candidates without their digits, all at the top level."""
+"""Candidates without their digits, all at the top level: what is before, between and after the two numbers."""
+_NEXT_ONE, _NEXT_LIST = b", ", b"]["
+"""What is between two candidates, and what is if the second is the first of the next list."""
 _DIGITS = b"0123456789"
 # One backslash before all alternatives: re looks for it with memchr.
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -33,13 +38,14 @@ _KNOWN = np.isin(np.arange(256), [ord("u"), *(escape[1] for escape in _SHORT)])
 _PLAIN = b'{}[],:"_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 """Characters of nested values of which pandas changes none; fractions, escapes and slashes are not among them."""
 _LONGEST = 18  # digits of a number of 64 bits
+_WORD = 8
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Question(NamedTuple):
     """A line: its values in the format of the prepared files, apart from slashes, and the parsed annotations."""
 
-    values: dict[str, bytes]
+    values: dict[str, bytes | memoryview]
     example_id: str
     annotations: list[dict[str, Any]]
 
@@ -48,14 +54,14 @@ def parse(lines: list[bytes]) -> list[Question] | None:
     """The questions in `lines`; None if only pandas is known to read and write one of them right."""
     documents, lists, rests = [], [], []
     for line in lines:
-        end = line.rfind(_END)  # the only one, if all quotes before it have a backslash
-        after = line.find(_NEXT, end)
+        after = line.rfind(_NEXT)
+        end = line.rfind(_END, 0, after)  # the only one, if all quotes before it have a backslash
         if not line.startswith(_START) or end < len(_START) or after < 0:
             return None
-        documents.append(line[len(_START) - 1 : end + 1])  # with its quotes
+        documents.append(memoryview(line)[len(_START) - 1 : end + 1])  # with its quotes
         lists.append(line[end + len(_END) : after])
         rests.append(b"{" + line[after + 2 :])
-    if not _are_canonical(documents) and not all(_is_canonical(document[1:-1]) for document in documents):
+    if not _are_canonical(documents) and not all(_is_canonical(bytes(each[1:-1])) for each in documents):
         return None
     plain = _are_plain(lists)
     questions = []
@@ -70,7 +76,7 @@ def parse(lines: list[bytes]) -> list[Question] | None:
 
 def text_of(questions: list[Question], columns: list[str] | None = None) -> bytes:
     """The lines of a prepared file with these columns, by default all in the order of the download."""
-    pieces: list[bytes] = []
+    pieces: list[bytes | memoryview] = []
     for question in questions:
         before = b"{"
         for name in columns or question.values:
@@ -80,7 +86,7 @@ def text_of(questions: list[Question], columns: list[str] | None = None) -> byte
     return b"".join(pieces).replace(b"/", b"\\/")  # all slashes are in strings, and none has a backslash yet
 
 
-def _parsed(document: bytes, candidates: bytes, rest: bytes) -> Question | None:
+def _parsed(document: memoryview, candidates: bytes, rest: bytes) -> Question | None:
     """The question with a document and candidates as pandas writes them, and the rest of its line.
 
     None if only pandas is known to read and write the rest right.
@@ -94,17 +100,22 @@ def _parsed(document: bytes, candidates: bytes, rest: bytes) -> Question | None:
     if type(values["question_text"]) is not str or type(values["document_url"]) is not str:
         return None
     name, annotations = str(values["example_id"]), _compact(values["annotations"])
-    strings = [_encode(each).encode() for each in (values["question_text"], values["document_url"], name)]
-    # The last is the one character that Python escapes and pandas does not.
-    if annotations is None or any(b"\\u007f" in string for string in strings):
+    if annotations is None:
         return None
-    texts = {
+    strings = [values["question_text"], values["document_url"], name]
+    if b"\x7f" in rest or b"\\u" in rest or not rest.isascii():
+        if any("\x7f" in string for string in strings):  # the one character that Python escapes and pandas does not
+            return None
+        question, url, name_text = [_encode(each).encode() for each in strings]
+    else:  # both spell all of these in the same way, and this is faster
+        question, url, name_text = map(orjson.dumps, strings)
+    texts: dict[str, bytes | memoryview] = {
         "document_text": document,
         "long_answer_candidates": candidates,
-        "question_text": strings[0],
+        "question_text": question,
         "annotations": annotations,
-        "document_url": strings[1],
-        "example_id": strings[2],
+        "document_url": url,
+        "example_id": name_text,
     }
     return Question(texts, name, values["annotations"])
 
@@ -121,40 +132,99 @@ def _compact(value: Any) -> bytes | None:
 def _are_plain(lists: list[bytes]) -> bool:
     """Whether in all lists of candidates blanks are all that pandas leaves out, and changes.
 
-    Without its digits, a list has to be the same candidate again and again. Then digits have to be in their places:
-    between a blank and the end of a value.
+    Each has to be the same candidate again and again, apart from its digits and from `false` in place of `true`. The
+    texts around the numbers are compared, for all of them at the same time.
     """
-    wanted = 0
-    for text in lists:
-        frame = text.translate(None, _DIGITS).replace(b"false", b"true")
-        candidate, count = frame[1 : frame.find(b"}") + 1], frame.count(b"}")
-        if candidate not in _CANDIDATES or frame != b"[" + (candidate + b", ") * (count - 1) + candidate + b"]":
-            return False
-        wanted += 2 * count
-    characters = np.frombuffer(b"".join(lists), np.uint8)
-    digits = characters - np.uint8(ord("0")) < len(_DIGITS)  # smaller characters become large ones
-    if digits[0] or digits[-1]:
+    frame = lists[0][1 : lists[0].find(b"}") + 1].translate(None, _DIGITS)
+    candidate = _CANDIDATES.get(frame.replace(b"false", b"true"))
+    if candidate is None or not all(each.startswith(b"[{") and each.endswith(b"}]") for each in lists):
         return False
+    before, between, after = candidate
+    text = b"".join([*lists, b" " * _WORD])  # so that a word follows each place
+    characters = np.frombuffer(text, np.uint8)
+    digits = characters - np.uint8(ord("0")) < len(_DIGITS)  # smaller characters become large ones
     edges = np.flatnonzero(digits[1:] != digits[:-1]) + 1
     first, last = edges[::2], edges[1::2]
+    if digits[0] or not len(first) or len(first) % 2:
+        return False
     lengths = last - first
+    if int(lengths.max()) > _LONGEST or ((characters[first] == ord("0")) & (lengths > 1)).any():
+        return False
+    begin, end = text[: first[0]], text[last[-1] : -_WORD]
     return (
-        len(first) == wanted
-        and bool((characters[first - 1] == ord(" ")).all())
-        and bool(np.isin(characters[last], np.frombuffer(b",}", np.uint8)).all())
-        and int(lengths.max()) <= _LONGEST
-        and not ((characters[first] == ord("0")) & (lengths > 1)).any()
+        begin in {b"[" + each for each in _spellings(before)}
+        and end in {each + b"]" for each in _spellings(after)}
+        and _are_alike(text, last[0::2], first[1::2], between)
+        and _are_joined(text, last[1:-1:2], first[2::2], before, after, len(lists) - 1)
     )
 
 
-def _are_canonical(texts: list[bytes]) -> bool:
+def _spellings(text: bytes) -> set[bytes]:
+    """The text, and if it contains `true`, that with `false`."""
+    return {text, text.replace(b"true", b"false")}
+
+
+def _are_alike(text: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], wanted: bytes) -> bool:
+    """Whether the text from each start to each end is `wanted`, or that with `false` in place of `true`."""
+    lengths, rest = ends - starts, len(starts)
+    for spelling in _spellings(wanted):
+        places = starts[lengths == len(spelling)]
+        rest -= len(places)
+        if not _are_at(text, places, spelling):
+            return False
+    return not rest
+
+
+def _are_joined(
+    text: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], before: bytes, after: bytes, lists: int
+) -> bool:
+    """The same of the text between candidates: `after`, the separator, `before`. So many are between two lists."""
+    lengths, rest, found = ends - starts, len(starts), 0
+    for last, first in {(last, first) for last in _spellings(after) for first in _spellings(before)}:
+        places = starts[lengths == len(last) + len(_NEXT_ONE) + len(first)]
+        rest -= len(places)
+        places_between = places + len(last)
+        between = _words(text, np.uint16)[places_between]
+        next_list = between == np.frombuffer(_NEXT_LIST, np.uint16)
+        found += int(np.count_nonzero(next_list))
+        if not (
+            (next_list | (between == np.frombuffer(_NEXT_ONE, np.uint16))).all()
+            and _are_at(text, places, last)
+            and _are_at(text, places_between + len(_NEXT_ONE), first)
+        ):
+            return False
+    return not rest and found == lists
+
+
+def _are_at(text: bytes, places: NDArray[np.intp], wanted: bytes) -> bool:
+    """Whether `wanted` is at all places, each of which a word has to follow. Words of eight bytes are compared."""
+    words, mask = _words(text, np.uint64), _word(b"\xff" * len(wanted))
+    for offset in {*range(0, len(wanted) - _WORD, _WORD), max(0, len(wanted) - _WORD)}:
+        if ((words[places + offset] & mask) != _word(wanted[offset:])).any():
+            return False
+    return True
+
+
+def _word(text: bytes) -> np.uint64:
+    """The first eight bytes as a number; zeros in place of those that are missing."""
+    found: np.uint64 = np.frombuffer(text[:_WORD].ljust(_WORD, b"\0"), np.uint64)[0]
+    return found
+
+
+def _words(text: bytes, kind: type[Any]) -> NDArray[Any]:
+    """The numbers of this type that the bytes from each place on are."""
+    return np.ndarray(len(text) + 1 - np.dtype(kind).itemsize, kind, text, strides=(1,))
+
+
+def _are_canonical(texts: list[memoryview]) -> bool:
     """Whether all texts, with their quotes, are spelled as pandas spells them, apart from slashes.
 
     False also where it is not certain: with escaped backslashes, and with pairs of surrogates.
     """
     text = b"\n".join([*texts, b" " * 6])  # so that six characters follow each backslash
     characters = np.frombuffer(text, np.uint8)
-    if not text.isascii() or b"\x7f" in text or np.count_nonzero(characters < ord(" ")) != len(texts):
+    # As numbers with a sign, characters that are not ASCII are smaller than a blank, as control characters are.
+    if b"\x7f" in text or np.count_nonzero(characters.view(np.int8) < ord(" ")) != len(texts):
         return False
     marks = np.flatnonzero(characters == ord("\\"))
     kinds = characters[marks + 1]
@@ -162,8 +232,7 @@ def _are_canonical(texts: list[bytes]) -> bool:
         return False
     if np.count_nonzero(characters == ord('"')) != np.count_nonzero(kinds == ord('"')) + 2 * len(texts):
         return False
-    fours = np.ndarray(len(text) - 3, np.uint32, text, strides=(1,))  # the four bytes from each place on
-    codes = np.unique(fours[marks[kinds == ord("u")] + 2])
+    codes = pd.unique(_words(text, np.uint32)[marks[kinds == ord("u")] + 2])
     escapes = [b"\\u" + code.tobytes() for code in codes]
     return all(escape[2:3] not in b"dD" and _is_canonical_number(escape) for escape in escapes)
 

@@ -8,6 +8,7 @@ import json
 import random
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -136,11 +137,13 @@ def test_one_odd_line_leaves_its_chunk_to_pandas(monkeypatch: pytest.MonkeyPatch
     lines = [line for line in (question(rng) for _ in range(60)) if QUESTIONS.parse([line]) is not None][:5]
     odd = lines[0].replace(b'{"document_text": "', b'{"document_text":  "caf\xc3\xa9 ')
     assert QUESTIONS.parse([odd]) is None
-    for chunk, pieces in ((lines, 3), ([*lines, odd], 1)):
-        text, gold = PREPARE.formatted(chunk, None)[:2]
-        assert len(text) == pieces
-        assert b"".join(text) == by_pandas(chunk, None)
-        assert gold is None, "the train part has no gold rows"
+    for content, pieces in ((lines, 3), ([*lines, odd], 1)):
+        chunk, rows = PREPARE.Chunk(), np.arange(len(content))
+        chunk.add(content)
+        texts = [*chunk.train(rows)]
+        assert len(texts) == pieces
+        assert b"".join(each.train for each in texts) == by_pandas(content, None)
+        assert not any(each.questions or each.answers or each.rows for each in texts), "this is the train part"
 
 
 def test_the_test_part_does_not_depend_on_what_is_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +209,63 @@ def test_plain_candidates_only_lose_their_blanks(seed: int) -> None:
             assert QUESTIONS._compact(bytes(text)) == text.translate(None, b" ")
             assert not QUESTIONS._are_plain([bytes(text), b"[]"]), "all of several are plain"
     assert min(plain.values()) > 500
+
+
+ONE = b'{"start_token": 1, "top_level": true, "end_token": 22}'
+TWO = b'{"start_token": 3, "top_level": false, "end_token": 4}'
+
+
+@pytest.mark.parametrize(
+    ("lists", "plain"),
+    [
+        ([b"[" + ONE + b"]"], True),
+        ([b"[" + ONE + b", " + TWO + b"]", b"[" + TWO + b"]"], True),
+        ([b"[" + ONE + b"]", b"[" + TWO + b", " + ONE + b"]", b"[" + ONE + b"]"], True),
+        ([b"[" + ONE + b"][" + TWO + b"]"], False),
+        ([b"[" + ONE + b"][" + TWO + b"]", b"[" + ONE + b"]"], False),
+        ([b"[" + ONE + b", ", TWO + b"]"], False),
+        ([b"[" + ONE + b", ", b"[" + TWO + b"]"], False),
+        ([b"[" + ONE + b",  " + TWO + b"]"], False),
+        ([b"[" + ONE + b"," + TWO + b"]"], False),
+        ([b"[" + ONE + b"; " + TWO + b"]"], False),
+        ([b"[" + ONE + b", " + TWO + b"]]"], False),
+        ([b"[" + ONE + b", " + TWO + b"}]"], False),
+        ([b"[" + ONE + b"]", b"[]"], False),
+        ([b"[]"], False),
+        ([b"[" + TWO.replace(b"false", b"other") + b"]"], False),
+        ([b"[" + ONE + b", " + TWO.replace(b"false", b"falsE") + b"]"], False),
+        ([b"[" + ONE + b", " + TWO.replace(b"start", b"stale") + b"]"], False),
+        ([b"[" + ONE + b", " + b'{"end_token": 22, "top_level": true, "start_token": 1}' + b"]"], False),
+    ],
+)
+def test_candidates_of_several_lines_are_plain_together(lists: list[bytes], plain: bool) -> None:
+    assert QUESTIONS._are_plain(lists) == plain
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lists_with_any_change_are_plain_only_if_each_is(seed: int) -> None:
+    rng, plain = random.Random(seed), {True: 0, False: 0}
+    for _ in range(2000):
+        names = rng.sample(["start_token", "end_token", "top_level"], 3)
+        lists = [
+            json.dumps(
+                [
+                    {name: rng.random() < 0.5 if name == "top_level" else rng.randrange(10**6) for name in names}
+                    for _ in range(rng.randint(1, 3))
+                ]
+            ).encode()
+            for _ in range(rng.randint(1, 3))
+        ]
+        if rng.random() < 0.5:  # a piece of one is put in place of one of another
+            number, other = rng.randrange(len(lists)), rng.choice(lists)
+            start, length = rng.randrange(len(other)), rng.randint(1, 40)
+            place, text = rng.randrange(len(lists[number])), lists[number]
+            lists[number] = text[:place] + other[start : start + length] + text[place + rng.randint(0, 40) :]
+        found = QUESTIONS._are_plain(lists)
+        plain[found] += 1
+        assert not found or all(QUESTIONS._are_plain([each]) for each in lists)
+        assert not found or all(json.dumps(json.loads(each)).encode() == each for each in lists)
+    assert min(plain.values()) > 200
 
 
 @pytest.mark.parametrize("number", [b"1" * 18, b"0", b"1" * 19, b"01", b"-1", b"1.5", b"1e5", b"", b"null", b'"1"'])

@@ -30,19 +30,40 @@ def test_all_values_come_in_order(values: list[object]) -> None:
     assert list(ahead(values)) == values
 
 
-def test_an_error_comes_after_the_values_before_it() -> None:
+@pytest.mark.parametrize("count", [1, 3, 20])
+def test_no_more_than_some_are_computed_ahead(count: int) -> None:
+    computed: list[int] = []
+    enough = threading.Event()
+
+    def values() -> Iterator[int]:
+        for number in range(10):
+            computed.append(number)
+            if len(computed) == min(10, count + 1):
+                enough.set()
+            yield number
+
+    found = ahead(values(), count)
+    assert next(found) == 0
+    assert enough.wait(60), "as many as it may"
+    assert len(computed) <= count + 1
+    assert list(found) == list(range(1, 10))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_error_comes_after_the_values_before_it(count: int) -> None:
     def values() -> Iterator[int]:
         yield 0
         raise ValueError("damaged")
 
-    found = ahead(values())
+    found = ahead(values(), count)
     assert next(found) == 0
     with pytest.raises(ValueError, match="damaged"):
         next(found)
 
 
-def test_no_thread_remains_when_it_is_closed_early() -> None:
-    found = ahead(range(10))
+@pytest.mark.parametrize("count", [1, 3])
+def test_no_thread_remains_when_it_is_closed_early(count: int) -> None:
+    found = ahead(range(10), count)
     assert next(found) == 0
     found.close()  # type: ignore[attr-defined]  # it is a generator
     assert not [each for each in threading.enumerate() if each.name.startswith("ahead")]

@@ -18,7 +18,7 @@ from competitions.errors import DownloadError
 from competitions.preparing.archives import nested
 from competitions.preparing.download import Download
 from storage.datasets import helpers, prepare
-from storage.datasets.helpers import Helpers, helpers_for
+from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
 from storage.datasets.manifest import Columns
 from storage.datasets.plan import Chunk
 from tests.processes import descendants
@@ -109,6 +109,34 @@ def test_damage_that_a_helper_finds_is_raised_here(pictures: Path, raw: Path, tm
     assert not running()
 
 
+@pytest.mark.usefixtures("with_helpers")
+@pytest.mark.parametrize(("large", "copied", "started"), [(0, True, 1), (1 << 40, True, 0), (0, False, 0)])
+def test_few_files_start_helpers_only_if_these_have_something_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int, copied: bool, started: int
+) -> None:
+    with zipfile.ZipFile(tmp_path / "tables.zip", "w") as out:
+        out.writestr("train.csv", "id,label\n1,2\n")
+    download = Download.open(str(tmp_path / "tables.zip"))
+    assert not has_files_to_copy(download)
+    monkeypatch.setattr(helpers, "_WORTHWHILE", large)
+    copies = Chunk(1, 15, ["copies", "", ["public"], ["train.csv"], ["train.csv"], [15], [False]])
+    computed = Chunk(1, 15, ["derived", "private", "size.txt", False, "size", [], 15])
+    with Helpers(str(tmp_path / "tables.zip"), str(tmp_path / "out"), 1) as one:
+        assert not running()
+        with one.executing([copies if copied else computed], download, lambda chunk: [[chunk.task[0]]]) as finish:
+            assert len(running()) == started
+            assert len(finish()) == 1
+
+
+def test_pictures_and_archives_start_them_at_once(raw: Path, tmp_path: Path) -> None:
+    assert has_files_to_copy(Download.open(str(raw))), "there is an archive in it"
+    for count in (500, 501):
+        with zipfile.ZipFile(tmp_path / f"{count}.zip", "w") as out:
+            for number in range(count):
+                out.writestr(f"{number}.png", b"")
+        assert has_files_to_copy(Download.open(str(tmp_path / f"{count}.zip"))) == (count > 500)
+
+
 @pytest.mark.parametrize("killed", [True, False])
 def test_the_chunk_of_a_helper_that_failed_is_executed_here(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
@@ -132,6 +160,7 @@ def test_the_chunk_of_a_helper_that_failed_is_executed_here(
 
     monkeypatch.setattr(helpers, "_scratch_files", die)  # called when a helper has got a chunk
     with Helpers(str(raw), str(tmp_path), 1) as one:
+        one.start()
         (child,) = running()
         with one.executing(chunks, download, here) as finish:
             rows = finish()
