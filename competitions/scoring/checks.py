@@ -90,13 +90,24 @@ def match(
     submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Like `align`, but in the order of the answers (unless ids repeat), which saves sorting millions of rows."""
+    submission, answers, rows = locate(submission, answers, on, columns)
+    return submission if rows is None else _take(submission, rows, on, answers), answers
+
+
+def locate(
+    submission: pd.DataFrame, answers: pd.DataFrame, on: str, columns: Sequence[str] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.intp] | None]:
+    """Like `match`, but the submission keeps its order: for each answer, the position of its row is returned, too.
+
+    None in place of positions means that the rows follow each other as the answers do. A metric that takes positions
+    needs no copy of large texts in another order.
+    """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
     rows = positions(submission[on], answers[on])
     if rows is None:
-        return align(submission, answers, on, columns)
-    answers = answers.reset_index(drop=True)
-    return _take(submission, rows, on, answers), answers
+        return *align(submission, answers, on, columns), None
+    return submission, answers.reset_index(drop=True), rows
 
 
 def align_repeated(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
 from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
-from competitions.tables.threads import ahead
+from competitions.tables.threads import on_all_cores
 
 _ROWS = 8_000  # texts that are Python strings at a time, in memory that the next ones use again
 _FEW = 1000  # pairs that one core compares before others have begun
@@ -23,20 +22,28 @@ _FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characte
 
 
 def levenshtein(
-    truth: Sequence[Sequence[Hashable]] | pa.Array | Items, predicted: Sequence[Sequence[Hashable]] | pa.Array | Items
+    truth: Sequence[Sequence[Hashable]] | pa.Array | Items,
+    predicted: Sequence[Sequence[Hashable]] | pa.Array | Items,
+    *,
+    rows: NDArray[np.intp] | None = None,
 ) -> NDArray[np.int64]:
     """Edit distance of each pair: insertions, deletions, substitutions at unit cost. Lower is better. Shape (n,).
 
     Rows are text, compared by Unicode code points, or lists of tokens, also as `Items`. Arrow arrays of text are
-    compared on all cores.
+    compared on all cores. With them, `rows` may tell which of `predicted` belongs to each of `truth`, shape (n,); by
+    default it is the one at the same place. To put texts in order before takes new memory for all of them.
 
     >>> levenshtein(["kitten", "same"], ["sitting", "same"])
     array([3, 0])
     >>> levenshtein([[1, 2, 3]], [[1, -2]])
     array([2])
+    >>> levenshtein(pa.array(["kitten", "same"]), pa.array(["same", "sitting"]), rows=np.array([1, 0]))
+    array([3, 0])
     """
     if isinstance(truth, pa.Array) and isinstance(predicted, pa.Array):
-        return _distances_of_strings(truth, predicted)
+        return _distances_of_strings(truth, predicted, rows)
+    if rows is not None:
+        raise TypeError("rows are given for texts that are not those of an Arrow array")
     if isinstance(truth, Items) or isinstance(predicted, Items):
         return _distances_of_items(Items.of(truth), Items.of(predicted))
     if len(truth) != len(predicted):
@@ -46,26 +53,25 @@ def levenshtein(
     return _cpdist(truth, predicted)
 
 
-def _cpdist(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
-    workers = -1 if len(truth) >= _FEW else 1
-    return cpdist(truth, predicted, scorer=Levenshtein.distance, dtype=np.int64, workers=workers).astype(np.int64)
-
-
-def _distances_of_strings(truth: pa.Array, predicted: pa.Array) -> NDArray[np.int64]:
-    if len(truth) != len(predicted):
-        raise ValueError(f"{len(truth)} and {len(predicted)} rows")
+def _distances_of_strings(truth: pa.Array, predicted: pa.Array, rows: NDArray[np.intp] | None) -> NDArray[np.int64]:
+    if len(truth) != len(predicted if rows is None else rows):
+        raise ValueError(f"{len(truth)} and {len(predicted if rows is None else rows)} rows")
     distances = np.zeros(len(truth), dtype=np.int64)
-    for rows, pair in ahead(_different(truth, predicted)):  # strings are made while the ones before are compared
-        distances[rows] = _cpdist(*pair)
+
+    def compare(start: int) -> None:
+        part = slice(start, start + _ROWS)
+        sides = truth[part], predicted[part] if rows is None else predicted.take(pa.array(rows[part]))
+        different = np.flatnonzero(pc.not_equal(*sides).to_numpy(zero_copy_only=False))
+        ours, theirs = (side.take(pa.array(different)).to_numpy(zero_copy_only=False) for side in sides)
+        distances[start + different] = cpdist(ours, theirs, scorer=Levenshtein.distance, dtype=np.int64)
+
+    on_all_cores(compare, range(0, len(truth), _ROWS))
     return distances
 
 
-def _different(truth: pa.Array, predicted: pa.Array) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
-    """The rows of different texts, some at a time, and their texts as Python strings."""
-    rows = np.flatnonzero(pc.not_equal(truth, predicted).to_numpy(zero_copy_only=False))
-    for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
-        yield some, [side.take(pa.array(some)).to_numpy(zero_copy_only=False) for side in (truth, predicted)]
+def _cpdist(truth: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]) -> NDArray[np.int64]:
+    workers = -1 if len(truth) >= _FEW else 1
+    return cpdist(truth, predicted, scorer=Levenshtein.distance, dtype=np.int64, workers=workers).astype(np.int64)
 
 
 def _distances_of_items(truth: Items, predicted: Items) -> NDArray[np.int64]:

@@ -13,6 +13,8 @@ from competitions.scoring.checks import (
     align,
     align_repeated,
     is_ascending,
+    locate,
+    match,
     require_columns,
     require_exact_columns,
     require_rows,
@@ -180,3 +182,22 @@ def test_align_is_the_same_with_and_without_sorting(dtype: Any, order: list[int]
         assert list(frame_.index) == [0, 1, 2, 3]
     assert list(given.columns) == ["p", "id", "t"]
     assert given["t"].tolist() == list("abcd")
+
+
+@pytest.mark.parametrize("dtype", [object, ARROW])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_locate_says_where_each_answers_row_is(dtype: Any, order: list[int], repeated: bool) -> None:
+    ids = np.array(["b", "a", "c", "c" if repeated else "d"], dtype=object)
+    submission = pd.DataFrame({"id": pd.Series(ids[order], dtype=dtype), "p": ids[order]})
+    answers = pd.DataFrame({"id": pd.Series(ids, dtype=dtype), "y": ids})
+    given, wanted, rows = locate(submission, answers, "id", ["p"])
+    assert (rows is None) == repeated, "they are sorted then"
+    places = range(4) if rows is None else rows
+    assert given["p"].to_numpy()[places].tolist() == wanted["y"].tolist()
+    matched, _ = match(submission, answers, "id", ["p"])
+    assert matched["p"].tolist() == wanted["y"].tolist()
+    with pytest.raises(InvalidSubmission):
+        locate(submission.assign(id="x"), answers, "id", ["p"])
+    with pytest.raises(InvalidSubmission):
+        locate(submission.drop(columns="p"), answers, "id", ["p"])

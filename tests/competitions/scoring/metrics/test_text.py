@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from competitions.scoring.metrics import text
 from competitions.scoring.metrics.text import levenshtein, word_jaccard
 from tests.competitions.scoring.metrics.references import edit_distance
 
@@ -18,6 +20,23 @@ def test_levenshtein_of_text(seed: int) -> None:
     assert levenshtein(truth, predicted).tolist() == [
         edit_distance(a, b) for a, b in zip(truth, predicted, strict=True)
     ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 20, 21])
+def test_levenshtein_of_arrow_text_in_any_order(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "_ROWS", 7)
+    rng = np.random.default_rng(count)
+    truth = ["".join(rng.choice(list("abé\U0001f600 "), rng.integers(0, 9))) for _ in range(count)]
+    predicted = [each if rng.random() < 0.5 else each[1:] + "x" for each in truth]
+    wanted = [edit_distance(a, b) for a, b in zip(truth, predicted, strict=True)]
+    order = rng.permutation(count)
+    mixed = pa.array([predicted[place] for place in order], pa.string())
+    assert levenshtein(pa.array(truth, pa.string()), mixed, rows=np.argsort(order)).tolist() == wanted
+    assert levenshtein(pa.array(truth, pa.string()), pa.array(predicted, pa.string())).tolist() == wanted
+    with pytest.raises(ValueError, match=f"{count} and {count + 1} rows"):
+        levenshtein(pa.array(truth, pa.string()), mixed, rows=np.zeros(count + 1, np.int64))
+    with pytest.raises(TypeError, match="Arrow"):
+        levenshtein(truth, predicted, rows=np.arange(count))
 
 
 @pytest.mark.parametrize("seed", range(5))
