@@ -6,7 +6,7 @@ from competitions.editions import Edition
 from competitions.scoring.cells import texts
 from competitions.scoring.checks import align, require_columns
 from competitions.scoring.compound_cells import rle_columns
-from competitions.scoring.metrics.rle_columns import dices
+from competitions.scoring.metrics.rle_columns import RleMasks, dices
 from competitions.scoring.metrics.volumes import hausdorff_of_voxels
 from competitions.scoring.reading import Reads
 from competitions.tables.threads import on_all_cores
@@ -32,11 +32,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission = submission.iloc[: len(answers)]
     widths, heights = (answers[f"image_{name}"].to_numpy().astype(int) for name in ("width", "height"))
     pixels = (widths * heights).tolist()
-    truth = rle_columns(answers, "predicted", pixels, missing="")
-    # v2 fixes odd-token-counts, runs-beyond-the-image
-    predicted = rle_columns(submission, "predicted", pixels[: len(submission)], missing="", strict=edition == "v2")
-    tables = (answers, truth), (submission, predicted)
-    true, found = (Scans.of(texts(table, "id"), masks, (widths, heights)) for table, masks in tables)
+
+    def masks_and_scans(table: pd.DataFrame) -> tuple[RleMasks, Scans]:
+        # v2 fixes odd-token-counts, runs-beyond-the-image
+        strict = edition == "v2" and table is submission
+        masks = rle_columns(table, "predicted", pixels[: len(table)], missing="", strict=strict)
+        return masks, Scans.of(texts(table, "id"), masks, (widths, heights))
+
+    (truth, true), (predicted, found) = on_all_cores(masks_and_scans, (answers, submission))
 
     def distances(some: slice) -> NDArray[np.float64]:
         return hausdorff_of_voxels(true.voxels(some, edition), found.voxels(some, edition), true.shapes[some])

@@ -16,7 +16,6 @@ from competitions.scoring.metrics.rle_masks import RleMask, parse_rle
 from competitions.tables.arrays import ordered
 
 _DIGITS = 18  # numbers with more digits may not fit 64 bits
-_BLANKS = np.frombuffer(b" \n", np.uint8)
 
 
 class RleMasks(NamedTuple):
@@ -134,13 +133,16 @@ def _tokens(cells: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     if not text.isascii():
         return None
     characters = np.frombuffer(text.encode(), np.uint8)
-    digit = (characters >= ord("0")) & (characters <= ord("9"))
-    if not (digit | np.isin(characters, _BLANKS)).all():
+    digit = characters - np.uint8(ord("0")) < 10  # smaller characters become large ones
+    end = characters == ord("\n")
+    if not (digit | end | (characters == ord(" "))).all():
         return None
-    lines = np.flatnonzero(characters == ord("\n"))
+    lines = np.flatnonzero(end)
     if len(lines) != len(cells):
         return None
-    edges = np.flatnonzero(np.diff(digit.view(np.int8), prepend=0))
+    edges = np.flatnonzero(digit[1:] != digit[:-1]) + 1
+    if digit[0]:
+        edges = np.append(0, edges)
     starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
     longest = int(lengths.max(initial=0))
     if longest > _DIGITS:

@@ -162,20 +162,28 @@ def _turned(places: NDArray[np.int64], axes: tuple[int, int, int], shape: tuple[
 
 def _within_rows(places: NDArray[np.int64], others: NDArray[np.int64], width: int) -> NDArray[np.float64]:
     """How far each place is from the nearest other one of its row, infinite where there is none; `others` ascend."""
-    after = np.searchsorted(others, places)
-    found = np.full(len(places), np.inf)
-    for nearest in others[np.maximum(after - 1, 0)], others[np.minimum(after, len(others) - 1)]:
-        apart = np.where(nearest // width == places // width, np.abs(nearest - places), np.inf)
-        found = np.minimum(found, apart)
-    return found
+    after, column = np.searchsorted(others, places), places % width
+    left = places - others[np.maximum(after - 1, 0)]
+    right = others[np.minimum(after, len(others) - 1)] - places
+    found = np.where((left >= 0) & (left <= column), left, np.inf)
+    return np.minimum(found, np.where((right >= 0) & (right < width - column), right, np.inf))
 
 
 def _surface(volume: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The voxels of which one of the six neighbours is not in the volume."""
-    inside = np.zeros_like(volume)
-    core = (slice(1, -1),) * 3
-    inside[core] = volume[core]
-    for axis in range(3):
-        for shift in slice(0, -2), slice(2, None):
-            inside[core] &= volume[tuple(shift if each == axis else slice(1, -1) for each in range(3))]
+    # In one row of all voxels, each neighbour is at a fixed distance, and whole rows are compared at once. Those of
+    # voxels at the border are on the other side, but these are on the surface anyway.
+    _, height, width = volume.shape
+    row, steps = np.ascontiguousarray(volume).reshape(-1), (1, width, height * width)
+    inside = np.zeros_like(row)
+    margin = steps[-1]
+    if len(row) > 2 * margin:
+        core = row[margin:-margin].copy()
+        for step in steps:
+            core &= row[margin - step : -margin - step]
+            core &= row[margin + step : len(row) - margin + step]
+        inside[margin:-margin] = core
+    inside = inside.reshape(volume.shape)
+    inside[:, [0, -1]] = False
+    inside[:, :, [0, -1]] = False
     return volume & ~inside
