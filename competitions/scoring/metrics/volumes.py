@@ -183,7 +183,7 @@ def _surface(volume: NDArray[np.bool_]) -> NDArray[np.bool_]:
             core &= row[margin - step : -margin - step]
             core &= row[margin + step : len(row) - margin + step]
         inside[margin:-margin] = core
-    inside = inside.reshape(volume.shape)
-    inside[:, [0, -1]] = False
-    inside[:, :, [0, -1]] = False
-    return volume & ~inside
+    covered: NDArray[np.bool_] = inside.reshape(volume.shape)
+    covered[:, [0, -1]] = False
+    covered[:, :, [0, -1]] = False
+    return volume & ~covered
