@@ -145,11 +145,10 @@ def groups(raw: Download) -> Iterator[list[bytes]]:
             count = (count + len(lines)) % CHUNK
 
 
-def divided(groups: Iterable[list[bytes]], *, train: bool) -> Iterator[Texts]:
-    """Yield the texts of all chunks, made of groups of lines; without the train part if it is not wanted."""
-    groups = chain(groups, [[]])  # the last chunk may be smaller
+def divided(read: Iterable[list[bytes]], *, train: bool) -> Iterator[Texts]:
+    """Yield the texts of all chunks, of which some lines are read at a time; without the train part if not wanted."""
     chunk = Chunk()
-    for lines in groups:
+    for lines in chain(read, [[]]):  # at the end, for a last chunk that is smaller
         if lines:
             chunk.add(lines)
         if len(chunk) == CHUNK or (chunk and not lines):
