@@ -51,14 +51,12 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
     annotations, images = document["annotations"], document["images"]
     if len(annotations) != len(images):
         raise DownloadError(f"the metadata has {len(annotations)} annotations and {len(images)} images")
-    described = [annotation["image_id"] for annotation in annotations]
-    ids = [image[image_id] for image in images]
-    if described != ids:
-        wrong, image = next(pair for pair in zip(described, ids, strict=True) if pair[0] != pair[1])
-        raise DownloadError(f"annotation {wrong} and image {image} do not match")
-    labels = [annotation["category_id"] for annotation in annotations]
-    for label, pair in zip(labels, map(Pair._make, zip(annotations, images, strict=True)), strict=True):
-        categories[label].append(pair)
+    for pair in map(Pair, annotations, images):
+        if pair.annotation["image_id"] != pair.image[image_id]:
+            raise DownloadError(
+                f"annotation {pair.annotation['image_id']} and image {pair.image[image_id]} do not match"
+            )
+        categories[pair.category].append(pair)
     return list(categories.values())
 
 
@@ -118,12 +116,8 @@ def herbarium(raw: Download, folder: str, document: Mapping[str, Any], edition: 
 
     prefix = f"{folder}/" if folder else ""
 
-    def photographs(pairs: Iterable[Pair]) -> list[Member]:
-        return raw.files([f"{prefix}train/{pair.image['file_name']}" for pair in pairs])
-
     def photograph(pair: Pair) -> Member:
-        (member,) = photographs([pair])
-        return member
+        return raw.file(f"{prefix}train/{pair.image['file_name']}")
 
     secret = photograph if edition == "v2" else None  # v2 fixes order-from-a-constant-seed
     train, test = hold_out_by_category(pairs_by_category(document), 0.2, secret=secret)
@@ -134,9 +128,10 @@ def herbarium(raw: Download, folder: str, document: Mapping[str, Any], edition: 
     out = Preparation()
     out.public.json(f"{prefix}train/metadata.json", with_pairs(document, train), **JSON)
     out.public.json(f"{prefix}test/metadata.json", unlabelled(document, images), **JSON)
-    out.public.copies((member.name, member) for member in photographs(train))
-    paths = [f"{prefix}test/{image['file_name']}" for image in images]
-    out.public.copies(zip(paths, photographs(test), strict=True))
+    out.public.copies((f"{prefix}train/{pair.image['file_name']}", photograph(pair)) for pair in train)
+    out.public.copies(
+        (f"{prefix}test/{image['file_name']}", photograph(pair)) for image, pair in zip(images, test, strict=True)
+    )
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(Predicted=0))
     return out

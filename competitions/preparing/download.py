@@ -13,7 +13,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -132,12 +131,8 @@ class Download:
         return Member(self._archive, name, size or 0)
 
     def files(self, names: Iterable[str]) -> list[Member]:
-        """The files with these names. Raises `DownloadError` if one is missing."""
-        names, sizes = list(names), self.container.sizes
-        try:
-            return [*map(Member._make, zip(repeat(self._archive), names, map(sizes.__getitem__, names), strict=False))]
-        except KeyError:
-            return [self.file(name) for name in names]
+        """The files with these names."""
+        return [self.file(name) for name in names]
 
     def tree(self, folder: str) -> Iterator[tuple[str, Member]]:
         """Every file below `folder` as (path relative to it, member). Raises `DownloadError` if there is none."""
