@@ -7,9 +7,9 @@ compared word by word, so that hashes decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,8 @@ from competitions.tables.threads import on_all_cores
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
-V = TypeVar("V")
-
 LEAST = 10_000
 """Texts from which this is faster than Arrow."""
-_MANY = 100_000
-"""Texts of which it pays to look at both columns at the same time."""
 _LONGEST = 128  # bytes of a text; longer ones are no ids
 _ROUNDS = 12
 _PART = 1 << 15  # texts at a time
@@ -68,15 +63,14 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
         given: m >= n texts, without missing values. Those that are not wanted do not count.
         wanted: n texts, without missing values.
     """
-    on_each = on_all_cores if len(wanted) >= _MANY else _one_by_one
-    ours, theirs = on_each(texts_of, (given, wanted))
+    ours, theirs = on_all_cores(texts_of, (given, wanted))
     longest = int(ours.lengths.max(initial=0))
     if longest != int(theirs.lengths.max(initial=0)) or longest > _LONGEST or not longest:
         return None
     if ours.length != theirs.length:
         return None
     count = -(-longest // WORD)
-    hashes, wanted_hashes = on_each(partial(_hashes, count=count), (ours, theirs))
+    hashes, wanted_hashes = on_all_cores(partial(_hashes, count=count), (ours, theirs))
     asked = None if len(given) == len(wanted) else _places_among(hashes, wanted_hashes)
     rows = join(hashes if asked is None else hashes[asked], wanted_hashes)
     if rows is None:
@@ -90,10 +84,6 @@ def permutation(given: pa.Array, wanted: pa.Array) -> NDArray[np.intp] | None:
         if any((words[rows[part]] != theirs.word(number, part)).any() for part in _parts(len(rows))):
             return None
     return rows
-
-
-def _one_by_one(function: Callable[[V], T], values: Iterable[V]) -> list[T]:
-    return [*map(function, values)]
 
 
 def texts_of(column: pa.Array) -> Texts:
