@@ -67,6 +67,7 @@ atexit.register(gc.freeze)  # at the end, there is no use in looking for garbage
 hypothesis.settings.register_profile("mlebench", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("mlebench")
 
+from common.settings import get_settings  # noqa: E402
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from competitions.editions import Edition  # noqa: E402
@@ -193,11 +194,17 @@ def _own_registry() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_settings() -> Iterator[None]:
     """What a command that runs in this process sets for those that it starts, such as --agents, ends with its test."""
-    before = {name: value for name, value in os.environ.items() if name.startswith("MLEBENCH_")}
+
+    def ours() -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name.startswith("MLEBENCH_")}
+
+    before = ours()
     yield
-    for name in [name for name in os.environ if name.startswith("MLEBENCH_") and name not in before]:
-        del os.environ[name]
-    os.environ.update(before)
+    if (after := ours()) != before:
+        for name in after:
+            del os.environ[name]
+        os.environ.update(before)
+        get_settings.cache_clear()
 
 
 @pytest.fixture
