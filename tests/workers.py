@@ -35,12 +35,11 @@ NOT_FAST = (
     "tests/competitions/issues/",
 )
 """Folders that `--fast` leaves out: they start Prefect or S3 servers and agents, or prepare all competitions."""
-SERVED = ("tests/deployments/", "tests/flows/", "tests/tasks/")
+SERVED = ("tests/flows/", "tests/tasks/")
 """Folders whose tests share servers, which end with the last test of the folder. They come after other slow files,
-which have more tests for the same time. The scenarios of deployments wait longest, and would be waited for at last."""
-LAST = ("tests/storage/datasets/test_both_editions.py", "tests/parity/test_every_competition.py")
-"""What comes after these, so that `--until` leaves it out first: matrices of competitions. They are many and short, so
-that no worker ends long before the others."""
+which have more tests for the same time."""
+LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
+"""What comes after these, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")
