@@ -13,7 +13,7 @@ import pytest
 from pydantic import ByteSize
 
 from sandbox.backend import RunSpec
-from sandbox.docker import containers, watch
+from sandbox.docker import containers, runs, watch
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import BACKSTOP, ROLE, EngineUnreachable, connect
 from sandbox.supervision import control, endings
@@ -73,20 +73,25 @@ def test_stopping_the_timer_while_the_orchestrator_is_dead(contained: Hostile, t
 
 
 def both_end(spec: RunSpec) -> None:
-    """Wait until the agent's container has ended, and its backstop after it."""
+    """Wait until the agent's container has ended, and its backstop after it.
+
+    The run is claimed meanwhile: it has no orchestrator, and other tests on this engine end the runs of dead ones.
+    """
     client = connect()
     label: dict[str, str | list[str] | bool] = {"label": f"mlebench.workdir={spec.workdir}"}
-    agent, backstop = (
-        next(each for each in client.containers.list(all=True, filters=label) if each.labels[ROLE] == role)
-        for role in ("agent", BACKSTOP)
-    )
-    for each in (agent, backstop):
+    with runs.unclaimed(control.Layout(spec.workdir)) as free:
+        assert free, "its orchestrator still has the run"
+        agent, backstop = (
+            next(each for each in client.containers.list(all=True, filters=label) if each.labels[ROLE] == role)
+            for role in ("agent", BACKSTOP)
+        )
+        for each in (agent, backstop):
 
-        def ended(container: Any = each) -> bool:
-            container.reload()
-            return bool(container.status == "exited")
+            def ended(container: Any = each) -> bool:
+                container.reload()
+                return bool(container.status == "exited")
 
-        until(ended, 60, what=f"the end of {each.name}")
+            until(ended, 60, what=f"the end of {each.name}")
 
 
 def test_an_orchestrator_that_dies_in_the_moment_of_the_start(contained: Hostile, tmp_path: Path) -> None:

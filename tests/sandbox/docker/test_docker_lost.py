@@ -21,14 +21,12 @@ import pytest
 
 from sandbox.backend import RunSpec
 from sandbox.definitions import BASE_IMAGE, Agent
-from sandbox.docker import abandoned
 from sandbox.docker.backend import DockerBackend
 from sandbox.docker.engine import connect
 from sandbox.docker.holdings import Holdings
 from sandbox.docker.runs import find
 from sandbox.errors import RunLost
 from sandbox.host.slots import Claim, HostSlots
-from sandbox.supervision.control import Layout
 from tests.processes import descendants
 from tests.sandbox.docker.conftest import Waiting, remains_of
 from tests.waiting import until
@@ -83,22 +81,6 @@ def test_a_forwarder_that_fails_does_not_make_a_crash_a_loss(
     until(lambda: container_of(spec, "forwarder").attrs["RestartCount"])
     (spec.workdir / "home" / "submission" / "go").touch()
     assert waiting.result().status == "crashed"
-
-
-def test_a_lost_run_that_nobody_waits_for_is_removed_without_an_outcome(
-    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
-) -> None:
-    spec = docker_spec(WAITS)
-    with DockerBackend() as first:
-        handle = first.start(spec)
-        first._release(Layout(spec.workdir))  # as if it was killed
-        container_of(spec).kill()
-    ended = [each for each in abandoned.end_orphans(connect()) if each.workdir == spec.workdir]
-    assert [each.reason for each in ended] == ["it has ended"]
-    assert handle.attachment == "new"
-    again = docker_backend.start(spec)
-    assert again.attachment == "new"
-    docker_backend.discard(again)
 
 
 def test_a_slot_stays_with_its_container(

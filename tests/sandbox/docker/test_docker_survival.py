@@ -148,6 +148,22 @@ def test_what_nobody_waits_for_is_found_and_ended(
     assert waiting.result().status == "cancelled"
 
 
+def test_a_lost_run_that_nobody_waits_for_is_removed_without_an_outcome(
+    docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
+) -> None:
+    spec = docker_spec("sleep 600")
+    with DockerBackend() as first:
+        handle = first.start(spec)
+        first._release(Layout(spec.workdir))  # as if it was killed
+        container_of(spec).kill()
+    ended = [each for each in end_orphans() if each.workdir == spec.workdir]
+    assert [each.reason for each in ended] == ["it has ended"]
+    assert handle.attachment == "new"
+    again = docker_backend.start(spec)
+    assert again.attachment == "new"
+    docker_backend.discard(again)
+
+
 def test_two_orchestrators_do_not_share_a_run(
     docker_backend: DockerBackend, docker_spec: Callable[..., RunSpec]
 ) -> None:
