@@ -37,6 +37,7 @@ from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
 from competitions.tables.threads import WORKERS, in_order
+from competitions.tables.wide import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,9 +204,15 @@ def _parsed(
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end, parts = piece
     quoted = text.find(b'"', 0, end) >= 0
-    if quoted or text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0:
+    plain = not quoted and text.find(b"\r", 0, end) < 0 and text.find(b"\0", 0, end) < 0
+    if not plain:
         require_plain_quotes(text, end)
     require_utf8(text, end)
+    if len(chosen) >= MANY and rules.exact and plain and not parts:
+        table = numbers_of(text, end, names, chosen)
+        if table is not None and not _has_empty(whole(table[names[0]])):
+            buffers.give_back(text)
+            return [whole(table[name]) if name != names[0] else _column(whole(table[name]), rules) for name in chosen]
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:

@@ -40,7 +40,8 @@ _BEFORE_QUOTE = np.zeros(256, dtype=bool)
 _BEFORE_QUOTE[list(b'\n",')] = True
 _AFTER_QUOTE = np.zeros(256, dtype=bool)
 _AFTER_QUOTE[list(b'\n",\r')] = True
-_PART = 1 << 19  # bytes that are compared at a time
+PART = 1 << 19
+"""Bytes that are compared at a time, so that the result stays in the processor's cache."""
 WHOLE_DIGITS = 18
 """Whole numbers with at most this many digits fit 64 bits."""
 _LONGEST_MISSING = max(map(len, MISSING))
@@ -194,10 +195,10 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
 
 def places_of(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
     """Where a character is. Part by part: the results of comparing then stay in the processor's cache."""
-    same = np.empty(min(_PART, len(characters)), dtype=bool)
+    same = np.empty(min(PART, len(characters)), dtype=bool)
     found = []
-    for start in range(0, len(characters), _PART):
-        part = characters[start : start + _PART]
+    for start in range(0, len(characters), PART):
+        part = characters[start : start + PART]
         found.append(np.flatnonzero(np.equal(part, wanted, out=same[: len(part)])) + start)
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
@@ -206,7 +207,7 @@ def count_of(text: bytes | bytearray, wanted: int, start: int, end: int) -> int:
     """How often a character occurs among `text[start:end]`: faster than `text.count` if it does so often."""
     characters = np.frombuffer(text, np.uint8, end - start, start)
     return sum(
-        int(np.count_nonzero(characters[place : place + _PART] == wanted)) for place in range(0, len(characters), _PART)
+        int(np.count_nonzero(characters[place : place + PART] == wanted)) for place in range(0, len(characters), PART)
     )
 
 

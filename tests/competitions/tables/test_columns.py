@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from competitions.scoring.reading import Reads, read_answers, read_submission
-from competitions.tables import columns, pieces
+from competitions.tables import columns, pieces, wide
 
 HARD_NUMBERS = [
     "0.1", "0.30000000000000004", "1e-320", "4.9e-324", "1.7976931348623157e308", "9007199254740993", "1e22", "1e23",
@@ -128,6 +128,53 @@ def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: py
             plain = values.astype(object) if isinstance(values.dtype, pd.ArrowDtype) else values
             pd.testing.assert_series_equal(plain.where(plain.notna()), expected[name].where(expected[name].notna()))
     assert taken, "the fast way is taken"
+
+
+FLOATS: list[Callable[[random.Random], str]] = [
+    lambda rng: repr(rng.random() * 10 ** rng.randint(-30, 16)),
+    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
+    lambda rng: rng.choice(
+        ["1e-320", "4.9e-324", "1e16", "1E3", "8.5e-5", "-0.0", ".5", "1.", "-1e-7", "0.1" + "0" * 25]
+    ),
+]
+WHOLE: list[Callable[[random.Random], str]] = [
+    lambda rng: str(rng.randint(0, 1)),
+    lambda rng: str(rng.randint(-(10**18), 10**18)),
+]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kinds", [FLOATS, WHOLE], ids=["floats", "whole"])
+def test_wide_tables_of_numbers_are_those_of_pandas(
+    kinds: list[Callable[[random.Random], str]], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All columns at once, or one by one where there is a cell of another kind in any of them."""
+    rng, path = random.Random(seed), tmp_path / "table.csv"
+    at_once: list[bool] = []
+
+    def numbers_of(*given: Any) -> pa.Table | None:
+        found = wide.numbers_of(*given)
+        at_once.append(found is not None)
+        return found
+
+    monkeypatch.setattr(columns, "numbers_of", numbers_of)
+    monkeypatch.setattr(columns, "MANY", 2)
+    monkeypatch.setattr(pieces, "PIECE", 2048)
+    for number in range(40):
+        chosen, start = [rng.choice(kinds) for _ in range(rng.randint(2, 30))], rng.choice(["a", "7", "x-0"])
+        names = ["id", *(f"c{place}" for place in range(len(chosen)))]
+        rows = [[f"{start}{row}", *(kind(rng) for kind in chosen)] for row in range(40)]
+        if number % 2:
+            rows[rng.randrange(len(rows))][rng.randrange(len(names))] = rng.choice([*HARD_NUMBERS, *ODD, "1" * 101])
+        content = "".join(",".join(quoted(cell, False) for cell in row) + "\n" for row in [names, *rows]).encode()
+        path.write_bytes(content)
+        found = read(path)
+        if found is not None:
+            expected = pd.read_csv(io.BytesIO(content), float_precision="round_trip")
+            pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=repr(content))
+            ours, pandas = (frame.select_dtypes(float).to_numpy() for frame in (found, expected))
+            assert (np.signbit(ours) == np.signbit(pandas)).all()
+    assert at_once.count(True) > 20
 
 
 OPTIONS: list[dict[str, Any]] = [

@@ -1,0 +1,87 @@
+"""Tables of many columns of numbers: Arrow makes these from the text at once, without texts of cells in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv
+
+from competitions.tables.arrays import whole
+from competitions.tables.csv_blocks import FLOAT_DIGITS, PART, WHOLE_DIGITS
+
+_COMMA, _NEWLINE = b",\n"
+_PADDING = (b" ", b"\t")
+_NOT_WHOLE = (b"-0", b"x", b"X")
+"""pandas drops the sign of zero where it takes a column for whole numbers; Arrow reads hexadecimal ones."""
+_LARGE = 10.0 ** (WHOLE_DIGITS - 1)
+
+
+def numbers_of(text: bytes | bytearray, end: int, names: Sequence[str], chosen: Sequence[str]) -> pa.Table | None:
+    """The first column of some rows as texts, and the chosen other ones as pandas would infer them.
+
+    None if these are not all floats, or all whole numbers, in ordinary spellings and without a missing one. What
+    `csv_blocks.infer_column` asks of a column is asked of all of them here.
+
+    Args:
+        text: rows without quotes and carriage returns.
+        end: where the last one ends.
+        names: of the columns.
+        chosen: some of them.
+    """
+    first = bytes(text[: text.find(b"\n", 0, end)]).split(b",")
+    cells = [cell for name, cell in zip(names, first, strict=False) if name in chosen and name != names[0]]
+    fractional = {_is_fractional(cell) for cell in cells}
+    if len(fractional) != 1 or any(text.find(blank, 0, end) >= 0 for blank in _PADDING):
+        return None
+    floats = fractional.pop()
+    if not floats and any(text.find(mark, 0, end) >= 0 for mark in _NOT_WHOLE):
+        return None
+    if floats and _may_be_long(np.frombuffer(text, np.uint8, end)):
+        return None
+    included = dict.fromkeys([names[0], *chosen])
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(pa.py_buffer(memoryview(text)[:end])),
+            csv.ReadOptions(use_threads=False, block_size=end + 1, column_names=list(names)),
+            csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(
+                check_utf8=False,
+                column_types={**dict.fromkeys(included, pa.float64() if floats else pa.int64()), names[0]: pa.string()},
+                include_columns=list(included),
+                null_values=[],
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return table if not floats or _are_ordinary(table) else None
+
+
+def _is_fractional(cell: bytes) -> bool:
+    return any(mark in cell for mark in (b".", b"e", b"E"))
+
+
+def _may_be_long(characters: NDArray[np.uint8]) -> bool:
+    """Whether a cell may have more than `FLOAT_DIGITS` characters. None has, if one ends in each half of as many."""
+    block = FLOAT_DIGITS // 2
+    for start in range(0, len(characters), PART // block * block):
+        part = characters[start : start + PART // block * block]
+        ends = part == _COMMA
+        ends |= part == _NEWLINE
+        if not ends[: len(ends) // block * block].reshape(-1, block).any(axis=1).all():
+            return True
+    return False
+
+
+def _are_ordinary(table: pa.Table) -> bool:
+    """Whether all floats are finite, and none may be a whole number beyond 64 bits, for which pandas has other rules.
+
+    Arrow reads `nan` and `inf` as well.
+    """
+    for column in table.columns[1:]:
+        values = whole(column).to_numpy()
+        if not max(-values.min(), values.max()) < _LARGE:  # which is so of NaN
+            return False
+    return True
