@@ -12,6 +12,7 @@ from scipy.spatial import KDTree
 Scale = NDArray[np.float64]
 _BLOCK = np.array([2, 4, 4])
 _SAMPLE = 64  # voxels that are measured first
+_LEAF = 40  # points of a leaf: the tree is asked for few voxels, and to build one with smaller leaves takes longer
 _ROUNDED = 1 + 1e-9  # more than distances lose by rounding
 
 
@@ -69,11 +70,12 @@ def hausdorff_of_voxels(
     ends = np.cumsum(box.prod(axis=1))
     starts = ends - box.prod(axis=1)
     true, guess = (side.painted(low, box, starts) for side in sides)
-    sizes = [np.add.reduceat(volume.view(np.uint8), starts, dtype=np.int64) for volume in (true, guess)]
     differ = np.logical_or.reduceat(true != guess, starts)
     found[both[~differ]] = 0.0
-    for place in np.flatnonzero(differ & (sizes[1] <= 10 * sizes[0])).tolist():
+    for place in np.flatnonzero(differ).tolist():
         one, other = (each[starts[place] : ends[place]].reshape(box[place]) for each in (true, guess))
+        if np.count_nonzero(other) > 10 * np.count_nonzero(one):
+            continue
         scale = np.array(shapes[both[place]], dtype=np.float64)
         farthest = max(_farthest(one, other, low[place], scale), _farthest(other, one, low[place], scale))
         found[both[place]] = farthest / float(np.sqrt(3))
@@ -127,7 +129,7 @@ def _farthest(voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray
 
     surface = np.flatnonzero(_surface(others))
     surface_places = places(surface)
-    tree = KDTree((surface_places + low) / scale, compact_nodes=False, balanced_tree=False)
+    tree = KDTree((surface_places + low) / scale, _LEAF, compact_nodes=False, balanced_tree=False)
 
     def measured(some: NDArray[np.int64]) -> NDArray[np.float64]:
         distances: NDArray[np.float64] = tree.query((some + low) / scale)[0]
