@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -135,6 +135,17 @@ class Fleet:
             text=True,
             start_new_session=True,
         )
+
+    @contextlib.contextmanager
+    def detached(self, agent: ScriptedAgent, group: str) -> Iterator[subprocess.Popen[str]]:
+        """`mlebench run` of one attempt, until its agent runs; the command is killed after the block."""
+        command = ("run", "-c", "digits", "--agent", agent.folder.name, "--pool", POOL, "--run-group", group)
+        with self.start(*command) as process:
+            try:
+                until_served("the agent", lambda: len(agent.processes()) == 2, 400)
+                yield process
+            finally:
+                process.kill()
 
     def mlebench(self, *arguments: str, code: int = 0) -> str:
         """The output of a command, which must end with this code."""
