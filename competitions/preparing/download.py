@@ -57,10 +57,14 @@ class Download:
     def __init__(self, container: Container, archive: str = "", root: Download | None = None) -> None:
         self.container = container
         self._archive = archive
-        self._root = root or self
+        self._outermost = root
         self._nested: dict[str, Download] = {}
         self._openers: dict[str, Callable[[], IO[bytes]]] = {}
         self._own_memo: Memo | None = None
+
+    @property
+    def _root(self) -> Download:
+        return self._outermost or self  # no reference to itself, so that its files are closed when nobody has it
 
     @classmethod
     def open(cls, location: str) -> Download:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import socket
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -133,10 +134,16 @@ def download_of(job: Job) -> Download:
 def forget_downloads() -> None:
     """Keep no download open: in a process that lives on, its disk space would not be free when it is removed."""
     _open_download.cache_clear()
-    gc.collect()  # a download and its nested archives refer to each other
+    if _opened:  # a download and its nested archives refer to each other
+        gc.collect()
+
+
+_opened: weakref.WeakSet[Download] = weakref.WeakSet()
 
 
 # Global, because workers keep no other state between chunks, and reading a zip's directory is slow.
 @lru_cache(maxsize=1)
 def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download:
-    return Download.open(raw)
+    download = Download.open(raw)
+    _opened.add(download)
+    return download
