@@ -49,7 +49,7 @@ def _own_home() -> None:
     os.environ["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] = "false"
     certificate, end, _ = Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")
     Path(home, "ca.pem").write_text(f"{certificate}{end}\n")
-    os.environ["PREFECT_API_SSL_CERT_FILE"] = f"{home}/ca.pem"
+    os.environ["PREFECT_API_SSL_CERT_FILE"] = os.environ["AWS_CA_BUNDLE"] = f"{home}/ca.pem"
     # A busy machine takes longer than Prefect's 20 seconds to start its own server.
     os.environ["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "300"
 

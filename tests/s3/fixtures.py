@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import socket
@@ -48,10 +49,19 @@ class Moto:
         self._server = None
 
 
+@functools.cache
+def _read_models_once() -> None:
+    """Each session of botocore parses the model of S3 and all endpoints, a tenth of a second of two in a test."""
+    from botocore.loaders import JSONFileLoader
+
+    JSONFileLoader.load_file = functools.cache(JSONFileLoader.load_file)
+
+
 class Bucket:
     """A fresh bucket. `url` is the root for a store, `environment` what another process needs to reach it."""
 
     def __init__(self, server: Moto | S3Server) -> None:
+        _read_models_once()
         self.server, self.name = server, f"test-{uuid.uuid4().hex[:12]}"
         self.url = f"s3://{self.name}/some/prefix"
         self.environment = server.environment
