@@ -14,8 +14,9 @@ from competitions.tables.csv_blocks import FLOAT_DIGITS, PART, WHOLE_DIGITS
 
 _COMMA, _NEWLINE = b",\n"
 _PADDING = (b" ", b"\t")
-_NOT_WHOLE = (b"-0", b"x", b"X")
-"""pandas drops the sign of zero where it takes a column for whole numbers; Arrow reads hexadecimal ones."""
+_NOT_WHOLE = (b".", b"-0", b"x", b"X")
+"""Most floats have a point; pandas drops the sign of zero where it takes a column for whole numbers; Arrow reads
+hexadecimal ones."""
 _LARGE = 10.0 ** (WHOLE_DIGITS - 1)
 
 
@@ -66,8 +67,9 @@ def _is_fractional(cell: bytes) -> bool:
 def _may_be_long(characters: NDArray[np.uint8]) -> bool:
     """Whether a cell may have more than `FLOAT_DIGITS` characters. None has, if one ends in each half of as many."""
     block = FLOAT_DIGITS // 2
-    for start in range(0, len(characters), PART // block * block):
-        part = characters[start : start + PART // block * block]
+    size = PART // block * block
+    for start in range(0, len(characters), size):
+        part = characters[start : start + size]
         ends = part == _COMMA
         ends |= part == _NEWLINE
         if not ends[: len(ends) // block * block].reshape(-1, block).any(axis=1).all():

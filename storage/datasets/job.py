@@ -138,10 +138,10 @@ def forget_downloads() -> None:
         gc.collect()
 
 
+# Both are global, because workers keep no other state between chunks, and reading a zip's directory is slow.
 _opened: weakref.WeakSet[Download] = weakref.WeakSet()
 
 
-# Global, because workers keep no other state between chunks, and reading a zip's directory is slow.
 @lru_cache(maxsize=1)
 def _open_download(raw: str, _hash: str, _identity: tuple[int, ...]) -> Download:
     download = Download.open(raw)
