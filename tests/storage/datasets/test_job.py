@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import weakref
 import zipfile
 from pathlib import Path
 
@@ -45,8 +46,9 @@ def test_garbage_is_only_looked_for_where_nothing_else_closes_a_download(
     archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes a tenth of a second in a process that has imported Prefect, and more in one that holds much."""
-    monkeypatch.setattr(job.gc, "collect", lambda: pytest.fail("garbage was looked for"))
     forget_downloads()
+    monkeypatch.setattr(job, "_opened", weakref.WeakSet())  # other tests may still have theirs
+    monkeypatch.setattr(job.gc, "collect", lambda: pytest.fail("garbage was looked for"))
     download_of(Job("digits", str(archive), "out")).read_csv("table.csv")
     forget_downloads()
     assert not is_open(archive)
