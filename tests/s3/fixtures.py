@@ -51,7 +51,7 @@ class Moto:
 
 @functools.cache
 def _read_models_once() -> None:
-    """Each session of botocore parses the model of S3 and all endpoints, a tenth of a second of two in a test."""
+    """Each session of botocore parses the model of S3 and all endpoints: a tenth of the time of tests in buckets."""
     from botocore.loaders import JSONFileLoader
 
     JSONFileLoader.load_file = functools.cache(JSONFileLoader.load_file)

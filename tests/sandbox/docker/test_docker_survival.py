@@ -1,4 +1,7 @@
-"""Runs outlive their orchestrator; what nobody waits for is found."""
+"""Runs outlive their orchestrator; what nobody waits for is found.
+
+Only tests of this file end orphans of the engine that all tests share: others would take theirs from them.
+"""
 
 from __future__ import annotations
 
