@@ -34,8 +34,8 @@ _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.
 class Texts(NamedTuple):
     """Where each text starts and how many bytes it has, and the 64-bit word at each byte of all the text."""
 
-    starts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    starts: NDArray[Any]  # whole numbers; of no use if all have the same length, of a word or more
+    lengths: NDArray[Any]
     words: NDArray[np.uint64]
     length: int
     """Bytes of every text, if they are equally many, as ids often are; else 0."""
@@ -49,7 +49,7 @@ class Texts(NamedTuple):
         if self.length >= WORD:
             words: NDArray[np.uint64] = self.words[min(WORD * number, self.length - WORD) :: self.length][part]
             return words
-        words = self.words[np.minimum(self.starts[part] + WORD * number, len(self.words) - 1)]
+        words = self.words[np.minimum(self.starts[part].astype(np.int64) + WORD * number, len(self.words) - 1)]
         words &= _FIRST_BYTES[np.clip(self.lengths[part] - WORD * number, 0, WORD)]
         return words
 
@@ -91,9 +91,13 @@ def texts_of(column: pa.Array) -> Texts:
     _, offsets, data = column.buffers()
     kind = np.int64 if column.type == "large_string" else np.int32
     ends = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
-    starts, lengths = ends[:-1].astype(np.int64) - ends[0], np.diff(ends).astype(np.int64)
-    text = np.frombuffer(data if data is not None else b"", np.uint8)[ends[0] : ends[-1]]
+    starts, lengths = ends[:-1], np.diff(ends)
     length = int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
+    if length >= WORD:
+        lengths = np.broadcast_to(lengths[:1], lengths.shape)  # without memory for each
+    else:
+        starts = starts - ends[0]
+    text = np.frombuffer(data if data is not None else b"", np.uint8)[ends[0] : ends[-1]]
     if length < WORD:  # words begin at every byte
         text = np.append(text, np.zeros(WORD, np.uint8))
     return Texts(starts, lengths, words_of(text), length)
@@ -139,7 +143,8 @@ def join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.in
         return None
     kind: Any = np.int32 if len(given) < 1 << 31 else np.int64  # the time is that of moving memory
     rows = np.empty(len(wanted), dtype=kind)
-    taken = np.zeros(len(given), dtype=bool)
+    nowhere = len(given)
+    taken = np.zeros(nowhere + 1, dtype=bool)
     left, asked = np.arange(len(given), dtype=kind), np.arange(len(wanted), dtype=kind)
     for number in range(_ROUNDS):
         size = 1 << (2 * len(left) - 1).bit_length()  # most have a slot of their own
@@ -148,20 +153,17 @@ def join(given: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.in
         slots = np.zeros(size, dtype=kind)
         for part in _parts(len(ours)):
             slots[((ours[part] >> shift) & mask).view(np.int64)] = left[part]
-        candidates, found = np.empty(len(theirs), dtype=kind), np.empty(len(theirs), dtype=bool)
+        missed = []
         for part in _parts(len(theirs)):
-            candidates[part] = slots[((theirs[part] >> shift) & mask).view(np.int64)]
-            np.equal(given[candidates[part]], theirs[part], out=found[part])
-        if found.all():
-            rows[asked] = candidates
-            asked = asked[:0]
-        else:
-            rows[asked[found]] = candidates[found]
-            asked = asked[~found]
-        taken[candidates[found]] = True
+            candidates = slots[((theirs[part] >> shift) & mask).view(np.int64)]
+            rows[asked[part]] = candidates  # those of another text are found in a later round
+            found = given[candidates] == theirs[part]
+            taken[np.where(found, candidates, nowhere)] = True
+            missed.append(asked[part][np.flatnonzero(~found)])
+        asked = np.concatenate(missed) if missed else asked
         if not len(asked):
             break
-        left = left[~taken[left]]
+        left = left[np.flatnonzero(~taken[left])]
         if len(left) != len(asked):  # a text is wanted twice
             return None
-    return rows.astype(np.intp) if not len(asked) and taken.all() else None
+    return rows.astype(np.intp) if not len(asked) and taken[:nowhere].all() else None

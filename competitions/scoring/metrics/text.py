@@ -14,9 +14,10 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
 from competitions.scoring.metrics.items import Items, count_distinct, factorized, split_items
-from competitions.tables.threads import on_all_cores
+from competitions.tables.threads import ahead
 
 _ROWS = 8_000  # texts that are Python strings at a time, in memory that the next ones use again
+_AHEAD = 2  # parts of so many rows that wait to be compared
 _FEW = 1000  # pairs that one core compares before others have begun
 _FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characters
 
@@ -29,9 +30,9 @@ def levenshtein(
 ) -> NDArray[np.int64]:
     """Edit distance of each pair: insertions, deletions, substitutions at unit cost. Lower is better. Shape (n,).
 
-    Rows are text, compared by Unicode code points, or lists of tokens, also as `Items`. Arrow arrays of text are
-    compared on all cores. With them, `rows` may tell which of `predicted` belongs to each of `truth`, shape (n,); by
-    default it is the one at the same place. To put texts in order before takes new memory for all of them.
+    Rows are text, compared by Unicode code points, or lists of tokens, also as `Items`. With Arrow arrays of text,
+    `rows` may tell which of `predicted` belongs to each of `truth`, shape (n,); by default it is the one at the same
+    place. To put texts in order before takes new memory for all of them.
 
     >>> levenshtein(["kitten", "same"], ["sitting", "same"])
     array([3, 0])
@@ -58,14 +59,17 @@ def _distances_of_strings(truth: pa.Array, predicted: pa.Array, rows: NDArray[np
         raise ValueError(f"{len(truth)} and {len(predicted if rows is None else rows)} rows")
     distances = np.zeros(len(truth), dtype=np.int64)
 
-    def compare(start: int) -> None:
+    def different(start: int) -> tuple[NDArray[np.intp], pa.Array, pa.Array]:
         part = slice(start, start + _ROWS)
         sides = truth[part], predicted[part] if rows is None else predicted.take(pa.array(rows[part]))
-        different = np.flatnonzero(pc.not_equal(*sides).to_numpy(zero_copy_only=False))
-        ours, theirs = (side.take(pa.array(different)).to_numpy(zero_copy_only=False) for side in sides)
-        distances[start + different] = cpdist(ours, theirs, scorer=Levenshtein.distance, dtype=np.int64)
+        places = np.flatnonzero(pc.not_equal(*sides).to_numpy(zero_copy_only=False))
+        ours, theirs = (side.take(pa.array(places)) for side in sides)
+        return start + places, ours, theirs
 
-    on_all_cores(compare, range(0, len(truth), _ROWS))
+    # To make Python strings and to compare them holds the GIL, to find those that differ does not.
+    for places, ours, theirs in ahead(map(different, range(0, len(truth), _ROWS)), _AHEAD):
+        texts = (side.to_numpy(zero_copy_only=False) for side in (ours, theirs))
+        distances[places] = cpdist(*texts, scorer=Levenshtein.distance, dtype=np.int64)
     return distances
 
 
