@@ -10,7 +10,10 @@ if __name__ == "__main__":
 
     sys.exit(main(["run", *sys.argv[1:]]))
 
+from contextlib import AbstractContextManager
+
 from prefect import flow
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from flows.credentials import require_agent_credentials
 from flows.evaluate import add_all, evaluate, finish_runs
@@ -70,16 +73,25 @@ def full_benchmark(
 
 
 def _one_after_the_other(what: Preparing, request: RunRequest) -> list[Outcome]:
-    try:
-        prepared = prepare(**vars(what))
-    except PartlyFailed as error:
-        prepared = error.outcomes
-    ready = [each.what for each in prepared if each.result != "failed"]
-    try:
-        runs = evaluate(ready, request) if ready else []
-    except PartlyFailed as error:
-        runs = error.outcomes
+    with _without_heartbeats():
+        try:
+            prepared = prepare(**vars(what))
+        except PartlyFailed as error:
+            prepared = error.outcomes
+        ready = [each.what for each in prepared if each.result != "failed"]
+        try:
+            runs = evaluate(ready, request) if ready else []
+        except PartlyFailed as error:
+            runs = error.outcomes
     return [*prepared, *runs]
+
+
+def _without_heartbeats() -> AbstractContextManager[object]:
+    """Flows that are called in the block emit no heartbeats: those of this flow say that the process is alive.
+
+    Prefect waits up to a second for the end of each flow's heartbeats. `flows.diagnosis.zombies` asks for none.
+    """
+    return temporary_settings(updates={PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None})
 
 
 def _as_prepared(what: Preparing, request: RunRequest, in_pool: PoolAttempts) -> list[Outcome]:

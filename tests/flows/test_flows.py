@@ -12,12 +12,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from prefect import flow_engine
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
 from common.progress import Event, listening
 from competitions import registry
 from flows.cli import main
+from flows.diagnosis.zombies import HEARTBEAT
 from flows.full_benchmark import full_benchmark
 from flows.prepare import prepare
 from flows.watching.outcome import Outcome, PartlyFailed
@@ -60,6 +62,25 @@ def test_the_whole_way_from_download_to_report(store: Store) -> None:
     more = full_benchmark(ids, RunRequest(agent="dummy", run_group="group", store=store.root, seeds=3))
     new = {"diabetes seed 2": "done", "digits seed 2": "done"}
     assert results(more) == {**dict.fromkeys([*ids, *rows], "reused"), **new}
+
+
+def test_flows_within_a_flow_leave_heartbeats_to_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefect waits up to a second for the end of each flow that emits them."""
+    beating: list[str] = []
+    through = flow_engine.emit_event
+
+    def noting(event: str, resource: dict[str, str], **rest: Any) -> Any:
+        if event == HEARTBEAT:
+            beating.append(resource["prefect.resource.name"])
+        return through(event=event, resource=resource, **rest)
+
+    monkeypatch.setattr(flow_engine, "emit_event", noting)
+    request = RunRequest(agent="dummy", run_group="beats", store=store.root)
+    assert results(full_benchmark(["digits"], request)) == {"digits": "done", "digits seed 0": "done"}
+    with get_client(sync_client=True) as client:
+        names = {run.name for run in client.read_flow_runs() if "beats" in run.name}
+    assert len(names) == 2, "the benchmark and its evaluation"
+    assert set(beating) == {name for name in names if not name.startswith("evaluate ")}
 
 
 def test_dask_workers_prepare_what_is_not_small(
