@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.scoring.errors import InvalidSubmission
-from competitions.scoring.matching import plain, positions
+from competitions.scoring.matching import ascending, plain, positions
 from competitions.tables.arrays import MANY
 
 _FEW = 10_000  # rows below which the work for each column counts
@@ -56,6 +56,8 @@ def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -
 def sort_by(submission: pd.DataFrame, on: str) -> pd.DataFrame:
     """The rows sorted by the column `on`, with a new index. Rejects ids of types that cannot be compared."""
     require_columns(submission, on)
+    if submission.columns.is_unique and (rows := ascending(submission[on])) is not None:
+        return _rows(submission, rows)
     try:
         return submission.sort_values(on, ignore_index=True)
     except TypeError as error:
@@ -76,7 +78,10 @@ def align(
     if is_ascending(answers[on]):
         answers = answers.reset_index(drop=True)
     else:
-        answers = _rows(answers, answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy())
+        rows = ascending(answers[on])
+        if rows is None:
+            rows = answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy()
+        answers = _rows(answers, rows)
     rows = positions(submission[on], answers[on])
     if rows is not None:
         return _take(submission, rows, on, answers), answers

@@ -35,6 +35,27 @@ def positions(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | N
     return None if given is None or wanted is None else _of_texts(given, wanted)
 
 
+def ascending(ids: pd.Series) -> NDArray[np.intp] | None:
+    """The positions of texts in ascending order, shape (n,): twice as fast as to sort Python strings.
+
+    None if an id repeats, so that its rows have no certain order, or if one is no text.
+
+    >>> ascending(pd.Series(["b", "é", "a"])), ascending(pd.Series(["b", "b"])), ascending(pd.Series(["b", 1]))
+    (array([2, 0, 1]), None, None)
+    """
+    import pyarrow.compute as pc
+
+    texts = strings(ids)
+    if texts is None:
+        return None
+    order = pc.sort_indices(texts)  # by bytes of UTF-8, whose order is that of code points
+    ordered_texts = texts.take(order)
+    if pc.any(pc.equal(ordered_texts[1:], ordered_texts[:-1])).as_py():
+        return None
+    rows: NDArray[np.intp] = order.to_numpy().astype(np.intp)
+    return rows
+
+
 def strings(values: pd.Series) -> pa.Array | None:
     """A column of text as an Arrow array; None if a value is missing or not text."""
     import pyarrow as pa
