@@ -80,14 +80,17 @@ class Scans:
         runs = np.arange(counts.sum()) + np.repeat(self.runs[rows] - np.cumsum(counts) + counts, counts)
         starts, lengths = self.masks.starts[runs], self.masks.stops[runs] - self.masks.starts[runs]
         pixels = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-        width, height = (np.repeat(np.repeat(size[rows], counts), lengths) for size in self.sizes)
-        if edition == "v1":  # v2 fixes pixel-order
-            x, y = np.divmod(pixels, height)  # as published: down the columns, which is not how masks are numbered
-        else:
-            y, x = np.divmod(pixels, width)
+        of_rows = np.diff(np.append(0, np.cumsum(lengths))[np.append(0, np.cumsum(counts))])
+        # As published, v1 goes down the columns, which is not how masks are numbered; v2 fixes pixel-order.
+        width, height = self.sizes
+        size = height[rows] if edition == "v1" else width[rows]
+        # To divide by one number takes a fraction of the time, and scans have one size.
+        divisor = size[:1] if (size == size[:1]).all() else np.repeat(size, of_rows)
+        outer = pixels // divisor
+        inner = pixels - outer * divisor
         scan = np.repeat(np.arange(scans.stop - scans.start), np.diff(self.bounds[scans.start : scans.stop + 1]))
-        volume, number = (np.repeat(np.repeat(each, counts), lengths) for each in (scan, self.slices[some]))
-        return Voxels(volume, number, y, x)
+        volume, number = (np.repeat(each, of_rows) for each in (scan, self.slices[some]))
+        return Voxels(volume, number, inner, outer) if edition == "v1" else Voxels(volume, number, outer, inner)
 
 
 def batches(true: Scans, found: Scans) -> Iterator[slice]:
