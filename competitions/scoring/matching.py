@@ -85,11 +85,14 @@ def plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_numbers(given: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
-    given_order, ascending = ordered(given)
     if (wanted[1:] > wanted[:-1]).all():  # as answers often are, which saves sorting them
-        return given_order if (ascending == wanted).all() else None
+        if np.array_equal(given, wanted):
+            return np.arange(len(wanted))
+        order, sorted_given = ordered(given)
+        return order if (sorted_given == wanted).all() else None
+    given_order, sorted_given = ordered(given)
     order, wanted_ascending = ordered(wanted)
-    if (ascending != wanted_ascending).any() or (ascending[1:] == ascending[:-1]).any():
+    if (sorted_given != wanted_ascending).any() or (sorted_given[1:] == sorted_given[:-1]).any():
         return None
     found = np.empty(len(order), dtype=np.intp)
     found[order] = given_order
