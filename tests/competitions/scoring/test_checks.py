@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, strategies
 
 from competitions.scoring.checks import (
     align,
@@ -21,6 +22,7 @@ from competitions.scoring.checks import (
     require_same_ids,
     sort_by,
 )
+from competitions.scoring.matching import positions
 from competitions.tables.arrays import MANY
 from grading import InvalidSubmission
 
@@ -124,6 +126,33 @@ def test_sort_by_numbers_rows_anew() -> None:
     assert sort_by(frame([3, 1, 2]), "id")["p"].tolist() == [1, 2, 0]
     with pytest.raises(InvalidSubmission, match="lacks column"):
         sort_by(pd.DataFrame(), "id")
+
+
+@given(
+    strategies.lists(
+        strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=5)
+        | strategies.sampled_from(["a", "\0", "nan"])
+    )
+)
+def test_texts_are_sorted_as_python_sorts_them(ids: list[str]) -> None:
+    table = pd.DataFrame({"id": np.array(ids, dtype=object), "p": np.arange(len(ids))}).set_axis(range(7, 7 + len(ids)))
+    pd.testing.assert_frame_equal(sort_by(table, "id"), table.sort_values("id", ignore_index=True))
+
+
+@pytest.mark.parametrize(
+    ("submitted", "expected", "rows"),
+    [
+        ([1, 2, 5], [1, 2, 5], [0, 1, 2]),
+        ([5, 1, 2], [1, 2, 5], [1, 2, 0]),
+        ([5, 1, 2], [2, 5, 1], [2, 0, 1]),
+        ([1, 2, 6], [1, 2, 5], None),
+        ([2, 2, 5], [2, 2, 5], None),
+        ([], [], []),
+    ],
+)
+def test_positions_of_whole_numbers(submitted: list[int], expected: list[int], rows: list[int] | None) -> None:
+    found = positions(*(pd.Series(ids, dtype=np.int64) for ids in (submitted, expected)))
+    assert (None if found is None else found.tolist()) == rows
 
 
 @pytest.mark.parametrize("count", [MANY - 1, MANY])
