@@ -66,11 +66,15 @@ class Scans:
         return np.searchsorted(self.masks.rows, np.arange(self.masks.size + 1))
 
     @cached_property
+    def pixels_of_rows(self) -> NDArray[np.int64]:
+        """The number of pixels in the mask of each of `rows`."""
+        covered = np.append(0, np.cumsum(self.masks.stops - self.masks.starts))
+        return covered[self.runs[self.rows + 1]] - covered[self.runs[self.rows]]
+
+    @cached_property
     def pixels(self) -> NDArray[np.int64]:
         """The number of pixels in the masks of all scans before each, and of all."""
-        covered = np.append(0, np.cumsum(self.masks.stops - self.masks.starts))
-        of_rows = covered[self.runs[self.rows + 1]] - covered[self.runs[self.rows]]
-        return np.append(0, np.cumsum(of_rows))[self.bounds]
+        return np.append(0, np.cumsum(self.pixels_of_rows))[self.bounds]
 
     def voxels(self, scans: slice, edition: Edition) -> Voxels:
         """The voxels of all organs of these scans."""
@@ -80,7 +84,7 @@ class Scans:
         runs = np.arange(counts.sum()) + np.repeat(self.runs[rows] - np.cumsum(counts) + counts, counts)
         starts, lengths = self.masks.starts[runs], self.masks.stops[runs] - self.masks.starts[runs]
         pixels = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-        of_rows = np.diff(np.append(0, np.cumsum(lengths))[np.append(0, np.cumsum(counts))])
+        of_rows = self.pixels_of_rows[some]
         # As published, v1 goes down the columns, which is not how masks are numbered; v2 fixes pixel-order.
         width, height = self.sizes
         size = height[rows] if edition == "v1" else width[rows]
