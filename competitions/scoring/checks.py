@@ -56,10 +56,8 @@ def require_same_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -
 def sort_by(submission: pd.DataFrame, on: str) -> pd.DataFrame:
     """The rows sorted by the column `on`, with a new index. Rejects ids of types that cannot be compared."""
     require_columns(submission, on)
-    if submission.columns.is_unique and (rows := ascending(submission[on])) is not None:
-        return _rows(submission, rows)
     try:
-        return submission.sort_values(on, ignore_index=True)
+        return _rows(submission, _order(submission, on))
     except TypeError as error:
         raise InvalidSubmission(f"`{on}` mixes text and numbers; copy the ids of the sample submission.") from error
 
@@ -75,13 +73,7 @@ def align(
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
-    if is_ascending(answers[on]):
-        answers = answers.reset_index(drop=True)
-    else:
-        rows = ascending(answers[on])
-        if rows is None:
-            rows = answers[[on]].reset_index(drop=True).sort_values(on).index.to_numpy()
-        answers = _rows(answers, rows)
+    answers = answers.reset_index(drop=True) if is_ascending(answers[on]) else _rows(answers, _order(answers, on))
     rows = positions(submission[on], answers[on])
     if rows is not None:
         return _take(submission, rows, on, answers), answers
@@ -156,6 +148,12 @@ def is_ascending(ids: pd.Series) -> bool:
         return bool((values[1:] > values[:-1]).all())
     except TypeError:  # text and numbers
         return False
+
+
+def _order(frame: pd.DataFrame, on: str) -> NDArray[np.intp]:
+    """The positions of the rows in the order in which pandas sorts them by this column. Raises its `TypeError`."""
+    rows = ascending(frame[on])
+    return frame[[on]].reset_index(drop=True).sort_values(on).index.to_numpy() if rows is None else rows
 
 
 def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.DataFrame) -> pd.DataFrame:
