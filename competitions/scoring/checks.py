@@ -73,7 +73,7 @@ def align(
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))
-    answers = answers.reset_index(drop=True) if is_ascending(answers[on]) else _rows(answers, _order(answers, on))
+    answers = _numbered(answers) if is_ascending(answers[on]) else _rows(answers, _order(answers, on))
     rows = positions(submission[on], answers[on])
     if rows is not None:
         return _take(submission, rows, on, answers), answers
@@ -104,7 +104,7 @@ def locate(
     rows = positions(submission[on], answers[on])
     if rows is None:
         return *align(submission, answers, on, columns), None
-    return submission, answers.reset_index(drop=True), rows
+    return submission, _numbered(answers), rows
 
 
 def align_repeated(
@@ -115,8 +115,8 @@ def align_repeated(
     if len(submission) == len(answers):
         places = positions(submission[on], answers[on])
         if places is not None:
-            answers = answers.reset_index(drop=True)
-            return _take(submission[[on, *columns]], places, on, answers), answers
+            named = pd.DataFrame({name: submission[name] for name in [on, *columns]}, copy=False)
+            return _take(named, places, on, answers), _numbered(answers)
     submission, answers = plain(submission), plain(answers)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
@@ -150,6 +150,13 @@ def is_ascending(ids: pd.Series) -> bool:
         return False
 
 
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with an index from 0; if they have it, another frame of the same columns, which are not copied."""
+    if frame.index.equals(pd.RangeIndex(len(frame))):
+        return frame.copy(deep=False)
+    return frame.reset_index(drop=True)
+
+
 def _order(frame: pd.DataFrame, on: str) -> NDArray[np.intp]:
     """The positions of the rows in the order in which pandas sorts them by this column. Raises its `TypeError`."""
     rows = ascending(frame[on])
@@ -159,7 +166,7 @@ def _order(frame: pd.DataFrame, on: str) -> NDArray[np.intp]:
 def _take(frame: pd.DataFrame, rows: NDArray[np.intp], on: str, answers: pd.DataFrame) -> pd.DataFrame:
     """The rows in this order, in which the ids are those of the answers, with a new index. Most submissions have it."""
     if (rows[1:] > rows[:-1]).all():
-        return frame.reset_index(drop=True)
+        return _numbered(frame)
     return _rows(frame, rows, {on: answers[on]} if frame[on].dtype == answers[on].dtype else None)
 
 

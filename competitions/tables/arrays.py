@@ -55,11 +55,16 @@ def ordered(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if (high - low).bit_length() + bits >= _BITS:
         order = np.argsort(numbers, kind="stable")
         return order, numbers[order]
-    wide = numbers.astype(np.int64 if numbers.dtype.kind == "i" else np.uint64)  # a difference may need more bits
-    both = (wide - wide.dtype.type(low)).astype(np.int64)
+    wide = np.int64 if numbers.dtype.kind == "i" else np.uint64  # a difference may need more bits
+    start = np.array(low, wide)
+    # Few arrays, and each used again: the system clears every new page first.
+    both = np.subtract(numbers, start, dtype=wide).view(np.int64)
     both <<= bits
-    both |= np.arange(len(numbers))
+    order = np.arange(len(numbers))
+    both |= order
     both.sort()
-    order = both & ((1 << bits) - 1)
+    np.bitwise_and(both, (1 << bits) - 1, out=order)
     both >>= bits
-    return order, (both.astype(wide.dtype) + wide.dtype.type(low)).astype(numbers.dtype)
+    ascending = both.view(wide)
+    ascending += start
+    return order, ascending.astype(numbers.dtype, copy=False)

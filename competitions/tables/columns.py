@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from competitions.tables import pieces
-from competitions.tables.arrays import MANY, whole
+from competitions.tables.arrays import MANY, text_of, whole
 from competitions.tables.csv_blocks import (
     Unusual,
     infer_column,
@@ -202,10 +202,12 @@ def _parsed(
     rules: Rules,
 ) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
-    text, end, parts = piece
-    quoted = text.find(b'"', 0, end) >= 0
-    plain = not quoted and text.find(b"\r", 0, end) < 0 and text.find(b"\0", 0, end) < 0
-    if not plain:
+    text, end, quotes, parts = piece
+    quoted = quotes > 0
+    marked = text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0
+    plain = not quoted and not marked
+    countable = not marked and len(chosen) == len(names)
+    if not plain and not countable:
         require_plain_quotes(text, end)
     require_utf8(text, end)
     if len(chosen) >= MANY and rules.exact and plain and not parts:
@@ -230,6 +232,8 @@ def _parsed(
     except pa.ArrowException as error:
         raise Unusual(str(error)) from error
     strings = {name: whole(table[name]) for name in included}
+    if quoted and countable and not _adds_up(table, end, quotes):
+        require_plain_quotes(text, end)
     if _has_empty(strings["0"]):  # as in an empty row
         require_plain_rows(text, np.append(0, row_ends(text[:end])[:-1]))
     require_text_at_ends({name: strings[numbers[name]] for name in chosen}, parts)
@@ -239,13 +243,22 @@ def _parsed(
 
 def _selected(piece: Piece, known: KnownRows, columns: int, buffers: Buffers) -> tuple[bytes, int]:
     """The rows of a piece that may count, and their number. Raises `Unusual`."""
-    text, end, _ = piece
-    if any(text.find(character, 0, end) >= 0 for character in (b'"', b"\r", b"\0")):
+    text, end, quotes, _ = piece
+    if quotes or any(text.find(character, 0, end) >= 0 for character in (b"\r", b"\0")):
         raise Unusual("rows are left out of plain text only")
     require_utf8(text, end)
     found = known.rows_of(text, end, columns, inference_rows(columns))
     buffers.give_back(text)
     return found
+
+
+def _adds_up(table: pa.Table, end: int, quotes: int) -> bool:
+    """Whether `end` bytes are those of the cells, of what is between them, and of quotes around cells.
+
+    Then no cell has a quote within, and the check of each quote can be left out, which takes as long as parsing.
+    """
+    cells = sum(text_of(whole(column)).nbytes for column in table.columns)
+    return cells + table.num_columns * table.num_rows + quotes == end
 
 
 def _has_empty(first: pa.StringArray) -> bool:

@@ -251,14 +251,15 @@ def _numbers(
         return None
     if not _NUMERIC[characters[:_SAMPLE]].all():
         return None
-    whole = not _FRACTIONAL[characters[:_SAMPLE]].any() and not _fractional(characters)
+    digits = _are_digits(characters)
+    whole = digits or (not _FRACTIONAL[characters[:_SAMPLE]].any() and not _fractional(characters))
     longest = int(lengths.max())
     if longest > (WHOLE_DIGITS if whole else FLOAT_DIGITS):
         return None
     if gaps:
         strings = pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), strings)
     # pandas drops the sign of zero where it takes a column for whole numbers; Arrow reads hexadecimal ones.
-    if whole and _has_any(characters.tobytes(), (b"-0", b"x", b"X")):
+    if whole and not digits and _has_any(characters.tobytes(), (b"-0", b"x", b"X")):
         return None
     try:
         if whole and not gaps:
@@ -287,6 +288,11 @@ def is_ordinary(strings: pa.StringArray) -> bool:
     """
     longest = pc.max(pc.binary_length(strings)).as_py() or 0
     return longest <= _ORDINARY and not any(mark in text_of(strings).tobytes() for mark in (b"e", b"E"))
+
+
+def _are_digits(characters: NDArray[np.uint8]) -> bool:
+    """Whether there is nothing but digits. Unlike comparisons of all characters, it needs no memory for results."""
+    return bool(characters.max() <= ord("9") and characters.min() >= ord("0"))
 
 
 def _fractional(characters: NDArray[np.uint8]) -> bool:

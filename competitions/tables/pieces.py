@@ -20,6 +20,8 @@ class Piece(NamedTuple):
 
     text: bytes | bytearray
     end: int
+    quotes: int = 0
+    """How many quotes there are up to `end`: an even number."""
     parts: tuple[int, ...] = ()
     """If it is made of rows of several pieces: how many there are of each."""
 
@@ -53,30 +55,26 @@ def from_stream(file: IO[bytes]) -> Iterator[Piece]:
     waiting = b""
     while read := file.read(PIECE):
         text = waiting + read if waiting else read
-        end = _end(text, len(text))
+        end, quotes = _end(text, len(text))
         waiting = text[end:]
         if end:
-            yield Piece(text, end)
+            yield Piece(text, end, quotes)
         elif len(waiting) > _LONGEST_ROW:
             raise Unusual("a row without an end")
     if waiting:
-        if waiting.count(b'"') % 2:
-            raise Unusual("it ends within quotes")
-        yield Piece(waiting + b"\n", len(waiting) + 1)
+        yield _last(waiting)
 
 
 def from_file(file: IO[bytes], buffers: Buffers) -> Iterator[Piece]:
     """Like `from_stream`, of a file on disk. What follows the last row of a piece is read twice instead of copied."""
     position, text = file.tell(), buffers.take()
     while read := os.preadv(file.fileno(), [text], position):
-        end = _end(text, read)
+        end, quotes = _end(text, read)
         if end:
-            yield Piece(text, end)
+            yield Piece(text, end, quotes)
             position, text = position + end, buffers.take()
         elif read < len(text):  # the last row, without a line end
-            if text.count(b'"', 0, read) % 2:
-                raise Unusual("it ends within quotes")
-            yield Piece(bytes(text[:read]) + b"\n", read + 1)
+            yield _last(bytes(text[:read]))
             return
         elif len(text) > _LONGEST_ROW:
             raise Unusual("a row without an end")
@@ -94,21 +92,32 @@ def together(parts: Iterable[tuple[bytes, int]]) -> Iterator[Piece]:
         counts.append(count)
         size += len(text)
         if size >= PIECE:
-            yield Piece(b"".join(texts), size, tuple(counts))
+            yield Piece(b"".join(texts), size, parts=tuple(counts))
             texts, counts, size = [], [], 0
     if texts:
-        yield Piece(b"".join(texts), size, tuple(counts))
+        yield Piece(b"".join(texts), size, parts=tuple(counts))
 
 
-def _end(text: bytes | bytearray, size: int) -> int:
-    """Where the last complete row among `size` bytes ends: after a line end with an even number of quotes before it."""
+def _last(row: bytes) -> Piece:
+    """The last row, which has no line end."""
+    quotes = row.count(b'"')
+    if quotes % 2:
+        raise Unusual("it ends within quotes")
+    return Piece(row + b"\n", len(row) + 1, quotes)
+
+
+def _end(text: bytes | bytearray, size: int) -> tuple[int, int]:
+    """Where the last complete row among `size` bytes ends, and the number of quotes before.
+
+    It ends after a line end with an even number of quotes before it.
+    """
     end = text.rfind(b"\n", 0, size) + 1
     if text.find(b'"', 0, end) < 0:
-        return end
+        return end, 0
     quotes = count_of(text, ord('"'), 0, end)
     for _ in range(_TRIES):
         if not end or quotes % 2 == 0:
-            return end
+            return end, quotes
         earlier = text.rfind(b"\n", 0, end - 1) + 1
         quotes -= text.count(b'"', earlier, end)
         end = earlier

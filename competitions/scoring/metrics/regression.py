@@ -10,6 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from competitions.tables.arrays import whole
 
+_FEW_GROUPS = 16
+"""Number of groups up to which it is faster to look for the rows of each than to sort all of them."""
+_SHORT = 1 << 15
+"""Number of groups from which their numbers do not fit 16 bits."""
+
 
 def rmse(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Root mean squared error; lower is better.
@@ -61,16 +66,24 @@ def group_mean_log_mae(truth: ArrayLike, predicted: ArrayLike, groups: ArrayLike
     -0.346574
     """
     y, p = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    errors = np.abs(y - p)
+    errors = y - p
+    np.abs(errors, out=errors)
     codes, count = _numbered(groups)
-    if len(codes) and codes.min() < 0:  # without those of no group
-        errors, codes = errors[codes >= 0], codes[codes >= 0]
-    few = codes.astype(np.int16) if count < 1 << 15 else codes  # NumPy sorts these by digits, in linear time
-    ends = np.cumsum(np.bincount(codes, minlength=count))
-    parts = np.split(errors[np.argsort(few, kind="stable")], ends[:-1]) if count else []
     with np.errstate(divide="ignore", over="ignore"):
-        means = [np.mean(part) for part in parts]  # pandas' own mean is NaN where the sum overflows
+        means = [np.mean(part) for part in _parts(errors, codes, count)]  # pandas' own is NaN where the sum overflows
         return float(np.mean(np.log(np.maximum(means, floor))))
+
+
+def _parts(values: NDArray[Any], codes: NDArray[Any], count: int) -> list[NDArray[Any]]:
+    """The values of each of `count` groups, in the order given; those with a negative code are left out."""
+    if count <= _FEW_GROUPS:
+        short = codes.astype(np.int8)
+        return [values[np.flatnonzero(short == code)] for code in range(count)]
+    if len(codes) and codes.min() < 0:
+        values, codes = values[codes >= 0], codes[codes >= 0]
+    few = codes.astype(np.int16, copy=False) if count < _SHORT else codes  # NumPy sorts these by digits, in linear time
+    ends = np.cumsum(np.bincount(codes, minlength=count))
+    return np.split(values[np.argsort(few, kind="stable")], ends[:-1]) if count else []
 
 
 def _numbered(groups: ArrayLike) -> tuple[NDArray[Any], int]:
@@ -79,7 +92,7 @@ def _numbered(groups: ArrayLike) -> tuple[NDArray[Any], int]:
         column: Any = groups.array
         encoded = whole(column.__arrow_array__()).dictionary_encode()  # `factorize` takes twice the time
         names = encoded.dictionary.to_pylist()
-        ranks = np.empty(len(names) + 1, np.intp)
+        ranks = np.empty(len(names) + 1, np.int16 if len(names) < _SHORT else np.intp)
         ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         ranks[-1] = -1
         return ranks[encoded.indices.fill_null(len(names)).to_numpy()], len(names)

@@ -308,6 +308,25 @@ def test_graders_read_the_columns_that_they_declare(tmp_path: Path) -> None:
         assert list(read_submission(path, reads=reads).columns) == ["id", "p", "q"], "an agent's columns are checked"
 
 
+@pytest.mark.parametrize("odd", ['"a"b', 'a"b', '"a"b"', '"a""', '"a"b"c"', '""', '"', '"a,""b"', '"a\nb"', 'a""b', '"a" '])
+@pytest.mark.parametrize("others", ["12", '"x,y"'])
+def test_quotes_wherever_they_are_mean_what_they_mean_to_pandas(odd: str, others: str) -> None:
+    rng = random.Random(odd)
+    for _ in range(40):
+        rows = [f"{n}_,{odd if rng.random() < 0.3 else others},{rng.choice(['z', others])}" for n in range(12)]
+        content = "\n".join(["p,q,r", *rows, *[""][: rng.randint(0, 1)]]).encode()
+        found = columns.read_stream(io.BytesIO(content))
+        if found is not None:
+            expected = pd.read_csv(io.BytesIO(content), float_precision="round_trip")
+            pd.testing.assert_frame_equal(columns.frame(found, "object"), expected)
+
+
+def test_quotes_around_cells_are_read_in_columns() -> None:
+    content = ("p,q\n" + "".join(f'{n}_,"x,{n}"\n' for n in range(50))).encode()
+    assert columns.read_stream(io.BytesIO(content)) is not None
+    assert columns.read_stream(io.BytesIO(content + b'5"_,"x"\n6"_,"y"\n')) is None, "quotes within cells"
+
+
 @pytest.mark.parametrize(("rows", "in_columns"), [(40, False), (4_000, True)])
 def test_short_tables_with_many_columns_are_left_to_pandas(
     rows: int, in_columns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

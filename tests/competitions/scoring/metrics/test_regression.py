@@ -67,6 +67,17 @@ def test_group_mean_log_mae() -> None:
     assert group_mean_log_mae(pd.Series(truth), predicted, pd.Series(groups)) == pytest.approx(np.mean(logs), rel=1e-12)
 
 
+@pytest.mark.parametrize("count", [1, 16, 17, 200])
+def test_group_mean_log_mae_of_few_and_many_groups(count: int) -> None:
+    rng = np.random.default_rng(count)
+    names = pd.Series(np.append(np.arange(count), rng.integers(0, count, 500))).map("{:03}".format)
+    truth, predicted = rng.random(len(names)), rng.random(len(names))
+    errors = pd.Series(np.abs(truth - predicted))
+    logs = [math.log(np.mean(errors[names == name].to_numpy())) for name in sorted(set(names))]
+    for kind in ("object", pd.ArrowDtype(pa.string())):
+        assert group_mean_log_mae(truth, predicted, names.astype(kind)) == np.mean(logs)
+
+
 def test_group_mean_log_mae_of_arrow_columns() -> None:
     rng = np.random.default_rng(0)
     truth, predicted = rng.random(60), rng.random(60)
