@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import csv as standard_csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
@@ -36,7 +34,7 @@ from competitions.tables.csv_types import inference_rows
 from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
-from competitions.tables.threads import WORKERS, in_order
+from competitions.tables.threads import WORKERS, cores, in_order
 from competitions.tables.wide import numbers_of
 
 if TYPE_CHECKING:
@@ -152,14 +150,12 @@ def _read(
         known = known if known and known.name == names[0] else None
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         parts = [Parts(count) for _ in chosen]
-        with ExitStack() as stack:
-            pool = stack.enter_context(ThreadPoolExecutor(WORKERS)) if count > 1 else None
-            each: Callable[..., Any] = partial(in_order, pool, ahead=WORKERS) if pool else map
-            cuts = cut(file)
-            if known:
-                select = partial(_selected, known=known, columns=len(names), buffers=buffers)
-                cuts = pieces.together(each(select, cuts))
-            _gather(each(work, cuts), parts)
+        each: Callable[..., Any] = partial(in_order, cores(), ahead=WORKERS) if count > 1 else map
+        cuts = cut(file)
+        if known:
+            select = partial(_selected, known=known, columns=len(names), buffers=buffers)
+            cuts = pieces.together(each(select, cuts))
+        _gather(each(work, cuts), parts)
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,6 +14,18 @@ V = TypeVar("V")
 
 WORKERS = min(os.cpu_count() or 1, 8)
 """Threads that compute at the same time."""
+
+
+@cache
+def cores() -> Executor:
+    """Threads for all tables that this process reads, one for each core: each keeps memory of its own.
+
+    What they are given must not wait for anything else that they are given.
+    """
+    return ThreadPoolExecutor(WORKERS, "tables")
+
+
+os.register_at_fork(after_in_child=cores.cache_clear)  # threads stay behind
 
 
 def in_order(

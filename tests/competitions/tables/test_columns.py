@@ -308,7 +308,9 @@ def test_graders_read_the_columns_that_they_declare(tmp_path: Path) -> None:
         assert list(read_submission(path, reads=reads).columns) == ["id", "p", "q"], "an agent's columns are checked"
 
 
-@pytest.mark.parametrize("odd", ['"a"b', 'a"b', '"a"b"', '"a""', '"a"b"c"', '""', '"', '"a,""b"', '"a\nb"', 'a""b', '"a" '])
+@pytest.mark.parametrize(
+    "odd", ['"a"b', 'a"b', '"a"b"', '"a""', '"a"b"c"', '""', '"', '"a,""b"', '"a\nb"', 'a""b', '"a" ']
+)
 @pytest.mark.parametrize("others", ["12", '"x,y"'])
 def test_quotes_wherever_they_are_mean_what_they_mean_to_pandas(odd: str, others: str) -> None:
     rng = random.Random(odd)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from competitions.tables.threads import WORKERS, ahead, on_all_cores
+from competitions.tables.threads import WORKERS, ahead, cores, on_all_cores
 
 
 def test_the_next_value_is_computed_while_one_is_used() -> None:
@@ -115,3 +116,13 @@ def test_without_threads_values_come_without_being_computed_ahead(monkeypatch: p
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
     assert list(ahead(range(3))) == [0, 1, 2]
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    assert cores().submit(int, "7").result() == 7
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_with_the_cores).get(30) == 7
+
+
+def _with_the_cores() -> int:
+    return cores().submit(int, "7").result(20)
