@@ -25,11 +25,13 @@ _TOP = 0x00020000
 _HERE, _NO_REPLACE = -100, 1
 """Of renameat2: relative to the working directory, and to a name that is free."""
 
-_SLOW = 100e-6
+_SLOW = 30e-6
 """Seconds that creating a file takes in a bad place. Elsewhere it takes some 10 microseconds."""
+_SLOWEST = 1e-3  # where this is not enough, another place is no better
 _PATIENCE = 8  # slow ones, less the quick ones since then, after which the place is left
 _SOON = 32  # files or folders; a place that is left before is no better than the one before
-_TRIES = 6  # such places in a row: then the file system is slow everywhere
+_TRIES = 6  # such places in a row: then one may be twice as slow
+_MANY = 1_000  # files or folders, after which a better place is looked for again
 
 
 class Births:
@@ -49,6 +51,7 @@ class Births:
         self._elsewhere: str | None = None
         self._born: set[str] = set()
         """The folders that were created there: files in them are as well."""
+        self._limit = _SLOW
         self._slow = self._count = self._vain = 0
 
     def file(self, path: str, data: bytes) -> bool:
@@ -103,16 +106,23 @@ class Births:
 
     def _note(self, seconds: float) -> None:
         self._count += 1
-        self._slow = self._slow + 1 if seconds > _SLOW else max(0, self._slow - 1)
-        if self._nursery and self._slow >= _PATIENCE and self._vain < _TRIES:
-            self._vain = self._vain + 1 if self._count < _SOON else 0
-            self._slow = self._count = 0
-            self._elsewhere = None
-            self._born.clear()
-            if self._vain < _TRIES:
-                elsewhere = f"{self._nursery}/births-{secrets.token_hex(6)}"
-                make_apart(elsewhere, self._nursery)
-                self._elsewhere = elsewhere
+        self._slow = self._slow + 1 if seconds > self._limit else max(0, self._slow - 1)
+        if self._count % _MANY == 0:
+            self._limit = _SLOW
+        if not self._nursery or self._slow < _PATIENCE:
+            return
+        self._vain = self._vain + 1 if self._count < _SOON else 0
+        if self._vain == _TRIES:
+            self._limit, self._vain = 2 * self._limit, 0
+        self._slow = self._count = 0
+        self._elsewhere = None
+        self._born.clear()
+        if self._limit > _SLOWEST:
+            self._nursery = None
+            return
+        elsewhere = f"{self._nursery}/births-{secrets.token_hex(6)}"
+        make_apart(elsewhere, self._nursery)
+        self._elsewhere = elsewhere
 
 
 def make_apart(folder: str, nursery: str) -> None:

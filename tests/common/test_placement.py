@@ -116,10 +116,39 @@ def test_what_is_born_is_in_its_place(
     assert not content(nursery)
 
 
+class Disk:
+    """A clock by which each creation of a file or folder takes so long."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._now = 0.0
+
+    def perf_counter(self) -> float:
+        self._now += self.seconds
+        return self._now
+
+
 def test_a_disk_that_is_slow_everywhere_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "_SLOW", -1.0)
-    create(Births(str(tmp_path)), tmp_path / "root", 200)
-    assert len(list(tmp_path.glob("births-*"))) == placement._TRIES - 1
+    monkeypatch.setattr(placement, "time", Disk(2 * placement._SLOWEST))
+    births = Births(str(tmp_path))
+    create(births, tmp_path / "root", 200)
+    tries = len(list(tmp_path.glob("births-*")))
+    assert 0 < tries < 40
+    create(births, tmp_path / "more", 1_000)
+    assert len(list(tmp_path.glob("births-*"))) == tries
+
+
+def test_what_is_put_up_with_is_left_after_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(3 * placement._SLOW)
+    monkeypatch.setattr(placement, "time", disk)
+    births = Births(str(tmp_path))
+    create(births, tmp_path / "root", 100)
+    tries = len(list(tmp_path.glob("births-*")))
+    assert tries == 2 * placement._TRIES, "then places may be four times as slow"
+    create(births, tmp_path / "same", 100)
+    assert len(list(tmp_path.glob("births-*"))) == tries
+    create(births, tmp_path / "more", placement._MANY // 3)
+    assert len(list(tmp_path.glob("births-*"))) > tries
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="places are ext4's")
