@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.heap import retain_freed_memory
 from common.locations import local_path
@@ -25,9 +25,12 @@ from competitions.preparing.declaration import Archive
 from competitions.preparing.download import Download, Member
 from storage.datasets.checkpoint import DRAFTS
 from storage.datasets.execute import Copies, Task, execute
-from storage.datasets.manifest import Columns
+from storage.datasets.manifest import Columns, table_of
 from storage.datasets.plan import Chunk, unpack
 from storage.writers import Destination
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _WORTHWHILE = 16 << 20
 """Bytes of a download from which helpers are faster: starting one takes as long as copying a thousand files."""
@@ -80,10 +83,10 @@ class Helpers:
     @contextlib.contextmanager
     def executing(
         self, chunks: Iterable[Chunk], download: Download, execute_here: Callable[[Chunk], Columns]
-    ) -> Iterator[Callable[[], list[Columns]]]:
+    ) -> Iterator[Callable[[], list[pa.Table]]]:
         """Have helpers execute chunks in the background of the block, the largest first.
 
-        Yields a function that executes with this process what remains, and returns the rows of all chunks. It raises
+        Yields a function that executes with this process what remains, and returns the rows of each chunk. It raises
         the first error of any of them.
         """
         chunks = list(chunks)
@@ -131,14 +134,14 @@ def _weight(chunk: Chunk) -> int:
 
 
 class _Chunks:
-    """Chunks to execute, for several threads. `rows` are those of the finished ones."""
+    """Chunks to execute, for several threads. `rows` are those of the finished ones, a table for each."""
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self._chunks = sorted(chunks, key=_weight)  # the last one first
         self._taken = 0
         self._error: Exception | None = None
         self._changed = threading.Condition()
-        self.rows: list[Columns] = []
+        self.rows: list[pa.Table] = []
 
     def in_hand(self) -> bool:
         """Whether chunks are waiting or being executed. Raises the first error of any of them."""
@@ -163,8 +166,9 @@ class _Chunks:
 
     def done(self, rows: Columns) -> None:
         """Keep the rows of a chunk that was taken."""
+        table = table_of(rows)  # now, while others create files, not in the end
         with self._changed:
-            self.rows.append(rows)
+            self.rows.append(table)
             self._return()
 
     def put_back(self, chunk: Chunk) -> None:

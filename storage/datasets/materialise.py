@@ -159,7 +159,7 @@ def materialise_here(job: Job) -> pa.Table:
             declared.write_description(destination)
             left_out = declared.counts()
             del declared  # frees tables, which may be large
-            manifest = manifest_of(map(table_of, [rows, *finish()]))
+            manifest = manifest_of([table_of(rows), *finish()])
     release_memory()
     commit(destination, manifest, job, left_out)
     Checkpoint(destination, job.checkpoint).clear()

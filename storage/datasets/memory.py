@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 
 from common.heap import release_freed_memory
-from common.starting import COLLECTIONS
+
+_COLLECTIONS = (250_000, 20, 20)
+"""New objects, and collections of younger ones, that lead to a collection. Names and sizes of files are no cycles."""
 
 
 @contextlib.contextmanager
@@ -20,10 +22,11 @@ def few_collections() -> Iterator[None]:
     """
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(*COLLECTIONS)
+    gc.set_threshold(*_COLLECTIONS)
     try:
         yield
     finally:
+        gc.freeze()  # what has come counts as old at once: with fewer objects allowed, it would be gone through here
         gc.set_threshold(*before)
         gc.unfreeze()
 

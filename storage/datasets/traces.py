@@ -77,11 +77,14 @@ def remove_traces(destination: Destination, manifest: pa.Table) -> int:
 
     Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated.
     """
+    import pyarrow.compute as pc
+
     if not destination.local:
         return 0
     paths: dict[str, list[str]] = defaultdict(list)
     sources: dict[str, list[str]] = defaultdict(list)
-    columns = (manifest[name].to_pylist() for name in ("part", "path", "source"))
+    tests = manifest.filter(pc.match_substring(manifest["path"], _TEST, ignore_case=True))  # and perhaps some others
+    columns = (tests[name].to_pylist() for name in ("part", "path", "source"))
     for part, path, source in zip(*columns, strict=True):  # sorted by part and path
         if top := _test_folder(part, path):
             paths[top].append(path)

@@ -19,7 +19,7 @@ from competitions.preparing.archives import nested
 from competitions.preparing.download import Download
 from storage.datasets import helpers, prepare
 from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
-from storage.datasets.manifest import Columns
+from storage.datasets.manifest import Columns, Done, columns_of
 from storage.datasets.plan import Chunk
 from tests.processes import descendants
 
@@ -36,6 +36,11 @@ def prepare(raw, edition, params):
 def size(raw):
     yield b"%d" % len(raw.names())
 """
+
+
+def row_of(path: str) -> Columns:
+    """A row of a manifest."""
+    return columns_of([Done("public", path, 10, "", None, "")])
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +128,7 @@ def test_few_files_start_helpers_only_if_these_have_something_to_do(
     computed = Chunk(1, 15, ["derived", "private", "size.txt", False, "size", [], 15])
     with Helpers(str(tmp_path / "tables.zip"), str(tmp_path / "out"), 1) as one:
         assert not running()
-        with one.executing([copies if copied else computed], download, lambda chunk: [[chunk.task[0]]]) as finish:
+        with one.executing([copies if copied else computed], download, lambda chunk: row_of(chunk.task[0])) as finish:
             assert len(running()) == started
             assert len(finish()) == 1
 
@@ -156,7 +161,7 @@ def test_the_chunk_of_a_helper_that_failed_is_executed_here(
 
     def here(chunk: Chunk) -> Columns:
         assert died.wait(60)
-        return [[chunk.task[3][0]]]
+        return row_of(chunk.task[3][0])
 
     monkeypatch.setattr(helpers, "_scratch_files", die)  # called when a helper has got a chunk
     with Helpers(str(raw), str(tmp_path), 1) as one:
@@ -164,4 +169,4 @@ def test_the_chunk_of_a_helper_that_failed_is_executed_here(
         (child,) = running()
         with one.executing(chunks, download, here) as finish:
             rows = finish()
-    assert sorted(row[0][0] for row in rows) == sorted(names)
+    assert sorted(row["path"][0].as_py() for row in rows) == sorted(names)
