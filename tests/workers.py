@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 SECONDS = Path(__file__).parent / "seconds.json"
 SHORT = 2.0
 """Seconds below which a file is not worth naming."""
-FAST = 3.0
+FAST = 5.0
 """Seconds of a file up to which `--fast` includes it."""
 NOT_FAST = (
     "tests/flows/",
