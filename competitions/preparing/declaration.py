@@ -12,6 +12,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from common import names
@@ -34,6 +35,29 @@ class Content:
     """Bytes computed by `prepare`, as a function that yields them in pieces. Each call starts from the beginning."""
 
     pieces: Callable[[], Iterable[bytes]]
+    among: Pass | None = None
+    """The pass that computes it and others: several of these are written together."""
+    number: int = 0
+    """Its number in this pass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """Several contents that are computed together, such as the parts of one large file, which is read once.
+
+    Attributes:
+        run: yields the number of a content, from 0, and its next bytes. Each call starts from the beginning.
+    """
+
+    run: Callable[[], Iterable[tuple[int, bytes]]]
+
+    def contents(self, count: int) -> list[Content]:
+        """The contents, of which each can also be written alone."""
+
+        def one(number: int) -> Iterator[bytes]:
+            return (piece for of, piece in self.run() if of == number)
+
+        return [Content(partial(one, number), self, number) for number in range(count)]
 
 
 class Copy(NamedTuple):  # a frozen dataclass takes three times as long to create, and there can be a million

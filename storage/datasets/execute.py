@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from common.windows import windowed
 from competitions.preparing.archives.containers import Container, DirectoryContainer, RemoteDirectory
 from competitions.preparing.archives.zips import ZipContainer
-from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation
+from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation, Pass
 from competitions.preparing.download import Download
 from storage.datasets.archives import build
 from storage.datasets.manifest import Columns, Done, columns_of, joined
-from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, Written
+from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, HashingWriter, Written
 
 if TYPE_CHECKING:
     from storage.datasets.job import Preparable
@@ -136,9 +137,14 @@ def execute(
 
     Idempotent: repeating a task writes the same bytes under the same name. `competition` is needed for derived files.
     """
-    done: list[Columns] = []
+    tasks, done = list(tasks), list[Columns]()
+    together = _together(tasks)
     for task in tasks:
-        if isinstance(task, Copies):
+        among = _pass_of(task)
+        if among is not None:
+            if several := together.pop(among, []):
+                done.append(_write_together(among, several, destination))
+        elif isinstance(task, Copies):
             written = _copy(task, download.view(task.archive).container, destination)
             bytes_, hashes, md5s = zip(*written, strict=True)
             done.append([task.parts, task.paths, list(bytes_), list(hashes), list(md5s), task.sources])
@@ -294,6 +300,35 @@ def _take(same: Same, destination: Destination) -> None:
     else:  # the server copies
         for _ in windowed(((0, partial(destination.take, *each)) for each in takes), count=UPLOADS, total=1):
             pass
+
+
+def _pass_of(task: Task | Copies | Same | Several) -> Pass | None:
+    operation = task.operation if isinstance(task, Task) else None
+    return operation.among if isinstance(operation, Content) else None
+
+
+def _together(tasks: Iterable[Task | Copies | Same | Several]) -> dict[Pass, list[Task]]:
+    """The contents that are computed in one pass, by the pass."""
+    found: dict[Pass, list[Task]] = defaultdict(list)
+    for task in tasks:
+        if isinstance(task, Task) and (among := _pass_of(task)) is not None:
+            found[among].append(task)
+    return found
+
+
+def _write_together(among: Pass, tasks: list[Task], destination: Destination) -> Columns:
+    numbered: dict[int, list[HashingWriter]] = defaultdict(list)
+    done = []
+    with contextlib.ExitStack() as stack:
+        for task in tasks:
+            writer = stack.enter_context(destination.open(task.name, task.md5))
+            done.append((task, writer))
+            if isinstance(task.operation, Content):
+                numbered[task.operation.number].append(writer)
+        for number, piece in among.run():
+            for writer in numbered.get(number, ()):
+                writer.write(piece)
+    return columns_of(Done(task.part, task.path, *writer.written(), task.source) for task, writer in done)
 
 
 def _write(task: Task, competition: Preparable | None, download: Download, destination: Destination) -> Written:

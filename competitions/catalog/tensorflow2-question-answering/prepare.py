@@ -1,10 +1,9 @@
 """The download is one file of 307,000 lines (17 GB). It is streamed in chunks of 1,000 lines (about 50 MB)."""
 
 import io
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Content, Params, Preparation
+from competitions.preparing.declaration import Params, Pass, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
 from competitions.tables.threads import ahead
@@ -22,69 +21,52 @@ from .questions import Question, parse, text_of
 FILE = "simplified-nq-train.jsonl"
 CHUNK = 1000
 QUESTION = ["example_id", "question_text", "document_text", "long_answer_candidates"]
-PIECE = 1 << 20
 TOGETHER = 50  # lines; some 2 MB: the system clears the memory of larger pieces each time
 AHEAD = CHUNK // TOGETHER  # texts that wait to be written: those of a chunk
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    passed = Pass(raw)
+    reading = Reading(raw)
+    train, questions, answers = Pass(reading.texts).contents(3)
     out = Preparation()
-    out.public.content("simplified-nq-train.jsonl", Content(passed.train_lines))
-    out.public.content("simplified-nq-test.jsonl", Content(lambda: pieces(passed.test().questions)))
-    out.public.table("sample_submission.csv", (test.assign(PredictionString="") for test in passed.gold()))
-    out.private.content("test.jsonl", Content(lambda: pieces(passed.test().answers)))
-    out.private.table("gold_submission.csv", passed.gold())
+    out.public.content("simplified-nq-train.jsonl", train)
+    out.public.content("simplified-nq-test.jsonl", questions)
+    out.public.table("sample_submission.csv", (gold.assign(PredictionString="") for gold in reading.gold()))
+    out.private.content("test.jsonl", answers)
+    out.private.table("gold_submission.csv", reading.gold())
     return out
 
 
-class Test(NamedTuple):
-    """The test part, a tenth of the file: the text of two files as scratch files, and the gold rows."""
-
-    questions: IO[bytes]
-    answers: IO[bytes]
-    rows: list[tuple[str, str]]
-
-
-class Pass:
-    """Reads the file once: while the train part is written, the test part is collected."""
+class Reading:
+    """Reads the file once: while the train part and the two files of the test part are written, gold rows are kept."""
 
     def __init__(self, raw: Download) -> None:
         self._raw = raw
-        self._test: Test | None = None
+        self._gold: list[tuple[str, str]] | None = None
 
-    def test(self) -> Test:
-        """The test part. It costs a pass of its own if the train part was not written before."""
-        if self._test is None:
-            for _ in self._lines(train=False):
-                pass
-        assert self._test is not None
-        return self._test
+    def texts(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the texts of the train part (0), of the questions (1) and of the answers (2) of the test part."""
+        rows: list[tuple[str, str]] = []
+        # One thread inflates, one checks and formats, and this one writes.
+        for texts in ahead(divided(ahead(groups(self._raw), 4)), AHEAD):
+            rows.extend(texts.rows)
+            for number, some in enumerate((texts.train, texts.questions, texts.answers)):
+                for text in some:
+                    yield number, text
+        self._gold = rows
 
     def gold(self) -> Iterator[pd.DataFrame]:
-        """Yield the gold submission."""
-        yield pd.DataFrame(self.test().rows, columns=["example_id", "PredictionString"])
-
-    def train_lines(self) -> Iterator[bytes]:
-        """Yield the text of the train part."""
-        return self._lines(train=True)
-
-    def _lines(self, *, train: bool) -> Iterator[bytes]:
-        test = Test(tempfile.TemporaryFile(), tempfile.TemporaryFile(), [])  # noqa: SIM115
-        # One thread inflates, one checks and formats, and this one writes.
-        for texts in ahead(divided(ahead(groups(self._raw), 4), train=train), AHEAD):
-            test.questions.writelines(texts.questions)
-            test.answers.writelines(texts.answers)
-            test.rows.extend(texts.rows)
-            if texts.train:
-                yield texts.train
-        self._test = test
+        """Yield the gold submission. It costs a pass of its own if the texts were not written before."""
+        if self._gold is None:
+            for _ in self.texts():
+                pass
+        yield pd.DataFrame(self._gold, columns=["example_id", "PredictionString"])
 
 
 class Texts(NamedTuple):
-    """What is added to the files: text of the train part, the two texts of the test part, and its gold rows."""
+    """What is added to the files: texts of the train part, the two texts of the test part, and its gold rows."""
 
-    train: bytes = b""
+    train: Sequence[bytes] = ()
     questions: Sequence[bytes] = ()
     answers: Sequence[bytes] = ()
     rows: Sequence[tuple[str, str]] = ()
@@ -113,19 +95,19 @@ class Chunk:
         """Yield the text of the train part, which has these rows."""
         known = self._known(rows)
         if known is None:
-            yield Texts(by_pandas(self._of(rows), None)[0])
+            yield Texts(by_pandas(self._of(rows), None)[:1])
         else:
             for part in parts(known):
-                yield Texts(text_of(part))
+                yield Texts([text_of(part)])
 
     def test(self, rows: NDArray[np.intp]) -> Texts:
         """The texts and the gold rows of the test part, which has these rows."""
         known = self._known(rows)
         if known is None:
             questions, answers, gold = by_pandas(self._of(rows), QUESTION, None)
-            return Texts(b"", [questions], [answers], gold)
+            return Texts([], [questions], [answers], gold)
         gold = [*gold_rows([each.example_id for each in known], [each.annotations for each in known])]
-        return Texts(b"", [text_of(part, QUESTION) for part in parts(known)], [*map(text_of, parts(known))], gold)
+        return Texts([], [text_of(part, QUESTION) for part in parts(known)], [*map(text_of, parts(known))], gold)
 
     def _known(self, rows: NDArray[np.intp]) -> list[Question] | None:
         """The questions in these rows; None if only pandas knows one of them."""
@@ -145,8 +127,8 @@ def groups(raw: Download) -> Iterator[list[bytes]]:
             count = (count + len(lines)) % CHUNK
 
 
-def divided(read: Iterable[list[bytes]], *, train: bool) -> Iterator[Texts]:
-    """Yield the texts of all chunks, of which some lines are read at a time; without the train part if not wanted."""
+def divided(read: Iterable[list[bytes]]) -> Iterator[Texts]:
+    """Yield the texts of all chunks, of which some lines are read at a time."""
     chunk = Chunk()
     for lines in chain(read, [[]]):  # at the end, for a last chunk that is smaller
         if lines:
@@ -154,8 +136,7 @@ def divided(read: Iterable[list[bytes]], *, train: bool) -> Iterator[Texts]:
         if len(chunk) == CHUNK or (chunk and not lines):
             first, second = hold_out(np.arange(len(chunk)), 0.1)
             yield chunk.test(second)
-            if train:
-                yield from chunk.train(first)
+            yield from chunk.train(first)
             chunk = Chunk()
 
 
@@ -177,12 +158,6 @@ def by_pandas(lines: list[bytes], *layouts: list[str] | None) -> list[Any]:
     ]
     gold = gold_rows(chunk["example_id"].tolist(), chunk["annotations"].tolist())
     return [*texts, [*gold] if len(layouts) > 1 else None]
-
-
-def pieces(file: IO[bytes]) -> Iterator[bytes]:
-    file.seek(0)
-    while piece := file.read(PIECE):
-        yield piece
 
 
 def gold_rows(names: list[str], notes: list[list[dict[str, Any]]]) -> Iterator[tuple[str, str]]:

@@ -142,11 +142,11 @@ def test_one_odd_line_leaves_its_chunk_to_pandas(monkeypatch: pytest.MonkeyPatch
         chunk.add(content)
         texts = [*chunk.train(rows)]
         assert len(texts) == pieces
-        assert b"".join(each.train for each in texts) == by_pandas(content, None)
+        assert b"".join(text for each in texts for text in each.train) == by_pandas(content, None)
         assert not any(each.questions or each.answers or each.rows for each in texts), "this is the train part"
 
 
-def test_the_test_part_does_not_depend_on_what_is_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_is_read_once_for_all_that_is_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     note = {"yes_no_answer": "YES", "long_answer": {"start_token": -1, "end_token": 2}, "short_answers": []}
     lines = []
@@ -163,14 +163,18 @@ def test_the_test_part_does_not_depend_on_what_is_written_first(monkeypatch: pyt
             return io.BytesIO(b"\n".join(lines) + b"\n")
 
     first, second = Raw(), Raw()
-    both, alone = PREPARE.Pass(first), PREPARE.Pass(second)
-    assert b"".join(both.train_lines())
-    for name in ("questions", "answers"):
-        assert b"".join(PREPARE.pieces(getattr(both.test(), name))) == b"".join(
-            PREPARE.pieces(getattr(alone.test(), name))
-        )
-    assert both.test().rows == alone.test().rows
-    assert first.opened == second.opened == 1
+    together, alone = PREPARE.Reading(first), PREPARE.Reading(second)
+    parts: list[list[bytes]] = [[], [], []]
+    for number, text in together.texts():
+        parts[number].append(text)
+    (gold,), (same) = together.gold(), alone.gold()
+    pd.testing.assert_frame_equal(gold, *same)
+    assert first.opened == second.opened == 1, "the file is read once"
+    train, questions, answers = (pd.read_json(io.BytesIO(b"".join(part)), lines=True) for part in parts)
+    assert len(questions) == len(answers) == len(gold) // 2 == 6
+    assert len(train) == 57 - 6
+    assert (questions["example_id"] == answers["example_id"]).all()
+    assert not {*train["example_id"]} & {*answers["example_id"]}
 
 
 def candidates(rng: random.Random) -> bytes:

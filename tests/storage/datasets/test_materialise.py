@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tarfile
@@ -10,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import blake3
 import pandas as pd
 import pytest
 
 from common.errors import UserError
 from competitions import registry
 from competitions.errors import BadCompetition
-from competitions.preparing.declaration import Content, Preparation, json_content, table
+from competitions.preparing.declaration import Content, Pass, Preparation, json_content, table
 from competitions.preparing.download import Download
 from storage.datasets import archives, prepare
 from storage.datasets.execute import execute, group_copies
@@ -138,6 +140,55 @@ class TestExecuting:
 
         out = Preparation()
         out.public.content("x.csv", Content(breaks))
+        with pytest.raises(RuntimeError):
+            carry_out(out, download_of(tmp_path, {"a": b""}), tmp_path / "out")
+        assert not [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
+
+
+class TestContentsOfOnePass:
+    @staticmethod
+    def declared(runs: list[str], pieces: list[tuple[int, bytes]], *, fails: bool = False) -> Preparation:
+        def run() -> Iterator[tuple[int, bytes]]:
+            runs.append("run")
+            yield from pieces
+            if fails:
+                raise RuntimeError("no more")
+
+        first, second, third = Pass(run).contents(3)
+        out = Preparation()
+        out.public.content("a.txt", first)
+        out.public.text("between.txt", "x")
+        out.public.content("b.txt", second)
+        out.private.content("again.txt", second)
+        out.private.content("empty.txt", third)
+        return out
+
+    def test_they_are_written_in_one(self, tmp_path: Path) -> None:
+        runs: list[str] = []
+        out = self.declared(runs, [(0, b"one"), (1, b"1"), (0, b"two"), (3, b"of nobody"), (1, b"2" * (3 << 20))])
+        rows = carry_out(out, download_of(tmp_path, {"a": b""}), tmp_path / "out")
+        expected = {
+            "public/a.txt": b"onetwo",
+            "public/between.txt": b"x",
+            "public/b.txt": b"1" + b"2" * (3 << 20),
+            "private/again.txt": b"1" + b"2" * (3 << 20),
+            "private/empty.txt": b"",
+        }
+        assert {name: (tmp_path / "out" / name).read_bytes() for name in rows} == expected
+        for name, content in expected.items():
+            row = rows[name]
+            assert (row.bytes, row.md5) == (len(content), hashlib.md5(content).hexdigest())
+            assert row.hash == blake3.blake3(content).hexdigest()
+        assert runs == ["run"]
+
+    def test_each_can_be_had_alone(self) -> None:
+        out = self.declared([], [(0, b"one"), (1, b"1"), (0, b"two")])
+        contents = [how for _, _, how in out.operations() if isinstance(how, Content)]
+        for _ in range(2):
+            assert [b"".join(content.pieces()) for content in contents] == [b"onetwo", b"x", b"1", b"1", b""]
+
+    def test_none_of_them_is_half_written(self, tmp_path: Path) -> None:
+        out = self.declared([], [(0, b"one"), (1, b"1")], fails=True)
         with pytest.raises(RuntimeError):
             carry_out(out, download_of(tmp_path, {"a": b""}), tmp_path / "out")
         assert not [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
