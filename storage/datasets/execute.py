@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -58,7 +59,7 @@ class Task(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Members of one archive to copy, as columns. MD5s are computed for the rows numbered in `checked`.
+    """Members of one archive to copy, as columns. MD5s are computed for the rows numbered in `checked`, ascending.
 
     Columns are used because creating, sending and saving 100,000 objects would take longer than copying small files.
     Hidden ones must not show in which order they are in the archive, see `storage.datasets.traces`.
@@ -83,11 +84,25 @@ class Copies(NamedTuple):
         wanted = set(self.checked)
         return Copies(
             self.archive,
-            [self.parts[row] for row in rows],
-            [self.paths[row] for row in rows],
-            [self.names[row] for row in rows],
-            [self.sizes[row] for row in rows],
+            [*map(self.parts.__getitem__, rows)],
+            [*map(self.paths.__getitem__, rows)],
+            [*map(self.names.__getitem__, rows)],
+            [*map(self.sizes.__getitem__, rows)],
             [number for number, row in enumerate(rows) if row in wanted] if wanted else [],
+            self.hidden,
+        )
+
+    def part(self, start: int, stop: int) -> Copies:
+        """The rows from `start` to before `stop`."""
+        some = slice(start, stop)
+        checked = self.checked[bisect_left(self.checked, start) : bisect_left(self.checked, stop)]
+        return Copies(
+            self.archive,
+            self.parts[some],
+            self.paths[some],
+            self.names[some],
+            self.sizes[some],
+            [row - start for row in checked],
             self.hidden,
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from common.heap import release_freed_memory
 
-_COLLECTIONS = (250_000, 20, 20)
+_COLLECTIONS = (500_000, 20, 20)
 """New objects, and collections of younger ones, that lead to a collection. Names and sizes of files are no cycles."""
 
 

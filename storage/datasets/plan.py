@@ -84,11 +84,11 @@ def split_copies(copies: Copies, processes: int = 0) -> Iterator[Copies]:
     for number, more in enumerate(copies.sizes):
         size += more + _FILE_COST
         if number > start and (size > most_bytes or number - start == most_files):
-            yield copies.at(range(start, number))
+            yield copies.part(start, number)
             left -= size - more - _FILE_COST
             start, size = number, more + _FILE_COST
             most_bytes, most_files = _most(left, len(copies.sizes) - start, processes)
-    yield copies.at(range(start, len(copies.sizes)))
+    yield copies.part(start, len(copies.sizes))
 
 
 def _most(size: int, files: int, processes: int) -> tuple[int, int]:

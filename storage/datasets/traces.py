@@ -37,25 +37,33 @@ def written_in_order(tasks: Iterable[Task | Copies | Same]) -> list[Task | Copie
     Of each folder at the top of a dataset, this is possible if all test files are members of one archive.
     """
     tasks = list(tasks)
+    folders = [_test_folders(task) for task in tasks]
     origins: dict[str, set[str | None]] = defaultdict(set)
-    for task in tasks:
-        if isinstance(task, Copies):
-            origin, places = task.archive, zip(task.parts, task.paths, strict=True)
-        elif isinstance(task, Same):
-            origin, places = None, zip(task.rows[0], task.rows[1], strict=True)
-        else:
-            origin, places = None, zip([task.part], [task.path], strict=True)
-        for top in {top for part, path in places if (top := _test_folder(part, path))}:
-            origins[top].add(origin)
-    tops = {top for top, found in origins.items() if len(found) == 1 and None not in found}
-    return [each for task in tasks for each in (_set_apart(task, tops) if isinstance(task, Copies) else [task])]
+    for task, tops in zip(tasks, folders, strict=True):
+        for top in {*tops} - {""}:
+            origins[top].add(task.archive if isinstance(task, Copies) else None)
+    apart = {top for top, found in origins.items() if len(found) == 1 and None not in found}
+    found: list[Task | Copies | Same] = []
+    for task, tops in zip(tasks, folders, strict=True):
+        found += _set_apart(task, tops, apart) if isinstance(task, Copies) else [task]
+    return found
 
 
-def _set_apart(copies: Copies, tops: set[str]) -> list[Copies]:
+def _test_folders(task: Task | Copies | Same) -> list[str]:
+    """The folder at the top of each of its public test files; empty for other files."""
+    match task:
+        case Copies():
+            return list(map(_test_folder, task.parts, task.paths))
+        case Same():
+            return list(map(_test_folder, task.rows[0], task.rows[1]))
+        case Task():
+            return [_test_folder(task.part, task.path)]
+
+
+def _set_apart(copies: Copies, folders: list[str], wanted: set[str]) -> list[Copies]:
     rows: dict[str, list[int]] = defaultdict(list)
-    for row, (part, path) in enumerate(zip(copies.parts, copies.paths, strict=True)):
-        top = _test_folder(part, path)
-        rows[top if top in tops else ""].append(row)
+    for row, top in enumerate(folders):
+        rows[top if top in wanted else ""].append(row)
     apart = []
     for top in sorted(rows.keys() - {""}):
         ordered = sorted(rows[top], key=copies.paths.__getitem__)

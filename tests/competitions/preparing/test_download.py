@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -102,6 +103,21 @@ def test_nested_archives_are_read_in_place(inner: Callable[[Path], str], method:
     member = nested.file("images/a.png")
     assert str(member) == f"{packed.name}!/images/a.png"
     assert outer.view(member.archive).read_bytes(member.name) == FILES["images/a.png"]
+
+
+def test_files_are_those_of_single_calls(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
+        for name in ("a/1.png", "a/2.png", "b"):
+            file.writestr(name, name)
+    raw = Download.open(str(tmp_path / "x.zip"))
+    names = ["b", "a/2.png", "b"]
+    assert raw.files(iter(names)) == [raw.file(name) for name in names]
+    assert raw.files([]) == []
+    for missing in ("a/3.png", "a", "a/"):
+        with pytest.raises(DownloadError) as one:
+            raw.file(missing)
+        with pytest.raises(DownloadError, match=re.escape(str(one.value))):
+            raw.files(["b", missing])
 
 
 def test_a_missing_file_is_named_with_close_matches(tmp_path: Path) -> None:

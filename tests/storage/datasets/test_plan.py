@@ -64,6 +64,12 @@ def test_computed_content_does_not_travel() -> None:
         pack(Task("public", "t.csv", Content(list)))
 
 
+def test_a_part_of_copies_is_the_rows_at_these_places() -> None:
+    rows = copies(20, 3, checked=[0, 4, 5, 9, 19])
+    for start, stop in ((0, 20), (0, 5), (4, 10), (5, 5), (10, 20), (19, 20)):
+        assert rows.part(start, stop) == rows.at(range(start, stop))
+
+
 def test_copies_come_in_storage_order(tmp_path: Path) -> None:
     download = download_of(tmp_path, "cab")
     unordered = Copies("", ["public", "private", "public"], ["1", "2", "3"], ["a", "b", "c"], [1, 1, 1], [0])
