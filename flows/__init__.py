@@ -1,1 +1,3 @@
 """Prefect flows, which chain the tasks, and the command line."""
+
+import common  # noqa: F401  # before NumPy is imported
