@@ -69,6 +69,7 @@ hypothesis.settings.register_profile("mlebench", deadline=None, derandomize=True
 hypothesis.settings.load_profile("mlebench")
 
 from common.settings import get_settings  # noqa: E402
+from common.starting import COLLECTIONS  # noqa: E402
 from competitions import registry  # noqa: E402
 from competitions.competition import Competition  # noqa: E402
 from competitions.editions import Edition  # noqa: E402
@@ -148,12 +149,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage among what is imported and collected: it stays, and is so much that it takes a second."""
+    """Look for no garbage among what is imported and collected: it stays, and is so much that it takes a second.
+
+    Tests import much more, so that garbage is looked for as seldom as in our other processes.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*COLLECTIONS)
         gc.enable()
 
 
