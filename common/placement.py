@@ -30,8 +30,9 @@ _SLOW = 30e-6
 _SLOWEST = 1e-3  # where this is not enough, another place is no better
 _PATIENCE = 8  # slow ones, less the quick ones since then, after which the place is left
 _SOON = 32  # files or folders; a place that is left before is no better than the one before
-_TRIES = 6  # such places in a row: then one may be twice as slow
-_MANY = 1_000  # files or folders, after which a better place is looked for again
+_TRIES = 6  # such places in a row: then a place, first of all the own one, may be twice as slow
+_MANY = 1_000  # files or folders, after which a better place is looked for again; then twice as many, and so on
+_MOST = 8_000
 
 
 class Births:
@@ -53,6 +54,7 @@ class Births:
         """The folders that were created there: files in them are as well."""
         self._limit = _SLOW
         self._slow = self._count = self._vain = 0
+        self._until_again = self._patience = _MANY
 
     def file(self, path: str, data: bytes) -> bool:
         """Write a complete new file. Returns False, and leaves no file, if it does not fit.
@@ -106,23 +108,25 @@ class Births:
 
     def _note(self, seconds: float) -> None:
         self._count += 1
+        self._until_again -= 1
         self._slow = self._slow + 1 if seconds > self._limit else max(0, self._slow - 1)
-        if self._count % _MANY == 0:
-            self._limit = _SLOW
+        if not self._until_again:
+            self._limit, self._patience = _SLOW, min(2 * self._patience, _MOST)
+            self._until_again = self._patience
         if not self._nursery or self._slow < _PATIENCE:
             return
         self._vain = self._vain + 1 if self._count < _SOON else 0
-        if self._vain == _TRIES:
-            self._limit, self._vain = 2 * self._limit, 0
         self._slow = self._count = 0
         self._elsewhere = None
         self._born.clear()
+        if self._vain < _TRIES:
+            elsewhere = f"{self._nursery}/births-{secrets.token_hex(6)}"
+            make_apart(elsewhere, self._nursery)
+            self._elsewhere = elsewhere
+            return
+        self._limit, self._vain = 2 * self._limit, 0
         if self._limit > _SLOWEST:
             self._nursery = None
-            return
-        elsewhere = f"{self._nursery}/births-{secrets.token_hex(6)}"
-        make_apart(elsewhere, self._nursery)
-        self._elsewhere = elsewhere
 
 
 def make_apart(folder: str, nursery: str) -> None:
