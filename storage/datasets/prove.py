@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
+from competitions.preparing.declaration import Content
 from storage.datasets.commit import DESCRIPTION, MANIFEST
 from storage.datasets.execute import Copies, Task, execute, group_copies
 from storage.datasets.job import Job, download_of, load_competition
@@ -54,14 +56,24 @@ def difference(job: Job, committed: str) -> str | None:
         made = [task for task in tasks if isinstance(task, Task)]
         wanted = _hashes(known, {task.name for task in made})
         # What is cheap to make comes first: tables, then derived files and archives.
-        for task in sorted(made, key=lambda task: not task.computed):
-            row = execute([task], competition, download, Discarding())
-            if (row[2][0], row[3][0]) != wanted[task.name]:
-                return f"{task.name} has other content"
+        for some in _made_together(sorted(made, key=lambda task: not task.computed)):
+            rows = execute(some, competition, download, Discarding())
+            for part, path, size, digest in zip(*rows[:4], strict=True):
+                if (size, digest) != wanted[f"{part}/{path}"]:
+                    return f"{part}/{path} has other content"
         return None
     finally:
         del preparation, tasks
         release_memory()
+
+
+def _made_together(tasks: Iterable[Task]) -> list[list[Task]]:
+    """The contents of one pass together, where the first of them is, and the other tasks one by one."""
+    found: dict[Any, list[Task]] = defaultdict(list)
+    for task in tasks:
+        among = task.operation.among if isinstance(task.operation, Content) else None
+        found[task.name if among is None else among].append(task)
+    return [*found.values()]
 
 
 def _declared(task: Task | Copies) -> Columns:

@@ -21,10 +21,11 @@ from competitions.errors import BadCompetition
 from competitions.preparing.declaration import Content, Pass, Preparation, json_content, table
 from competitions.preparing.download import Download
 from storage.datasets import archives, prepare
-from storage.datasets.execute import execute, group_copies
+from storage.datasets.execute import Task, execute, group_copies
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done
 from storage.datasets.materialise import Serial, materialise
+from storage.datasets.prove import _made_together
 from storage.writers import Destination
 
 
@@ -186,6 +187,14 @@ class TestContentsOfOnePass:
         contents = [how for _, _, how in out.operations() if isinstance(how, Content)]
         for _ in range(2):
             assert [b"".join(content.pieces()) for content in contents] == [b"onetwo", b"x", b"1", b"1", b""]
+
+    def test_a_proof_computes_them_once(self) -> None:
+        tasks = [Task(part, path, how) for part, path, how in self.declared([], []).operations()]
+        together = [[task.name for task in some] for some in _made_together(tasks)]
+        assert together == [
+            ["public/a.txt", "public/b.txt", "private/again.txt", "private/empty.txt"],
+            ["public/between.txt"],
+        ]
 
     def test_none_of_them_is_half_written(self, tmp_path: Path) -> None:
         out = self.declared([], [(0, b"one"), (1, b"1")], fails=True)
