@@ -69,7 +69,7 @@ def align(
 
     Rejects missing columns (`on`, `columns`), a different number of rows, and ids that are unknown, missing, empty or
     repeated (unless they are so in the answers). Numbers are compared by value: `3.0` equals `3`, the text `"3"` does
-    not.
+    not. Columns may be those of the arguments themselves: add others, but do not write into them.
     """
     require_columns(submission, on, *columns)
     require_rows(submission, len(answers))

@@ -22,6 +22,7 @@ from pyarrow import csv
 from competitions.tables import pieces
 from competitions.tables.arrays import MANY, text_of, whole
 from competitions.tables.csv_blocks import (
+    BYTE_ORDER_MARK,
     Unusual,
     infer_column,
     is_ordinary,
@@ -34,7 +35,7 @@ from competitions.tables.csv_types import inference_rows
 from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
-from competitions.tables.threads import WORKERS, cores, in_order
+from competitions.tables.threads import WORKERS, cores, end_threads, in_order
 from competitions.tables.wide import numbers_of
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def _read(
     except Unusual:
         return None
     except RuntimeError:  # no thread can be started, for example under a limit of memory
+        end_threads()  # and with them what waits for one
         return None
     columns = [part.joined(inference_rows(len(names))) for part in parts]
     if not columns or any(column is None for column in columns):
@@ -199,6 +201,8 @@ def _parsed(
 ) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end, quotes, parts = piece
+    if text.startswith(BYTE_ORDER_MARK):
+        raise Unusual("a byte order mark, which Arrow leaves out at the start of a text")
     quoted = quotes > 0
     marked = text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0
     plain = not quoted and not marked

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _PIECE = 8 << 20
 _LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
 MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 """Texts that pandas reads as missing values, as documented for `read_csv`, besides the empty one."""
@@ -145,6 +146,8 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
 
     Raises `Unusual` if pandas might split the text into other rows and fields.
     """
+    if text.startswith(BYTE_ORDER_MARK):
+        raise Unusual("a byte order mark, which Arrow leaves out at the start of a text")
     require_plain_quotes(text)
     require_utf8(text, len(text))
     names = [f"{number}" for number in range(len(plan.columns))]

@@ -25,6 +25,12 @@ def cores() -> Executor:
     return ThreadPoolExecutor(WORKERS, "tables")
 
 
+def end_threads() -> None:
+    """End these threads, such as before this process forks. The next table that is read starts new ones."""
+    cores().shutdown(wait=True, cancel_futures=True)
+    cores.cache_clear()
+
+
 os.register_at_fork(after_in_child=cores.cache_clear)  # threads stay behind
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions.competition import Competition
+from competitions.tables.threads import end_threads
 from grading.workers.endings import Phase, grader_error, halves_ended, was_killed, worker_ended
 from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve
@@ -69,6 +70,7 @@ class Server:
         self.resident = 0
         kept = Path(spec["kept"]) if spec["kept"] else None
         self.answers = self.competition.answers(Path(spec["prepared"]), kept)
+        end_threads()  # forking is not safe with threads
         gc.freeze()  # a collection would write to the memory shared with workers, and so copy it
 
     def run(self) -> None:

@@ -95,7 +95,7 @@ class Helpers:
             self.start()
         todo = _Chunks(chunks)
 
-        def finish() -> list[Columns]:
+        def finish() -> list[pa.Table]:
             while todo.in_hand():
                 if chunk := todo.take(portable=False):
                     todo.done(execute_here(chunk))

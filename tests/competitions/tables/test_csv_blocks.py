@@ -31,7 +31,7 @@ def test_rows_that_pandas_counts_in_its_own_way_are_refused(text: str) -> None:
         blocks_of(text)
 
 
-@pytest.mark.parametrize("text", ['1,a"b\n', '1,"a"b\n', "1,a\rb\n", "1,2,3\n", "1\n", "1,\0\n"])
+@pytest.mark.parametrize("text", ["\ufeff1,a\n", '1,a"b\n', '1,"a"b\n', "1,a\rb\n", "1,2,3\n", "1\n", "1,\0\n"])
 def test_fields_that_may_be_others_for_pandas_are_refused(text: str) -> None:
     with pytest.raises(Unusual):
         parse(text.encode(), Plan(("a", "b"), frozenset(), True))

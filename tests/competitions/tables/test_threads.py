@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from competitions.tables.threads import WORKERS, ahead, cores, on_all_cores
+from competitions.tables.threads import WORKERS, ahead, cores, end_threads, on_all_cores
 
 
 def test_the_next_value_is_computed_while_one_is_used() -> None:
@@ -116,6 +116,13 @@ def test_without_threads_values_come_without_being_computed_ahead(monkeypatch: p
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
     assert list(ahead(range(3))) == [0, 1, 2]
+
+
+def test_threads_end_and_begin_again() -> None:
+    assert cores().submit(int, "7").result() == 7
+    end_threads()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("tables")]
+    assert cores().submit(int, "8").result() == 8
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
