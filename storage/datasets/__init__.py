@@ -3,6 +3,7 @@
 job          specification of a dataset to prepare
 materialise  from declaration to committed files
 helpers      processes that copy files beside this one
+work         the files to write, as values
 execute      single operations, with the help of archives, zipwriter and memory
 plan         chunks of bounded size, as values
 drafts       what an edition declares together with another one

@@ -13,13 +13,14 @@ from competitions.preparing.download import Download
 from storage.datasets.checkpoint import DRAFTS, Checkpoint
 from storage.datasets.commit import DESCRIPTION, read_manifest_of
 from storage.datasets.drafts import Draft, load_draft, save_draft
-from storage.datasets.execute import Copies, Same, Task, execute, group_copies
+from storage.datasets.execute import execute
 from storage.datasets.job import Job, Preparable, download_of, load_competition
 from storage.datasets.memory import release_memory
 from storage.datasets.plan import plan
 from storage.datasets.reuse import Known, archives_of, with_archives, with_reuse
 from storage.datasets.storable import require_storable
 from storage.datasets.traces import written_in_order
+from storage.datasets.work import Copies, Same, Task, group_copies
 from storage.writers import Destination
 
 if TYPE_CHECKING:

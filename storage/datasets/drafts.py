@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from competitions.preparing.declaration import Archive
 from storage.datasets.checkpoint import DRAFTS, Checkpoint
-from storage.datasets.execute import Copies, Task
 from storage.datasets.job import Job
 from storage.datasets.manifest import Columns, Done
 from storage.datasets.plan import pack, unpack
 from storage.datasets.reuse import Known
+from storage.datasets.work import Copies, Task
 from storage.writers import Destination
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from common.windows import windowed
 from competitions.preparing.archives.containers import Container, DirectoryContainer, RemoteDirectory
 from competitions.preparing.archives.zips import ZipContainer
-from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation, Pass
+from competitions.preparing.declaration import Archive, Content, Derived, Pass
 from competitions.preparing.download import Download
 from storage.datasets.archives import build
 from storage.datasets.manifest import Columns, Done, columns_of, joined
+from storage.datasets.work import Copies, Same, Several, Task, Work, by_pass, pass_of
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, HashingWriter, Written
 
 if TYPE_CHECKING:
@@ -27,123 +27,8 @@ TIME = 315532800
 _SMALL = 1 << 20  # files up to this size are read whole and written in one call
 
 
-class Task(NamedTuple):
-    """A file to write: its part, its path in the part, the operation, and whether to compute its MD5."""
-
-    part: str
-    path: str
-    operation: Operation
-    md5: bool = False
-
-    @property
-    def name(self) -> str:
-        """Path below the prepared directory."""
-        return f"{self.part}/{self.path}"
-
-    @property
-    def computed(self) -> bool:
-        """Whether it has content computed by prepare.py, which only the process that ran prepare.py can write."""
-        how = self.operation
-        return isinstance(how, Content) or (isinstance(how, Archive) and not how.portable)
-
-    @property
-    def source(self) -> str:
-        """The value for the column `source` of the manifest."""
-        match self.operation:
-            case Archive():
-                return f"archive of {len(self.operation.entries)}"
-            case Derived():
-                return f"{self.operation.function}()"
-            case _:
-                return "prepare()"
-
-
-class Copies(NamedTuple):
-    """Members of one archive to copy, as columns. MD5s are computed for the rows numbered in `checked`, ascending.
-
-    Columns are used because creating, sending and saving 100,000 objects would take longer than copying small files.
-    Hidden ones must not show in which order they are in the archive, see `storage.datasets.traces`.
-    """
-
-    archive: str
-    parts: list[str]
-    paths: list[str]
-    names: list[str]
-    sizes: list[int]
-    checked: list[int]
-    hidden: bool = False
-
-    @property
-    def sources(self) -> list[str]:
-        """The values for the column `source` of the manifest."""
-        prefix = f"{self.archive}!/" if self.archive else ""
-        return [prefix + name for name in self.names]
-
-    def at(self, rows: Sequence[int]) -> Copies:
-        """The rows with these numbers, in this order."""
-        wanted = set(self.checked)
-        return Copies(
-            self.archive,
-            [*map(self.parts.__getitem__, rows)],
-            [*map(self.paths.__getitem__, rows)],
-            [*map(self.names.__getitem__, rows)],
-            [*map(self.sizes.__getitem__, rows)],
-            [number for number, row in enumerate(rows) if row in wanted] if wanted else [],
-            self.hidden,
-        )
-
-    def part(self, start: int, stop: int) -> Copies:
-        """The rows from `start` to before `stop`."""
-        some = slice(start, stop)
-        checked = self.checked[bisect_left(self.checked, start) : bisect_left(self.checked, stop)]
-        return Copies(
-            self.archive,
-            self.parts[some],
-            self.paths[some],
-            self.names[some],
-            self.sizes[some],
-            [row - start for row in checked],
-            self.hidden,
-        )
-
-
-class Same(NamedTuple):
-    """Files that a committed dataset at the URL `like` has under other names, as rows of the manifest."""
-
-    like: str
-    names: list[str]
-    rows: Columns
-
-
-class Several(NamedTuple):
-    """Small files to write one after the other."""
-
-    tasks: list[Task]
-
-
-def group_copies(tasks: Iterable[tuple[str, str, Operation, bool]]) -> list[Task | Copies]:
-    """Tasks, followed by one `Copies` with all copies from each archive."""
-    others: list[Task | Copies] = []
-    copies: dict[str, Copies] = {}
-    for part, path, operation, md5 in tasks:
-        if not isinstance(operation, Copy):
-            others.append(Task(part, path, operation, md5))
-            continue
-        archive, name, size = operation.member
-        group = copies.get(archive)
-        if group is None:
-            group = copies[archive] = Copies(archive, [], [], [], [], [])
-        if md5:
-            group.checked.append(len(group.names))
-        group.parts.append(part)
-        group.paths.append(path)
-        group.names.append(name)
-        group.sizes.append(size)
-    return [*others, *copies.values()]
-
-
 def execute(
-    tasks: Iterable[Task | Copies | Same | Several],
+    tasks: Iterable[Work],
     competition: Preparable | None,
     download: Download,
     destination: Destination,
@@ -152,13 +37,10 @@ def execute(
 
     Idempotent: repeating a task writes the same bytes under the same name. `competition` is needed for derived files.
     """
-    tasks, done = list(tasks), list[Columns]()
-    together = _together(tasks)
-    for task in tasks:
-        among = _pass_of(task)
-        if among is not None:
-            if several := together.pop(among, []):
-                done.append(_write_together(among, several, destination))
+    done: list[Columns] = []
+    for task, *others in by_pass(tasks):
+        if (among := pass_of(task)) is not None:
+            done.append(_write_together(among, [task, *others], destination))
         elif isinstance(task, Copies):
             written = _copy(task, download.view(task.archive).container, destination)
             bytes_, hashes, md5s = zip(*written, strict=True)
@@ -317,28 +199,14 @@ def _take(same: Same, destination: Destination) -> None:
             pass
 
 
-def _pass_of(task: Task | Copies | Same | Several) -> Pass | None:
-    operation = task.operation if isinstance(task, Task) else None
-    return operation.among if isinstance(operation, Content) else None
-
-
-def _together(tasks: Iterable[Task | Copies | Same | Several]) -> dict[Pass, list[Task]]:
-    """The contents that are computed in one pass, by the pass."""
-    found: dict[Pass, list[Task]] = defaultdict(list)
-    for task in tasks:
-        if isinstance(task, Task) and (among := _pass_of(task)) is not None:
-            found[among].append(task)
-    return found
-
-
-def _write_together(among: Pass, tasks: list[Task], destination: Destination) -> Columns:
+def _write_together(among: Pass, tasks: Iterable[Work], destination: Destination) -> Columns:
     numbered: dict[int, list[HashingWriter]] = defaultdict(list)
     done = []
     with contextlib.ExitStack() as stack:
         for task in tasks:
-            writer = stack.enter_context(destination.open(task.name, task.md5))
-            done.append((task, writer))
-            if isinstance(task.operation, Content):
+            if isinstance(task, Task) and isinstance(task.operation, Content):
+                writer = stack.enter_context(destination.open(task.name, task.md5))
+                done.append((task, writer))
                 numbered[task.operation.number].append(writer)
         for number, piece in among.run():
             for writer in numbered.get(number, ()):

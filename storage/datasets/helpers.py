@@ -24,9 +24,10 @@ from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive
 from competitions.preparing.download import Download, Member
 from storage.datasets.checkpoint import DRAFTS
-from storage.datasets.execute import Copies, Task, execute
+from storage.datasets.execute import execute
 from storage.datasets.manifest import Columns, table_of
 from storage.datasets.plan import Chunk, unpack
+from storage.datasets.work import Copies, Task
 from storage.writers import Destination
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from competitions.preparing.archives.containers import Container
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download, Member
-from storage.datasets.execute import Copies, Same, Several, Task
 from storage.datasets.manifest import Done
+from storage.datasets.work import Copies, Same, Several, Task
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from competitions.preparing.declaration import Content
 from storage.datasets.commit import DESCRIPTION, MANIFEST
-from storage.datasets.execute import Copies, Task, execute, group_copies
+from storage.datasets.execute import execute
 from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, manifest_of, table_of
 from storage.datasets.memory import release_memory
+from storage.datasets.work import Copies, Task, by_pass, group_copies
 from storage.writers import Destination, HashingWriter, NullSink
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def difference(job: Job, committed: str) -> str | None:
         made = [task for task in tasks if isinstance(task, Task)]
         wanted = _hashes(known, {task.name for task in made})
         # What is cheap to make comes first: tables, then derived files and archives.
-        for some in _made_together(sorted(made, key=lambda task: not task.computed)):
+        for some in by_pass(sorted(made, key=lambda task: not task.computed)):
             rows = execute(some, competition, download, Discarding())
             for part, path, size, digest in zip(*rows[:4], strict=True):
                 if (size, digest) != wanted[f"{part}/{path}"]:
@@ -65,15 +64,6 @@ def difference(job: Job, committed: str) -> str | None:
     finally:
         del preparation, tasks
         release_memory()
-
-
-def _made_together(tasks: Iterable[Task]) -> list[list[Task]]:
-    """The contents of one pass together, where the first of them is, and the other tasks one by one."""
-    found: dict[Any, list[Task]] = defaultdict(list)
-    for task in tasks:
-        among = task.operation.among if isinstance(task.operation, Content) else None
-        found[task.name if among is None else among].append(task)
-    return [*found.values()]
 
 
 def _declared(task: Task | Copies) -> Columns:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from competitions.preparing.declaration import Archive, ArchiveKind
 from competitions.preparing.download import Download, Member
 from storage.datasets.archives import MADE
-from storage.datasets.execute import Copies, Same, Task
 from storage.datasets.manifest import Columns, Done
+from storage.datasets.work import Copies, Same, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from common.cloning import clone
-from storage.datasets.execute import TIME, Copies, Same, Task
+from storage.datasets.execute import TIME
+from storage.datasets.work import Copies, Same, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa

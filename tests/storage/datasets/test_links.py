@@ -14,7 +14,8 @@ from common import cloning
 from competitions import registry
 from competitions.preparing.declaration import Copy
 from competitions.preparing.download import Download
-from storage.datasets.execute import Task, execute, group_copies
+from storage.datasets.execute import execute
+from storage.datasets.work import Task, group_copies
 from storage.writers import Destination
 
 SIZE = 32 << 20

@@ -21,11 +21,11 @@ from competitions.errors import BadCompetition
 from competitions.preparing.declaration import Content, Pass, Preparation, json_content, table
 from competitions.preparing.download import Download
 from storage.datasets import archives, prepare
-from storage.datasets.execute import Task, execute, group_copies
+from storage.datasets.execute import execute
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done
 from storage.datasets.materialise import Serial, materialise
-from storage.datasets.prove import _made_together
+from storage.datasets.work import Task, by_pass, group_copies
 from storage.writers import Destination
 
 
@@ -190,7 +190,7 @@ class TestContentsOfOnePass:
 
     def test_a_proof_computes_them_once(self) -> None:
         tasks = [Task(part, path, how) for part, path, how in self.declared([], []).operations()]
-        together = [[task.name for task in some] for some in _made_together(tasks)]
+        together = [[task.name for task in some] for some in by_pass(tasks)]
         assert together == [
             ["public/a.txt", "public/b.txt", "private/again.txt", "private/empty.txt"],
             ["public/between.txt"],

@@ -13,9 +13,9 @@ import pytest
 from competitions.preparing.declaration import Archive, Content, Copy, Derived
 from competitions.preparing.download import Download, Member
 from storage.datasets.checkpoint import Checkpoint, Size
-from storage.datasets.execute import Copies, Task, group_copies
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
 from storage.datasets.plan import Chunk, in_storage_order, pack, plan, split_copies, unpack
+from storage.datasets.work import Copies, Task, group_copies
 from storage.writers import Destination
 
 OTHERS = [

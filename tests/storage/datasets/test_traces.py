@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from storage.datasets import prepare
-from storage.datasets.execute import Copies
 from storage.datasets.traces import written_in_order
+from storage.datasets.work import Copies
 from storage.writers import Destination
 from tests.prepared import PreparedCompetitions
 
