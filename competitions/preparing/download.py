@@ -165,10 +165,7 @@ class Download:
         columns = [list(column) for column in values]
         if len(set(map(len, columns))) > 1:
             raise ValueError(f"columns of unequal length: {', '.join(str(len(column)) for column in columns)}")
-        sizes = self.container.sizes
-        for path, file in zip(map((to or name).format, *columns), map(name.format, *columns), strict=True):
-            size = sizes.get(file)
-            yield path, self.file(file) if size is None else Member(self._archive, file, size)
+        yield from zip(map((to or name).format, *columns), self.files(map(name.format, *columns)), strict=True)
 
     @contextlib.contextmanager
     def remembering(self) -> Iterator[Memo]:

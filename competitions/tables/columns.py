@@ -35,7 +35,7 @@ from competitions.tables.csv_types import inference_rows
 from competitions.tables.known_rows import KnownRows, require_text_at_ends
 from competitions.tables.parts import Parts
 from competitions.tables.pieces import Buffers, Piece
-from competitions.tables.threads import WORKERS, cores, end_threads, in_order
+from competitions.tables.threads import WORKERS, end_threads, in_order, table_threads
 from competitions.tables.wide import numbers_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _read(
         known = known if known and known.name == names[0] else None
         work = partial(_parsed, names=names, chosen=chosen, buffers=buffers, rules=rules)
         parts = [Parts(count) for _ in chosen]
-        each: Callable[..., Any] = partial(in_order, cores(), ahead=WORKERS) if count > 1 else map
+        each: Callable[..., Any] = partial(in_order, table_threads(), ahead=WORKERS) if count > 1 else map
         cuts = cut(file)
         if known:
             select = partial(_selected, known=known, columns=len(names), buffers=buffers)

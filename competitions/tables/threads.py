@@ -17,7 +17,7 @@ WORKERS = min(os.cpu_count() or 1, 8)
 
 
 @cache
-def cores() -> Executor:
+def table_threads() -> Executor:
     """Threads for all tables that this process reads, one for each core: each keeps memory of its own.
 
     What they are given must not wait for anything else that they are given.
@@ -27,11 +27,11 @@ def cores() -> Executor:
 
 def end_threads() -> None:
     """End these threads, such as before this process forks. The next table that is read starts new ones."""
-    cores().shutdown(wait=True, cancel_futures=True)
-    cores.cache_clear()
+    table_threads().shutdown(wait=True, cancel_futures=True)
+    table_threads.cache_clear()
 
 
-os.register_at_fork(after_in_child=cores.cache_clear)  # threads stay behind
+os.register_at_fork(after_in_child=table_threads.cache_clear)  # threads stay behind
 
 
 def in_order(

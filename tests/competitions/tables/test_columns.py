@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from competitions.scoring.reading import Reads, read_answers, read_submission
-from competitions.tables import columns, pieces, threads, wide
+from competitions.tables import columns, pieces, wide
 
 HARD_NUMBERS = [
     "0.1", "0.30000000000000004", "1e-320", "4.9e-324", "1.7976931348623157e308", "9007199254740993", "1e22", "1e23",
@@ -333,20 +332,6 @@ def test_a_byte_order_mark_in_a_row_is_kept(cell: str, before: int) -> None:
     if found is not None:
         expected = pd.read_csv(io.BytesIO(content), float_precision="round_trip")
         pd.testing.assert_frame_equal(columns.frame(found, "object"), expected)
-
-
-def test_work_that_no_thread_takes_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where none can be started, as under a limit of memory, pandas reads the file, and the next one finds threads."""
-    content = ("p,q\n" + "1,x_\n" * 2_000).encode()
-    threads.end_threads()
-
-    def start(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start)
-        assert columns.read_stream(io.BytesIO(content)) is None
-    assert columns.read_stream(io.BytesIO(content)) is not None
 
 
 def test_quotes_around_cells_are_read_in_columns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from competitions.tables.threads import WORKERS, ahead, cores, end_threads, on_all_cores
+from competitions.tables import columns, pieces
+from competitions.tables.threads import WORKERS, ahead, end_threads, on_all_cores, table_threads
 
 
 def test_the_next_value_is_computed_while_one_is_used() -> None:
@@ -119,17 +121,32 @@ def test_without_threads_values_come_without_being_computed_ahead(monkeypatch: p
 
 
 def test_threads_end_and_begin_again() -> None:
-    assert cores().submit(int, "7").result() == 7
+    assert table_threads().submit(int, "7").result() == 7
     end_threads()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("tables")]
-    assert cores().submit(int, "8").result() == 8
+    assert table_threads().submit(int, "8").result() == 8
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
-    assert cores().submit(int, "7").result() == 7
+    assert table_threads().submit(int, "7").result() == 7
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply_async(_with_the_cores).get(30) == 7
+        assert pool.apply_async(_with_threads).get(30) == 7
 
 
-def _with_the_cores() -> int:
-    return cores().submit(int, "7").result(20)
+def _with_threads() -> int:
+    return table_threads().submit(int, "7").result(20)
+
+
+def test_work_that_no_thread_takes_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none can be started, as under a limit of memory, pandas reads the file, and the next one finds threads."""
+    monkeypatch.setattr(pieces, "PIECE", 256)
+    content = ("p,q\n" + "1,x_\n" * 2_000).encode()
+    end_threads()
+
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        assert columns.read_stream(io.BytesIO(content)) is None
+    assert columns.read_stream(io.BytesIO(content)) is not None

@@ -12,14 +12,14 @@ import pytest
 
 from competitions import registry
 from competitions.competition import Competition
-from competitions.tables.threads import cores
+from competitions.tables.threads import table_threads
 from grading.workers.limits import Bounds
 from grading.workers.server import Server
 
 
 def test_it_has_no_threads_that_read_tables_when_it_forks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def answers(self: Competition, prepared: Path, kept: Path | None = None) -> Any:
-        return cores().submit(int, "7").result()
+        return table_threads().submit(int, "7").result()
 
     monkeypatch.setattr(Competition, "answers", answers)
     spec = {
