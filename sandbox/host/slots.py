@@ -190,6 +190,7 @@ class HostSlots:
                     queue = self._queue()
                     ahead = [each.gpus for path, each in queue[: [path for path, _ in queue].index(mine)]]
                     if granted([*ahead, claim.gpus], limit - len(taken), len(free))[-1]:
+                        ticket.close()  # now, or the next one would count both the ticket and the slot
                         return self._grant(claim, free[: claim.gpus], taken)
                 text = _waits_for(claim, limit, taken, len(free), len(self.devices) if claim.gpus else 0, len(ahead))
                 if text != told:

@@ -156,6 +156,20 @@ def test_processes_share_the_slots_in_the_order_of_their_coming(folder: Path, wa
     assert host.waiting() == []
 
 
+def test_who_has_a_slot_no_longer_waits_for_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the next one, which looks when the lock is free, would count it twice, and wait for its turn."""
+    waiting: list[list[Path]] = []
+    grant = HostSlots._grant
+
+    def granting(host: HostSlots, *what: Any) -> Any:
+        waiting.append(list((folder / "queue").iterdir()))
+        return grant(host, *what)
+
+    monkeypatch.setattr(HostSlots, "_grant", granting)
+    with HostSlots(folder, NoEngine()).take(Claim("first", "/agents/first", "process"), 2):
+        assert waiting == [[]]
+
+
 def test_a_flow_run_with_fewer_slots_counts_those_of_others(wants: Callable[..., Wants]) -> None:
     assert wants("a", limit=3).says() == "has"
     careful = wants("b", limit=1)
