@@ -22,6 +22,7 @@ from storage.datasets.helpers import Helpers, has_files_to_copy, helpers_for
 from storage.datasets.manifest import Columns, Done, columns_of
 from storage.datasets.plan import Chunk
 from tests.processes import descendants
+from tests.waiting import until
 
 PREPARE = """from competitions.preparing.declaration import Preparation
 def prepare(raw, edition, params):
@@ -129,7 +130,7 @@ def test_few_files_start_helpers_only_if_these_have_something_to_do(
     with Helpers(str(tmp_path / "tables.zip"), str(tmp_path / "out"), 1) as one:
         assert not running()
         with one.executing([copies if copied else computed], download, lambda chunk: row_of(chunk.task[0])) as finish:
-            assert len(running()) == started
+            until(lambda: len(running()) == started, what="the start of helpers")
             assert len(finish()) == 1
 
 
@@ -166,7 +167,7 @@ def test_the_chunk_of_a_helper_that_failed_is_executed_here(
     monkeypatch.setattr(helpers, "_scratch_files", die)  # called when a helper has got a chunk
     with Helpers(str(raw), str(tmp_path), 1) as one:
         one.start()
-        (child,) = running()
+        (child,) = until(running, what="the start of a helper")  # its command line is empty for a moment
         with one.executing(chunks, download, here) as finish:
             rows = finish()
     assert sorted(row["path"][0].as_py() for row in rows) == sorted(names)
