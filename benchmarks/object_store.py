@@ -99,7 +99,7 @@ def _cases(work: Path, about: str, count: int, size: int) -> Iterator[Case]:
 def _chunks(download: Download) -> Iterator[Any]:
     out = Preparation()
     out.public.copy_tree("", download, "")
-    for copies in group_copies((*operation, False) for operation in out.operations()):
+    for copies in group_copies(out.operations()):
         assert isinstance(copies, Copies)
         yield from split_copies(in_storage_order(copies, download.container))
 

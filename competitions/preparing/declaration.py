@@ -128,12 +128,9 @@ class Tree:
     def copies(self, files: Mapping[str, Member] | Iterable[tuple[str, Member]]) -> None:
         """Declare several copies: path -> member."""
         pairs = list(files.items() if isinstance(files, Mapping) else files)
-        declared: dict[str, Operation] = {path: Copy(member) for path, member in pairs}
-        if (
-            len(declared) == len(pairs)
-            and names.all_usual(list(declared))
-            and self.operations.keys().isdisjoint(declared)
-        ):
+        paths, members = zip(*pairs, strict=True) if pairs else ((), ())
+        declared: dict[str, Operation] = dict(zip(paths, map(Copy, members), strict=True))
+        if len(declared) == len(pairs) and names.all_usual(paths) and self.operations.keys().isdisjoint(declared):
             self.operations.update(declared)
             return
         for path, member in pairs:

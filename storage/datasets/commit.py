@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,14 @@ def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Seq
     """
     import pyarrow.parquet as pq
 
-    remove_traces(destination, manifest)
-    with destination.open(MANIFEST) as file:
-        pq.write_table(manifest, file, row_group_size=ROWS)
+    def write() -> None:
+        with destination.open(MANIFEST) as file:
+            pq.write_table(manifest, file, row_group_size=ROWS)
+
+    with ThreadPoolExecutor(1, "manifest") as beside:  # both take a while if there are many files
+        written = beside.submit(write)
+        remove_traces(destination, manifest)
+        written.result()
     if job.key:
         destination.sync()
     marker = {

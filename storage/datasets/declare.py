@@ -103,7 +103,7 @@ def run_prepare(job: Job, competition: Preparable, download: Download, destinati
     preparation = competition.declare(download, job.edition, job.params)
     require_storable(preparation, destination)
     checked = competition.facts.checksums.prepared
-    tasks = group_copies((part, path, how, f"{part}/{path}" in checked) for part, path, how in preparation.operations())
+    tasks = group_copies(preparation.operations(), checked)
     own = DESCRIPTION in preparation.public.operations
     return Declared(
         [task for task in tasks if isinstance(task, Task) and task.computed],

@@ -45,7 +45,7 @@ def difference(job: Job, committed: str) -> str | None:
     """
     competition, download = load_competition(job), download_of(job)
     preparation = competition.declare(download, job.edition, job.params)
-    tasks = group_copies((*each, False) for each in preparation.operations())
+    tasks = group_copies(preparation.operations())
     ignored = () if DESCRIPTION in preparation.public.operations else (f"public/{DESCRIPTION}",)
     known = _read(committed, ignored)
     try:

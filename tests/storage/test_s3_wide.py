@@ -55,7 +55,7 @@ def scans(folder: Path, count: int, size: int, archive: bool) -> Download:
 def split(download: Download, url: str) -> list[list[object]]:
     out = Preparation()
     out.public.copy_tree("scans", download, "")
-    tasks = group_copies((*operation, False) for operation in out.operations())
+    tasks = group_copies(out.operations())
     return execute(tasks, registry.get("digits"), download, Destination(url))
 
 

@@ -67,6 +67,7 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     count = 0
     position, unpack, fixed = 0, _RECORD.unpack_from, _RECORD.size
+    make = tuple.__new__  # that of `Entry` is in Python
     try:
         while position < len(data):
             magic, flags, method, crc, packed, size, name_length, extra, comment, offset = unpack(data, position)
@@ -79,9 +80,9 @@ def _entries(data: bytes, before: int, expected: int) -> dict[str, Entry]:
             name = raw.decode("ascii" if raw.isascii() else "utf-8" if flags & _UTF8 else "cp437", "surrogateescape")
             if "\0" in name:
                 name = name[: name.index("\0")]
-            if _ZIP64 in (packed, size, offset):
+            if packed == _ZIP64 or size == _ZIP64 or offset == _ZIP64:
                 size, packed, offset = _large(data[end : end + extra], size, packed, offset)
-            found[name] = Entry(offset + before, packed, size, crc, method, flags)
+            found[name] = make(Entry, (offset + before, packed, size, crc, method, flags))
             position = end + extra + comment
             count += 1
     except struct.error as error:

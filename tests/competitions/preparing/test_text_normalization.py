@@ -35,7 +35,7 @@ def prepared(tmp_path: Path, tokens: Any) -> Callable[[Edition], dict[str, str]]
     def prepare(edition: Edition) -> dict[str, str]:
         raw, out = Download.open(str(tmp_path)), tmp_path / edition
         preparation = prepare_language(raw, edition, "xx")
-        tasks = group_copies((*operation, False) for operation in preparation.operations())
+        tasks = group_copies(preparation.operations())
         execute(tasks, registry.get("text-normalization-challenge-english-language"), raw, Destination(str(out)))
         files = {path.name: path.read_text() for path in out.glob("private/*.csv")}
         for path in out.glob("public/*.zip"):

@@ -15,7 +15,7 @@ from competitions import registry
 from competitions.preparing.declaration import Copy
 from competitions.preparing.download import Download
 from storage.datasets.execute import execute
-from storage.datasets.work import Task, group_copies
+from storage.datasets.work import group_copies
 from storage.writers import Destination
 
 SIZE = 32 << 20
@@ -24,7 +24,7 @@ SIZE = 32 << 20
 def copied(source: Path, out: Path) -> Path:
     """`source` as the executor puts it into a dataset."""
     download = Download.open(str(source.parent))
-    tasks = group_copies([Task("public", "copy", Copy(download.file(source.name)), md5=True)])
+    tasks = group_copies([("public", "copy", Copy(download.file(source.name)))], ["public/copy"])
     _, _, (size,), *_ = execute(tasks, registry.get("digits"), download, Destination(str(out)))
     assert size == source.stat().st_size
     assert (out / "public" / "copy").read_bytes() == source.read_bytes()

@@ -37,7 +37,8 @@ def download_of(tmp_path: Path, files: dict[str, bytes], method: int = zipfile.Z
 
 
 def carry_out(preparation: Preparation, download: Download, out: Path) -> dict[str, Any]:
-    tasks = group_copies((*operation, True) for operation in preparation.operations())
+    operations = [*preparation.operations()]
+    tasks = group_copies(operations, [f"{part}/{path}" for part, path, _ in operations])
     columns = execute(tasks, registry.get("digits"), download, Destination(str(out)))
     return {f"{row[0]}/{row[1]}": Done(*row) for row in zip(*columns, strict=True)}
 
