@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from competitions.scoring.metrics.rle_masks import RleMask, parse_rle
 from competitions.tables.arrays import ordered
 
+_Runs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""Row numbers, starts and stops."""
 _DIGITS = 18  # numbers with more digits may not fit 64 bits
+_ROWS = 2_000  # parsed or compared at a time, in memory that is used again
 
 
 class RleMasks(NamedTuple):
@@ -61,6 +64,19 @@ def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: b
     array([6, 0, 1])
     """
     sizes = np.full(len(cells), pixels, np.int64) if isinstance(pixels, int) else np.asarray(pixels, np.int64)
+    found = []
+    for start in range(0, len(cells), _ROWS):
+        some = slice(start, start + _ROWS)
+        found.append(_parsed(cells[some], sizes[some], start, strict))
+    if not found:
+        nothing = np.zeros(0, np.int64)
+        return RleMasks(nothing, nothing, nothing, 0)
+    rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return RleMasks(rows, starts, stops, len(cells))
+
+
+def _parsed(cells: Sequence[str], sizes: NDArray[np.int64], first: int, strict: bool) -> _Runs:
+    """The runs of some cells, whose numbers begin with `first`."""
     tokens = _tokens(cells)
     plain, runs = (np.zeros(len(cells), bool), None) if tokens is None else _plain(*tokens, sizes, strict)
     found = [runs] if runs else []
@@ -68,16 +84,16 @@ def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: b
         try:
             starts, stops = parse_rle(cells[row], int(sizes[row]), strict=strict)
         except ValueError as error:
-            raise ValueError(str(error), row) from error
+            raise ValueError(str(error), first + row) from error
         found.append((np.full(len(starts), row), starts, stops))
     if not found:
         nothing = np.zeros(0, np.int64)
-        return RleMasks(nothing, nothing, nothing, len(cells))
+        return nothing, nothing, nothing
     rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if len(found) > 1:
         order, rows = ordered(rows)
         starts, stops = starts[order], stops[order]
-    return RleMasks(rows, starts, stops, len(cells))
+    return rows + first, starts, stops
 
 
 def overlaps(a: RleMasks, b: RleMasks) -> NDArray[np.int64]:
@@ -90,8 +106,14 @@ def overlaps(a: RleMasks, b: RleMasks) -> NDArray[np.int64]:
     reach = int(max(a.stops.max(initial=0), b.stops.max(initial=0))) + 1
     if count and reach > (1 << 62) // count:
         raise ValueError("the images are too large to be compared at once")
+    slices = (slice(start, min(start + _ROWS, count)) for start in range(0, count, _ROWS))
+    shared = [_overlaps(a.of(some), b.of(some), reach) for some in slices]
+    return np.concatenate([np.zeros(0, np.int64), *shared])
+
+
+def _overlaps(mine: RleMasks, others: RleMasks, reach: int) -> NDArray[np.int64]:
+    """The same for two columns of one length; no mask goes as far as `reach`."""
     # Behind each other, the images are one long image, in which the runs still ascend.
-    mine, others = (masks.of(slice(0, count)) for masks in (a, b))
     starts, stops = mine.starts + mine.rows * reach, mine.stops + mine.rows * reach
     before = np.append(0, np.cumsum(stops - starts))
 
@@ -102,7 +124,7 @@ def overlaps(a: RleMasks, b: RleMasks) -> NDArray[np.int64]:
 
     shared = covered(others.stops + others.rows * reach) - covered(others.starts + others.rows * reach)
     ends = np.append(0, np.cumsum(shared))
-    return np.diff(ends[np.searchsorted(others.rows, np.arange(count + 1))])
+    return np.diff(ends[np.searchsorted(others.rows, np.arange(others.size + 1))])
 
 
 def dices(truth: RleMasks, predicted: RleMasks, empty: float = 1.0) -> NDArray[np.float64]:
@@ -156,7 +178,7 @@ def _tokens(cells: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 
 def _plain(
     values: NDArray[np.int64], counts: NDArray[np.int64], sizes: NDArray[np.int64], strict: bool
-) -> tuple[NDArray[np.bool_], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+) -> tuple[NDArray[np.bool_], _Runs]:
     """Which cells are lists of pairs without any fault, and the runs of these."""
     even = counts % 2 == 0
     rows = np.repeat(np.arange(len(counts)), counts)

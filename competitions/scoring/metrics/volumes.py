@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -74,10 +75,13 @@ def hausdorff_of_voxels(
     found[both[~differ]] = 0.0
     for place in np.flatnonzero(differ).tolist():
         one, other = (each[starts[place] : ends[place]].reshape(box[place]) for each in (true, guess))
-        if np.count_nonzero(other) > 10 * np.count_nonzero(one):
+        sizes = np.count_nonzero(one), np.count_nonzero(other)
+        if sizes[1] > 10 * sizes[0]:
             continue
         scale = np.array(shapes[both[place]], dtype=np.float64)
-        farthest = max(_farthest(one, other, low[place], scale), _farthest(other, one, low[place], scale))
+        larger, smaller = (one, other) if sizes[0] > sizes[1] else (other, one)
+        farthest = _farthest(larger, smaller, low[place], scale)  # most likely that of the larger one
+        farthest = _farthest(smaller, larger, low[place], scale, farthest)
         found[both[place]] = farthest / float(np.sqrt(3))
     return found
 
@@ -111,17 +115,19 @@ class _Boxed(NamedTuple):
         return found
 
 
-def _farthest(voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray[np.int64], scale: Scale) -> float:
-    """The largest of the distances of `voxels` to the nearest of `others`; both are volumes that begin at `low`.
+def _farthest(
+    voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray[np.int64], scale: Scale, least: float = 0.0
+) -> float:
+    """The largest of the distances of `voxels` to the nearest of `others`, or `least`, if that is larger.
 
-    Voxels that are in both have distance 0, and the nearest voxel to one outside is on the surface. Distances are
-    measured for some voxels, then for one of each block, and then only where a voxel may be farther away than these:
-    it is no farther than the nearest other voxel of its row, along each axis, and than the one that is nearest to its
-    block's voxel.
+    Both are volumes that begin at `low`. Voxels that are in both have distance 0, and the nearest voxel to one outside
+    is on the surface. Unless there is a `least`, distances are measured for some voxels first. Then they are measured
+    for one of each block, and then only where a voxel may be farther away than these: it is no farther than the nearest
+    other voxel of its row, along each axis, and than the one that is nearest to its block's voxel.
     """
     outside = np.flatnonzero(voxels & ~others)
     if not len(outside):
-        return 0.0
+        return least
     shape = voxels.shape
 
     def places(found: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -129,13 +135,16 @@ def _farthest(voxels: NDArray[np.bool_], others: NDArray[np.bool_], low: NDArray
 
     surface = np.flatnonzero(_surface(others))
     surface_places = places(surface)
-    tree = KDTree((surface_places + low) / scale, _LEAF, compact_nodes=False, balanced_tree=False)
+
+    @cache  # to make it takes longer than what it is asked for
+    def tree() -> KDTree:
+        return KDTree((surface_places + low) / scale, _LEAF, compact_nodes=False, balanced_tree=False)
 
     def measured(some: NDArray[np.int64]) -> NDArray[np.float64]:
-        distances: NDArray[np.float64] = tree.query((some + low) / scale)[0]
+        distances: NDArray[np.float64] = tree().query((some + low) / scale)[0]
         return distances
 
-    farthest = float(measured(places(outside[:: -(-len(outside) // _SAMPLE)])).max())
+    farthest = least or float(measured(places(outside[:: -(-len(outside) // _SAMPLE)])).max())
     most = _within_rows(outside, surface, shape[2]) / scale[2]
     far = most * _ROUNDED > farthest
     rest, most = places(outside[far]), most[far]

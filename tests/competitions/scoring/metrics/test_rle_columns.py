@@ -42,8 +42,12 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("at_once", [1, 2, 2_000])
 @pytest.mark.parametrize("seed", range(3))
-def test_each_image_is_as_if_it_were_alone(seed: int, strict: bool) -> None:
+def test_each_image_is_as_if_it_were_alone(
+    seed: int, at_once: int, strict: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rle_columns, "_ROWS", at_once)
     rng = random.Random(seed)
     for _ in range(300):
         cells = [cell(rng) for _ in range(rng.randint(0, 6))]
