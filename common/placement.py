@@ -98,6 +98,7 @@ class Births:
         took = time.perf_counter() - begin
         if born != path:
             _move(born, path)
+        if self._elsewhere is not None:  # or it is beside a folder that was created there
             self._born.add(path)
         self._note(took)
 

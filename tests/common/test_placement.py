@@ -198,6 +198,9 @@ def test_a_slow_place_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     births.folder(str(tmp_path / "train/below"))
     assert births.file(f"{tmp_path}/train/below/file", b"x")
     assert opened[-1] == f"{tmp_path}/train/below/file", "its folder was born elsewhere, where files are quick as well"
+    births.folder(str(tmp_path / "train/below/deeper"))
+    assert births.file(f"{tmp_path}/train/below/deeper/file", b"x")
+    assert opened[-1] == f"{tmp_path}/train/below/deeper/file", "so was the folder below it"
 
 
 def test_folders_of_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
