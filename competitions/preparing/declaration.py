@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from common import names
 from competitions.errors import BadCompetition, DownloadError
 from competitions.preparing import json_text
-from competitions.preparing.download import Download, Member
+from competitions.preparing.download import Download, Member, named_tuples
 from competitions.tables import csv_text
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Tree:
         """Declare several copies: path -> member."""
         pairs = list(files.items() if isinstance(files, Mapping) else files)
         paths, members = zip(*pairs, strict=True) if pairs else ((), ())
-        declared: dict[str, Operation] = dict(zip(paths, map(Copy, members), strict=True))
+        declared: dict[str, Operation] = dict(zip(paths, named_tuples(Copy, members), strict=True))
         if len(declared) == len(pairs) and names.all_usual(paths) and self.operations.keys().isdisjoint(declared):
             self.operations.update(declared)
             return

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from competitions.tables.columns import Texts
 
 T = TypeVar("T")
+N = TypeVar("N", bound=tuple[Any, ...])
 _LONG = 19  # digits from which on a number may not fit 64 bits
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _BLOCK = 1 << 20
@@ -50,6 +51,16 @@ class Member(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.archive}!/{self.name}" if self.archive else self.name
+
+
+def named_tuples(kind: type[N], *columns: Iterable[Any]) -> Iterator[N]:
+    """Named tuples with the values of these columns, in half the time that calls of `kind` take.
+
+    >>> list(named_tuples(Member, ["", ""], ["a", "b"], [1, 2]))
+    [Member(archive='', name='a', size=1), Member(archive='', name='b', size=2)]
+    """
+    make: Callable[[type[N], tuple[Any, ...]], N] = tuple.__new__
+    return map(make, repeat(kind), zip(*columns, strict=False))
 
 
 class Download:
@@ -142,7 +153,7 @@ class Download:
             sizes = list(map(self.container.sizes.__getitem__, names))
         except KeyError:
             return [self.file(name) for name in names]  # which says what is missing
-        return list(map(Member, repeat(self._archive), names, sizes))
+        return list(named_tuples(Member, repeat(self._archive), names, sizes))
 
     def tree(self, folder: str) -> Iterator[tuple[str, Member]]:
         """Every file below `folder` as (path relative to it, member). Raises `DownloadError` if there is none."""
