@@ -51,7 +51,7 @@ class Births:
         self._numbers = itertools.count()
         self._elsewhere: str | None = None
         self._born: set[str] = set()
-        """The folders that were created there: files in them are as well."""
+        """The folders that were created there or in such a folder: files in them are there as well."""
         self._limit = _SLOW
         self._slow = self._count = self._vain = 0
         self._until_again = self._patience = _MANY
@@ -98,7 +98,7 @@ class Births:
         took = time.perf_counter() - begin
         if born != path:
             _move(born, path)
-        if self._elsewhere is not None:  # or it is beside a folder that was created there
+        if self._elsewhere is not None:  # or it is in a folder that was created there
             self._born.add(path)
         self._note(took)
 

@@ -128,8 +128,9 @@ class Tree:
     def copies(self, files: Mapping[str, Member] | Iterable[tuple[str, Member]]) -> None:
         """Declare several copies: path -> member."""
         pairs = list(files.items() if isinstance(files, Mapping) else files)
-        paths, members = zip(*pairs, strict=True) if pairs else ((), ())
-        declared: dict[str, Operation] = dict(zip(paths, named_tuples(Copy, members), strict=True))
+        paths = [path for path, _ in pairs]
+        copies = named_tuples(Copy, (member for _, member in pairs))
+        declared: dict[str, Operation] = dict(zip(paths, copies, strict=True))
         if len(declared) == len(pairs) and names.all_usual(paths) and self.operations.keys().isdisjoint(declared):
             self.operations.update(declared)
             return

@@ -215,7 +215,11 @@ class HostSlots:
         descriptor = acquire(self._slot(number))
         assert descriptor is not None, "a free slot is locked only while the host is"
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write(descriptor, Holder(claim, tuple(devices), now, identity()))
+        try:
+            self._write(descriptor, Holder(claim, tuple(devices), now, identity()))
+        except BaseException:  # as on a full disk
+            os.close(descriptor)
+            raise
         return Place(tuple(devices), descriptor)
 
     def _taken(self) -> dict[int, Holder]:

@@ -56,7 +56,7 @@ def manifest_of(parts: Iterable[pa.Table]) -> pa.Table:
     import pyarrow.compute as pc
 
     together = pa.concat_tables([table_of(columns_of([])), *parts])
-    # `Table.sort_by` would start Arrow's query engine for it, which takes several times as long.
+    # `Table.sort_by` would start Arrow's query engine for it.
     return together.take(pc.sort_indices(together, sort_keys=[("part", "ascending"), ("path", "ascending")]))
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation, Pass
-from competitions.preparing.download import Member
 from storage.datasets.manifest import Columns
 
 
@@ -115,22 +113,24 @@ def group_copies(
         operations: part, path and operation of each file, as `Preparation.operations` yields them.
         checked: names below the prepared directory of the files whose MD5 is to be computed.
     """
-    tasks: list[Task] = []
-    copies: dict[str, list[tuple[str, str, Member]]] = defaultdict(list)
+    others: list[Task | Copies] = []
+    copies: dict[str, Copies] = {}
     for part, path, operation in operations:
-        if isinstance(operation, Copy):
-            copies[operation.member.archive].append((part, path, operation.member))
-        else:
-            tasks.append(Task(part, path, operation, f"{part}/{path}" in checked))
-    places = {tuple(name.split("/", 1)) for name in checked}
-    return [*tasks, *(_copies(archive, rows, places) for archive, rows in copies.items())]
-
-
-def _copies(archive: str, rows: list[tuple[str, str, Member]], checked: set[tuple[str, ...]]) -> Copies:
-    parts, paths, members = map(list, zip(*rows, strict=True))
-    _, names, sizes = map(list, zip(*members, strict=True))
-    numbers = [number for number, place in enumerate(zip(parts, paths, strict=True)) if place in checked]
-    return Copies(archive, parts, paths, names, sizes, numbers if checked else [])
+        md5 = bool(checked) and f"{part}/{path}" in checked
+        if not isinstance(operation, Copy):
+            others.append(Task(part, path, operation, md5))
+            continue
+        archive, name, size = operation.member
+        group = copies.get(archive)
+        if group is None:
+            group = copies[archive] = Copies(archive, [], [], [], [], [])
+        if md5:
+            group.checked.append(len(group.names))
+        group.parts.append(part)
+        group.paths.append(path)
+        group.names.append(name)
+        group.sizes.append(size)
+    return [*others, *copies.values()]
 
 
 Work = Task | Copies | Same | Several

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -168,6 +169,21 @@ def test_who_has_a_slot_no_longer_waits_for_it(folder: Path, monkeypatch: pytest
     monkeypatch.setattr(HostSlots, "_grant", granting)
     with HostSlots(folder, NoEngine()).take(Claim("first", "/agents/first", "process"), 2):
         assert waiting == [[]]
+
+
+def test_a_slot_whose_holder_cannot_be_written_stays_free(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, claim = HostSlots(folder, NoEngine()), Claim("first", "/agents/first", "process")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HostSlots, "_write", full)
+        with pytest.raises(OSError, match="no space"):
+            host.take(claim, 1).__enter__()
+    assert not host.holders()
+    with host.take(claim, 1):
+        assert [each.claim.run_id for each in host.holders()] == ["first"]
 
 
 def test_a_flow_run_with_fewer_slots_counts_those_of_others(wants: Callable[..., Wants]) -> None:
