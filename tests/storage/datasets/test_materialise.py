@@ -17,14 +17,16 @@ import pytest
 
 from common.errors import UserError
 from competitions import registry
+from competitions.competition import Competition
 from competitions.errors import BadCompetition
-from competitions.preparing.declaration import Content, Pass, Preparation, json_content, table
+from competitions.preparing.declaration import Content, Pass, Preparation, json_content, table, text_content
 from competitions.preparing.download import Download
 from storage.datasets import archives, prepare
 from storage.datasets.execute import execute
 from storage.datasets.job import Job
 from storage.datasets.manifest import Done
 from storage.datasets.materialise import Serial, materialise
+from storage.datasets.prove import difference
 from storage.datasets.work import Task, by_pass, group_copies
 from storage.writers import Destination
 
@@ -189,7 +191,20 @@ class TestContentsOfOnePass:
         for _ in range(2):
             assert [b"".join(content.pieces()) for content in contents] == [b"onetwo", b"x", b"1", b"1", b""]
 
-    def test_a_proof_computes_them_once(self) -> None:
+    def test_a_proof_computes_them_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        runs: list[str] = []
+        out = self.declared(runs, [(0, b"one"), (1, b"1")])
+        monkeypatch.setattr(Competition, "declare", lambda *_: out)
+        download_of(tmp_path, {"a": b""})
+        prepare("digits", tmp_path / "raw.zip", tmp_path / "out")
+        runs.clear()
+        job = Job("digits", str(tmp_path / "raw.zip"), str(tmp_path / "again"))
+        assert difference(job, str(tmp_path / "out")) is None
+        assert runs == ["run"]
+        out.public.operations["a.txt"] = text_content("another")
+        assert difference(job, str(tmp_path / "out")) == "public/a.txt has other content"
+
+    def test_they_are_together_where_the_first_is(self) -> None:
         tasks = [Task(part, path, how) for part, path, how in self.declared([], []).operations()]
         together = [[task.name for task in some] for some in by_pass(tasks)]
         assert together == [
