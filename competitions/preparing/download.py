@@ -54,7 +54,7 @@ class Member(NamedTuple):
 
 
 def named_tuples(kind: type[N], *columns: Iterable[Any]) -> Iterator[N]:
-    """Named tuples with the values of these columns, in half the time that calls of `kind` take.
+    """Named tuples with the values of these columns, as many as the shortest has, without a call of `kind` for each.
 
     >>> list(named_tuples(Member, ["", ""], ["a", "b"], [1, 2]))
     [Member(archive='', name='a', size=1), Member(archive='', name='b', size=2)]

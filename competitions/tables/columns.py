@@ -22,10 +22,10 @@ from pyarrow import csv
 from competitions.tables import pieces
 from competitions.tables.arrays import MANY, text_of, whole
 from competitions.tables.csv_blocks import (
-    BYTE_ORDER_MARK,
     Unusual,
     infer_column,
     is_ordinary,
+    require_no_mark,
     require_plain_quotes,
     require_plain_rows,
     require_utf8,
@@ -201,8 +201,7 @@ def _parsed(
 ) -> list[pa.Array]:
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end, quotes, parts = piece
-    if text.startswith(BYTE_ORDER_MARK):
-        raise Unusual("a byte order mark, which Arrow leaves out at the start of a text")
+    require_no_mark(text)
     quoted = quotes > 0
     marked = text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0
     plain = not quoted and not marked

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PIECE = 8 << 20
 _LONGEST_ROW = 64 << 20  # a row with more bytes is taken for the effect of a stray quote
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MISSING = ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
 MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 """Texts that pandas reads as missing values, as documented for `read_csv`, besides the empty one."""
@@ -123,6 +123,12 @@ def require_utf8(text: bytes | bytearray, size: int) -> None:
             raise Unusual("not UTF-8") from error
 
 
+def require_no_mark(text: bytes | bytearray) -> None:
+    """Raise `Unusual` if a text starts with a byte order mark, which Arrow leaves out there and pandas keeps."""
+    if text.startswith(_BYTE_ORDER_MARK):
+        raise Unusual("a byte order mark")
+
+
 def require_plain_rows(text: bytes | bytearray, starts: NDArray[np.int64]) -> None:
     """Raise `Unusual` if one of the rows, which start there, is empty or begins with a blank."""
     first = np.frombuffer(text, np.uint8)[starts]
@@ -146,8 +152,7 @@ def parse(text: bytes, plan: Plan) -> dict[str, pa.Array] | None:
 
     Raises `Unusual` if pandas might split the text into other rows and fields.
     """
-    if text.startswith(BYTE_ORDER_MARK):
-        raise Unusual("a byte order mark, which Arrow leaves out at the start of a text")
+    require_no_mark(text)
     require_plain_quotes(text)
     require_utf8(text, len(text))
     names = [f"{number}" for number in range(len(plan.columns))]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from competitions.tables.threads import on_all_cores
 from storage.datasets.checkpoint import FOLDER
 from storage.datasets.traces import remove_traces
 from storage.writers import Destination
@@ -41,10 +42,9 @@ def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Seq
         with destination.open(MANIFEST) as file:
             pq.write_table(manifest, file, row_group_size=ROWS)
 
-    with ThreadPoolExecutor(1, "manifest") as beside:  # both take a while if there are many files
-        written = beside.submit(write)
-        remove_traces(destination, manifest)
-        written.result()
+    # Both take a while if there are many files.
+    works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest), write]
+    on_all_cores(lambda work: work(), works)
     if job.key:
         destination.sync()
     marker = {

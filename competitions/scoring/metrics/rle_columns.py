@@ -65,12 +65,9 @@ def parse_column(cells: Sequence[str], pixels: int | Sequence[int], *, strict: b
     """
     sizes = np.full(len(cells), pixels, np.int64) if isinstance(pixels, int) else np.asarray(pixels, np.int64)
     found = []
-    for start in range(0, len(cells), _ROWS):
+    for start in range(0, max(len(cells), 1), _ROWS):
         some = slice(start, start + _ROWS)
         found.append(_parsed(cells[some], sizes[some], start, strict))
-    if not found:
-        nothing = np.zeros(0, np.int64)
-        return RleMasks(nothing, nothing, nothing, 0)
     rows, starts, stops = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return RleMasks(rows, starts, stops, len(cells))
 
