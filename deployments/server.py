@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from common import starting
+from common import serving
 from deployments.background import BackgroundProcesses
 
 HOST = "127.0.0.1"  # the server has no password, so other machines must not reach it
@@ -41,7 +41,7 @@ def start_server(
     settings["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
     if database:
         settings["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
-    command = starting.command("prefect", "server", "start", "--host", HOST, "--port", str(port))
+    command = serving.command("prefect", "server", "start", "--host", HOST, "--port", str(port))
     return processes.start("server", command, settings, lambda: bool(ask(f"http://{HOST}:{port}/api/health")))
 
 

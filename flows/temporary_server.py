@@ -17,7 +17,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from common import starting
+from common import serving, starting
 from common.processes import start_time
 
 START_SECONDS = 300.0
@@ -82,7 +82,7 @@ class TemporaryServer:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (the server writes to it as long as it runs)
         options = ("--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error", "--lifespan", "on")
         self._process = subprocess.Popen(
-            starting.command("uvicorn", "--factory", _APP, *options),
+            serving.command("uvicorn", "--factory", _APP, *options),
             env={
                 **os.environ,
                 "PYTHONPATH": starting.search_path(),
