@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import gc
 import math
 import os
@@ -91,7 +92,10 @@ pytest_plugins = [
 ]
 
 NO_TIME = "there was no time left (--until)"
+HANGS_SECONDS = 120.0
+"""Time that a test has to end after its timeout, which is an error in the main thread: others may wait forever."""
 REQUIRED = os.environ.get("MLEBENCH_REQUIRE_SERVICES") == "1"
+STDERR = pytest.StashKey[int]()
 WITHOUT = os.environ.get("MLEBENCH_WITHOUT", "").split()  # services that may be missing nevertheless
 
 
@@ -166,6 +170,33 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Units of our own for `--dist loadfile`."""
     return workers.scheduler(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep standard error, which the output of tests does not reach."""
+    config.stash[STDERR] = os.dup(2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End the process, with what its threads do, if a test that is out of time does not end: others have to run."""
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker else float(item.config.getoption("timeout") or 0)
+    if not seconds or item.config.getoption("usepdb"):
+        return (yield)
+    faulthandler.dump_traceback_later(seconds + HANGS_SECONDS, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+    """Name what fails at once, not only in the end, which a session may not reach."""
+    if not report.failed:
+        return None
+    category, letter = ("failed", "F") if report.when == "call" else ("error", "E")
+    return category, f"\n{letter} {report.nodeid}\n", category.upper()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

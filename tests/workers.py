@@ -66,6 +66,28 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return unit(nodeid)
 
+        def remove_node(self, node: Any) -> str | None:
+            """Give the tests of a worker that has died to others, but not the one that it died of.
+
+            They would die of it as well. Nor units that have ended: a worker that is given no test asks for no other.
+            """
+            units = self.assigned_work[node]
+            died_of = next((each for tests in units.values() for each, ended in tests.items() if not ended), None)
+            for name, tests in list(units.items()):
+                if died_of in tests:
+                    tests[died_of] = True
+                if all(tests.values()):
+                    del units[name]
+            super().remove_node(node)
+            return died_of
+
+        def schedule(self) -> None:
+            """Give a worker that replaces another one two units, as the first ones get: with one test, it waits."""
+            replaces = self.collection is not None
+            super().schedule()
+            for node in self.nodes if replaces else ():
+                self._reschedule(node)
+
     config.option.loadscopereorder = False  # it would put the files with the most tests first
     return ByUnit(config, log)
 

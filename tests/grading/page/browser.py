@@ -10,6 +10,10 @@ from typing import Any
 from tests.waiting import until
 
 
+class Refused(Exception):
+    """Chromium cannot do what it was asked."""
+
+
 class Browser:
     """A headless Chromium, driven over its debugging protocol; keeps what it complains about and asks for."""
 
@@ -47,13 +51,20 @@ class Browser:
         self.socket.send(json.dumps({"id": self.count, "method": method, "params": params}))
         while True:
             message = json.loads(self.socket.recv(timeout=60))
+            if message.get("id") == self.count and "error" in message:
+                raise Refused(f"{method}: {message['error']['message']}")
             if message.get("id") == self.count:
                 return message["result"]
             self.events.append(message)
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression in the page."""
-        return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+        """The value of a JavaScript expression in the page; none if the page is left meanwhile."""
+        try:
+            return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+        except Refused as error:
+            if "navigated" in str(error) or "context" in str(error):
+                return None
+            raise
 
     def open(self, path: Path, width: int) -> None:
         self.events.clear()
