@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.causes import CAUSES, cause_of, explain
+from storage.bounded import bounded_session
 
 # Standard mode waits up to 20 s between retries, so a server can restart before the last one. With botocore's usual ten
 # connections, most threads of `storage.datasets` that upload or fetch would wait for one.
@@ -19,8 +20,14 @@ _PATIENT = {
     "connect_timeout": 10,
     "read_timeout": 60,
     "max_pool_connections": 64,
+    "http_session_cls": bounded_session,
 }
-_QUICK = {"retries": {"mode": "standard", "max_attempts": 1}, "connect_timeout": 5, "read_timeout": 10}
+_QUICK = {
+    "retries": {"mode": "standard", "max_attempts": 1},
+    "connect_timeout": 5,
+    "read_timeout": 10,
+    "http_session_cls": bounded_session,
+}
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
 def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MLEBENCH_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("MLEBENCH_DASK_WORKERS", "1")
+    monkeypatch.setenv("MLEBENCH_PATIENCE", "200")  # what stays away is an error before the time of a test is over
     monkeypatch.setenv("MLEBENCH_AGENT_DIRS", json.dumps([str(tmp_path)]))  # what a test writes there is trusted
     get_settings.cache_clear()
     yield

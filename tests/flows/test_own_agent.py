@@ -85,7 +85,7 @@ def test_settings_are_shown_with_their_source_and_secrets_are_not(
     rows = {line.split()[0]: line.split()[1:] for line in said.splitlines()[1:]}
     assert rows["downloads"] == ["7", "mlebench.toml"]
     assert rows["agents"] == ["3", "environment"]
-    assert rows["patience"][-1] == "default"
+    assert rows["preparations"][-1] == "default"
     assert rows["ledger_key"] == ["**********", "environment"]
     assert "hidden" not in said
     assert "MLEBENCH_AGENTS = 3  (environment)" in output(capfd, "config", "MLEBENCH_AGENTS")
