@@ -8,6 +8,7 @@ limit: a server that accepts connections and then does nothing would hold up a r
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,17 @@ def bounded_session(**options: Any) -> Any:
     return _session_class()(**options)
 
 
+def sending(headers: Mapping[str, Any]) -> float:
+    """The longest time in seconds in which the body of a request with these headers may be sent.
+
+    >>> sending({"Content-Length": "20000"}), sending({})
+    (2.0, 0.0)
+    >>> sending({"Transfer-Encoding": "chunked", "X-Amz-Decoded-Content-Length": b"20000"})  # with a checksum behind it
+    2.0
+    """
+    return int(headers.get("Content-Length") or headers.get("X-Amz-Decoded-Content-Length") or 0) / SLOWEST
+
+
 @cache
 def _session_class() -> type[Any]:
     from aiobotocore.httpsession import AIOHTTPSession  # takes a second, and is of no use without S3
@@ -28,10 +40,9 @@ def _session_class() -> type[Any]:
     class BoundedSession(AIOHTTPSession):
         async def send(self, request: Any) -> Any:
             """Send a request; returns once an answer has begun. Raises `ReadTimeoutError` as for a late answer."""
-            size = int(request.headers.get("Content-Length") or 0)
-            seconds = self._timeout.sock_connect + self._timeout.sock_read + size / SLOWEST
+            limit = self._timeout.sock_connect + self._timeout.sock_read + sending(request.headers)
             try:
-                return await asyncio.wait_for(super().send(request), seconds)
+                return await asyncio.wait_for(super().send(request), limit)
             except TimeoutError:
                 raise ReadTimeoutError(endpoint_url=request.url) from None
 
