@@ -12,11 +12,13 @@ interpreter from the others.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import time
 
 from common import starting
 
-PAUSE_SECONDS = 0.25
+_PAUSE_SECONDS = 0.25
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -25,17 +27,18 @@ def command(module: str, *arguments: str) -> list[str]:
     >>> command("uvicorn")[1:]
     ['-P', '-m', 'common.serving', 'uvicorn']
     """
-    return [part.replace(starting.__name__, __name__) for part in starting.command(module, *arguments)]
+    return [sys.executable, "-P", "-m", __name__, module, *arguments]
 
 
 def collect_aside() -> None:
     """Have a thread collect garbage in this process whenever Python would, and no other thread."""
     gc.disable()
-    threading.Thread(target=_collect, args=(threading.Event(),), name="garbage", daemon=True).start()
+    threading.Thread(target=_collect, name="garbage", daemon=True).start()
 
 
-def _collect(never: threading.Event) -> None:
-    while not never.wait(PAUSE_SECONDS):
+def _collect() -> None:
+    while True:
+        time.sleep(_PAUSE_SECONDS)
         counts, thresholds = gc.get_count(), gc.get_threshold()
         due = [number for number in range(3) if counts[number] > thresholds[number]]
         if due:

@@ -7,7 +7,6 @@ limit: a server that accepts connections and then does nothing would hold up a r
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -34,6 +33,8 @@ def sending(headers: Mapping[str, Any]) -> float:
 
 @cache
 def _session_class() -> type[Any]:
+    import asyncio
+
     from aiobotocore.httpsession import AIOHTTPSession  # takes a second, and is of no use without S3
     from botocore.exceptions import ReadTimeoutError
 

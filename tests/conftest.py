@@ -179,7 +179,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """End the process, with what its threads do, if a test that is out of time does not end: others have to run."""
+    """End the process, with what its threads do, if a test that is out of time does not end: others have to run.
+
+    pytest's own `faulthandler_timeout` would be that of the longest test for all.
+    """
     marker = item.get_closest_marker("timeout")
     seconds = marker.args[0] if marker else float(item.config.getoption("timeout") or 0)
     if not seconds or item.config.getoption("usepdb"):

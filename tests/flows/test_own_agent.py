@@ -79,13 +79,14 @@ def test_settings_are_shown_with_their_source_and_secrets_are_not(
         'downloads = 7\n[providers.own]\nbase_url = "http://x"\napi_key = "hidden1"\n'
     )
     monkeypatch.setenv("MLEBENCH_AGENTS", "3")
+    monkeypatch.delenv("MLEBENCH_PATIENCE")
     monkeypatch.setenv("MLEBENCH_LEDGER_KEY", "hidden2")
     get_settings.cache_clear()
     said = output(capfd, "config")
     rows = {line.split()[0]: line.split()[1:] for line in said.splitlines()[1:]}
     assert rows["downloads"] == ["7", "mlebench.toml"]
     assert rows["agents"] == ["3", "environment"]
-    assert rows["preparations"][-1] == "default"
+    assert rows["patience"][-1] == "default"
     assert rows["ledger_key"] == ["**********", "environment"]
     assert "hidden" not in said
     assert "MLEBENCH_AGENTS = 3  (environment)" in output(capfd, "config", "MLEBENCH_AGENTS")

@@ -51,11 +51,12 @@ class Browser:
         self.socket.send(json.dumps({"id": self.count, "method": method, "params": params}))
         while True:
             message = json.loads(self.socket.recv(timeout=60))
-            if message.get("id") == self.count and "error" in message:
+            if message.get("id") != self.count:
+                self.events.append(message)
+            elif "error" in message:
                 raise Refused(f"{method}: {message['error']['message']}")
-            if message.get("id") == self.count:
+            else:
                 return message["result"]
-            self.events.append(message)
 
     def run(self, script: str) -> Any:
         """The value of a JavaScript expression in the page; none if the page is left meanwhile."""
