@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,17 +28,10 @@ DESCRIPTION = "description.md"
 """The text for agents, beside the public files. It is not part of the dataset: a run gets the text of its day."""
 
 
-def commit(
-    destination: Destination,
-    manifest: pa.Table,
-    job: Job,
-    left_out: Sequence[Mapping[str, Any]] = (),
-    in_order: Collection[str] = (),
-) -> None:
+def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write the manifest, and then the commit marker, of a dataset whose files are all written.
 
-    The marker states what was left out of train, as the fields of `LeftOut`. Files in the folders `in_order` show no
-    traces, see `storage.datasets.traces`.
+    The marker states what was left out of train, as the fields of `LeftOut`.
 
     A dataset with a key is in a store, where it has to survive a loss of power: its files reach the disk before the
     marker does. A plain directory survives the end of this process.
@@ -50,7 +43,7 @@ def commit(
             pq.write_table(manifest, file, row_group_size=ROWS)
 
     # Both take a while if there are many files.
-    works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest, in_order), write]
+    works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest), write]
     on_all_cores(lambda work: work(), works)
     if job.key:
         destination.sync()

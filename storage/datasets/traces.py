@@ -14,12 +14,12 @@ import contextlib
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from common.cloning import clone
 from storage.datasets.execute import TIME
-from storage.datasets.work import Copies, Same, Several, Task
+from storage.datasets.work import Copies, Same, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,17 +81,10 @@ def _test_folder(part: str, path: str) -> str:
     return path.partition("/")[0] if part == "public" and _TEST in path.lower() and "/" in path else ""
 
 
-def folders_in_order(tasks: Iterable[Task | Copies | Same | Several]) -> set[str]:
-    """The folders at the top whose test files these tasks write, into a new dataset, in the order of their names."""
-    hidden = (task for task in tasks if isinstance(task, Copies) and task.hidden)
-    return {_test_folder(copies.parts[0], copies.paths[0]) for copies in hidden}
-
-
-def remove_traces(destination: Destination, manifest: pa.Table, in_order: Collection[str] = ()) -> int:
+def remove_traces(destination: Destination, manifest: pa.Table) -> int:
     """Write public test files whose order is not that of their sources anew, in the order of their paths.
 
-    Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated. Nothing is to
-    be done in the folders `in_order`: of tens of thousands of files, it takes a while to ask for all their times.
+    Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated.
     """
     import pyarrow.compute as pc
 
@@ -100,8 +93,6 @@ def remove_traces(destination: Destination, manifest: pa.Table, in_order: Collec
     paths: dict[str, list[str]] = defaultdict(list)
     sources: dict[str, list[str]] = defaultdict(list)
     tests = manifest.filter(pc.match_substring(manifest["path"], _TEST, ignore_case=True))  # and perhaps some others
-    for top in in_order:
-        tests = tests.filter(pc.invert(pc.starts_with(tests["path"], f"{top}/")))
     columns = (tests[name].to_pylist() for name in ("part", "path", "source"))
     for part, path, source in zip(*columns, strict=True):  # sorted by part and path
         if top := _test_folder(part, path):
