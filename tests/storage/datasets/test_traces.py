@@ -63,6 +63,15 @@ def test_members_of_one_zip_are_written_once(prepared: PreparedCompetitions, tmp
     assert not images & set(drafts)
 
 
+def test_computed_files_are_not_told_from_copied_ones(prepared: PreparedCompetitions, tmp_path: Path) -> None:
+    """Silence that is computed beside speech that is copied would be known by its time."""
+    name = "herbarium-2021-fgvc8"  # its test folder has a computed document beside copied pictures
+    prepare(name, prepared[name].raw, tmp_path, "v2", prepared[name].params)
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "public" / "test").rglob("*") if path.is_file()}
+    assert {path.suffix for path in times} == {".json", ".jpg"}
+    assert len(set(times.values())) == 1
+
+
 def test_members_of_several_archives_are_not_told_apart() -> None:
     """One chunk for each archive would show from which of them a file is."""
     tasks = [
