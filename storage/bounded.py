@@ -39,11 +39,15 @@ def _session_class() -> type[Any]:
     from botocore.exceptions import ReadTimeoutError
 
     class BoundedSession(AIOHTTPSession):
+        def __init__(self, timeout: tuple[float, float], **options: Any) -> None:
+            """`timeout` are the seconds of a client's configuration, for a connection and for an answer."""
+            super().__init__(timeout=timeout, **options)
+            self._seconds = sum(timeout)
+
         async def send(self, request: Any) -> Any:
             """Send a request; returns once an answer has begun. Raises `ReadTimeoutError` as for a late answer."""
-            limit = self._timeout.sock_connect + self._timeout.sock_read + sending(request.headers)
             try:
-                return await asyncio.wait_for(super().send(request), limit)
+                return await asyncio.wait_for(super().send(request), self._seconds + sending(request.headers))
             except TimeoutError:
                 raise ReadTimeoutError(endpoint_url=request.url) from None
 
