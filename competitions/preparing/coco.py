@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from competitions.editions import Edition
 from competitions.errors import DownloadError
 from competitions.preparing.declaration import Preparation
-from competitions.preparing.download import Download, Member
+from competitions.preparing.download import Download, Member, named_tuples
 from competitions.preparing.holdout import hold_out, secret_random
 
 JSON: dict[str, Any] = {"indent": 4, "sort_keys": True}
@@ -51,12 +51,11 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
     annotations, images = document["annotations"], document["images"]
     if len(annotations) != len(images):
         raise DownloadError(f"the metadata has {len(annotations)} annotations and {len(images)} images")
-    for pair in map(Pair, annotations, images):
-        if pair.annotation["image_id"] != pair.image[image_id]:
-            raise DownloadError(
-                f"annotation {pair.annotation['image_id']} and image {pair.image[image_id]} do not match"
-            )
-        categories[pair.category].append(pair)
+    for pair in named_tuples(Pair, annotations, images):
+        annotation, image = pair
+        if annotation["image_id"] != image[image_id]:
+            raise DownloadError(f"annotation {annotation['image_id']} and image {image[image_id]} do not match")
+        categories[annotation["category_id"]].append(pair)
     return list(categories.values())
 
 
@@ -97,8 +96,8 @@ def with_pairs(document: Mapping[str, Any], pairs: Sequence[Pair]) -> dict[str, 
     """A copy of the document with these pairs instead of its own."""
     return {
         **document,
-        "annotations": [pair.annotation for pair in pairs],
-        "images": [pair.image for pair in pairs],
+        "annotations": [annotation for annotation, _ in pairs],
+        "images": [image for _, image in pairs],
     }
 
 
@@ -122,15 +121,15 @@ def herbarium(raw: Download, folder: str, document: Mapping[str, Any], edition: 
     secret = photograph if edition == "v2" else None  # v2 fixes order-from-a-constant-seed
     train, test = hold_out_by_category(pairs_by_category(document), 0.2, secret=secret)
     images = [
-        {**pair.image, "id": str(k), "file_name": f"images/{k // 1000:03d}/{k}.jpg"} for k, pair in enumerate(test)
+        {**image, "id": str(k), "file_name": f"images/{k // 1000:03d}/{k}.jpg"} for k, (_, image) in enumerate(test)
     ]
     answers = pd.DataFrame({"Id": range(len(test)), "Predicted": [pair.category for pair in test]})
     out = Preparation()
     out.public.json(f"{prefix}train/metadata.json", with_pairs(document, train), **JSON)
     out.public.json(f"{prefix}test/metadata.json", unlabelled(document, images), **JSON)
-    names = [f"{prefix}train/{pair.image['file_name']}" for pair in train]
+    names = [f"{prefix}train/{image['file_name']}" for _, image in train]
     out.public.copies(zip(names, raw.files(names), strict=True))
-    photographs = raw.files(f"{prefix}train/{pair.image['file_name']}" for pair in test)
+    photographs = raw.files(f"{prefix}train/{image['file_name']}" for _, image in test)
     out.public.copies(zip((f"{prefix}test/{image['file_name']}" for image in images), photographs, strict=True))
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(Predicted=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,10 +28,16 @@ DESCRIPTION = "description.md"
 """The text for agents, beside the public files. It is not part of the dataset: a run gets the text of its day."""
 
 
-def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Sequence[Mapping[str, Any]] = ()) -> None:
+def commit(
+    destination: Destination,
+    manifest: pa.Table,
+    job: Job,
+    left_out: Sequence[Mapping[str, Any]] = (),
+    hidden: Collection[str] = (),
+) -> None:
     """Write the manifest, and then the commit marker, of a dataset whose files are all written.
 
-    The marker states what was left out of train, as the fields of `LeftOut`.
+    The marker states what was left out of train, as the fields of `LeftOut`. `hidden` is for `remove_traces`.
 
     A dataset with a key is in a store, where it has to survive a loss of power: its files reach the disk before the
     marker does. A plain directory survives the end of this process.
@@ -43,7 +49,7 @@ def commit(destination: Destination, manifest: pa.Table, job: Job, left_out: Seq
             pq.write_table(manifest, file, row_group_size=ROWS)
 
     # Both take a while if there are many files.
-    works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest), write]
+    works: list[Callable[[], object]] = [partial(remove_traces, destination, manifest, hidden), write]
     on_all_cores(lambda work: work(), works)
     if job.key:
         destination.sync()

@@ -37,7 +37,7 @@ from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
 from storage.datasets.memory import few_collections, release_memory
 from storage.datasets.plan import Chunk, plan, unpack
-from storage.datasets.traces import written_in_order
+from storage.datasets.traces import hidden_paths, written_in_order
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -153,15 +153,15 @@ def materialise_here(job: Job) -> pa.Table:
             return execute([unpack(chunk.task)], competition, download, destination)
 
         elsewhere = written_in_order(declared.elsewhere) if destination.local else declared.elsewhere
-        planned = plan(elsewhere, download, count + 1 if count else 0)
+        planned = list(plan(elsewhere, download, count + 1 if count else 0))
         with helpers.executing(planned, download, execute_here) as finish:
             rows = execute(declared.here, competition, download, destination)
             declared.write_description(destination)
-            left_out = declared.counts()
+            left_out, hidden = declared.counts(), hidden_paths(unpack(chunk.task) for chunk in planned)
             del declared  # frees tables, which may be large
             manifest = manifest_of([table_of(rows), *finish()])
     release_memory()
-    commit(destination, manifest, job, left_out)
+    commit(destination, manifest, job, left_out, hidden)
     Checkpoint(destination, job.checkpoint).clear()
     return manifest
 

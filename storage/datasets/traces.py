@@ -14,12 +14,12 @@ import contextlib
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from common.cloning import clone
 from storage.datasets.execute import TIME
-from storage.datasets.work import Copies, Same, Task
+from storage.datasets.work import Copies, Same, Several, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,10 +81,16 @@ def _test_folder(part: str, path: str) -> str:
     return path.partition("/")[0] if part == "public" and _TEST in path.lower() and "/" in path else ""
 
 
-def remove_traces(destination: Destination, manifest: pa.Table) -> int:
+def hidden_paths(planned: Iterable[Task | Copies | Same | Several]) -> set[str]:
+    """The paths of public files that are written in the order of their names. A plan has unmarked the others."""
+    return {path for task in planned if isinstance(task, Copies) and task.hidden for path in task.paths}
+
+
+def remove_traces(destination: Destination, manifest: pa.Table, hidden: Collection[str] = ()) -> int:
     """Write public test files whose order is not that of their sources anew, in the order of their paths.
 
-    Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated.
+    Returns their number. The bytes stay the same. Each file is replaced at once, so this can be repeated. Of the files
+    with the paths `hidden` the caller knows that they show nothing: asking for their times would take a while.
     """
     import pyarrow.compute as pc
 
@@ -98,8 +104,8 @@ def remove_traces(destination: Destination, manifest: pa.Table) -> int:
         if top := _test_folder(part, path):
             paths[top].append(path)
             sources[top].append(source)
-    names = [destination.path(f"public/{path}") for top in paths if _disordered(sources[top]) for path in paths[top]]
-    moved = [name for name in names if not _in_order(name)]
+    names = [path for top in paths if _disordered(sources[top]) for path in paths[top] if path not in hidden]
+    moved = [name for name in map(destination.path, map("public/".__add__, names)) if not _in_order(name)]
     for start in range(0, len(moved), _AT_ONCE):
         _make_again(destination, moved[start : start + _AT_ONCE])
     return len(moved)
