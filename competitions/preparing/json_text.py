@@ -1,16 +1,19 @@
 """Write large JSON values in pieces, with the same text as ``json.dumps`` and by its C encoder.
 
 ``json`` uses the C encoder only for a whole value, and not at all if there is an indent. Here it encodes some elements
-of a list at a time. With an indent, records without nested values are encoded with a separator that contains the line
-break and the blanks, and other elements are encoded one by one and moved to the right: a line break is never part of a
-string, because it is escaped.
+of a list at a time. Records that are alike fill one template: of each field, all values are converted in one go. Of
+others, with an indent, those without nested values are encoded with a separator that contains the line break and the
+blanks, and other elements are encoded one by one and moved to the right: a line break is never part of a string,
+because it is escaped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from json.encoder import encode_basestring, encode_basestring_ascii
+from math import isfinite
 from typing import Any
 
 _NESTED = (dict, list, tuple)
@@ -26,8 +29,14 @@ def pieces(value: Any, encoder: json.JSONEncoder) -> Iterator[str]:
     elif not isinstance(value, list) or not value or encoder.indent is not None:
         yield from encoder.iterencode(value)
     else:
+        separator = encoder.item_separator
+
+        def text_of(block: list[Any]) -> str:
+            texts = _alike(block, encoder, "{", separator, "}")
+            return encoder.encode(block)[1:-1] if texts is None else separator.join(texts)
+
         yield "["
-        yield from _in_blocks(value, lambda block: encoder.encode(block)[1:-1], encoder.item_separator)
+        yield from _in_blocks(value, text_of, separator)
         yield "]"
 
 
@@ -58,6 +67,9 @@ def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator
         between = encoder.item_separator + deeper
 
         def text_of(block: list[Any]) -> str:
+            texts = _alike(block, encoder, "{" + inner, flat.item_separator, deeper + "}")
+            if texts is not None:
+                return between.join(texts)
             if not _all_flat(block):
                 return between.join([encoder.encode(element).replace("\n", deeper) for element in block])
             records = flat.encode(block)[2:-2]
@@ -74,6 +86,35 @@ def _indented(value: Any, encoder: json.JSONEncoder, level: int = 0) -> Iterator
         yield pad + "]"
     else:
         yield encoder.encode(value).replace("\n", pad)
+
+
+def _alike(
+    elements: list[Any], encoder: json.JSONEncoder, before: str, between: str, after: str
+) -> Iterable[str] | None:
+    """The texts of records with the same keys in the same order, and with values of one simple type for each key.
+
+    None for other elements. A text begins with `before`, has `between` after each field but the last, and ends with
+    `after`.
+    """
+    layouts = set(map(tuple, elements)) if set(map(type, elements)) == {dict} else ()
+    keys = next(iter(layouts), ())
+    if len(layouts) != 1 or set(map(type, keys)) != {str}:
+        return None
+    columns: list[Iterable[Any]] = []
+    for values in zip(*map(dict.values, elements), strict=True):
+        kinds = set(map(type, values))
+        if kinds == {str}:
+            columns.append(map(encode_basestring_ascii if encoder.ensure_ascii else encode_basestring, values))
+        elif kinds == {int} or (kinds == {float} and all(map(isfinite, values))):
+            columns.append(values)  # str() writes these as json does
+        else:
+            return None
+    order = sorted(range(len(keys)), key=keys.__getitem__) if encoder.sort_keys else range(len(keys))
+    fixed = [encoder.encode(keys[place]) + encoder.key_separator for place in order]
+    template = "%s".join(
+        text.replace("%", "%%") for text in (before + fixed[0], *(between + each for each in fixed[1:]), after)
+    )
+    return map(template.__mod__, zip(*(columns[place] for place in order), strict=True))
 
 
 def _all_flat(elements: list[Any]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from competitions.preparing.archives.containers import Container
@@ -78,17 +80,15 @@ def split_copies(copies: Copies, processes: int = 0) -> Iterator[Copies]:
     if copies.archive.endswith(_SEQUENTIAL):
         yield copies
         return
-    start = size = 0
-    left = sum(copies.sizes) + _FILE_COST * len(copies.sizes)
-    most_bytes, most_files = _most(left, len(copies.sizes), processes)
-    for number, more in enumerate(copies.sizes):
-        size += more + _FILE_COST
-        if number > start and (size > most_bytes or number - start == most_files):
-            yield copies.part(start, number)
-            left -= size - more - _FILE_COST
-            start, size = number, more + _FILE_COST
-            most_bytes, most_files = _most(left, len(copies.sizes) - start, processes)
-    yield copies.part(start, len(copies.sizes))
+    count = len(copies.sizes)
+    costs = list(accumulate((size + _FILE_COST for size in copies.sizes), initial=0))  # of the rows before each
+    start = 0
+    while start < count:
+        most_bytes, most_files = _most(costs[-1] - costs[start], count - start, processes)
+        fitting = bisect_right(costs, costs[start] + most_bytes, lo=start) - 1
+        stop = min(max(fitting, start + 1), start + most_files, count)
+        yield copies.part(start, stop)
+        start = stop
 
 
 def _most(size: int, files: int, processes: int) -> tuple[int, int]:

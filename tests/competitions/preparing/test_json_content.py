@@ -26,6 +26,13 @@ MANY = [{"id": k, "name": _NAME[: k % 20], "at": k / 7 * 10.0 ** (k % 40 - 20)} 
         "text",
         [[1, 2], [3]],
         {1: [{"b": "x\n", "a": 1}]},
+        [{"%s": "100 %", "a%%": 1.5, 'é"': -(10**30)}] * 3,
+        [{"a": True, "b": 1}, {"a": 1, "b": 1}],
+        [{"a": 1, "b": 2}, {"b": 1, "a": 2}],
+        [{"a": 1}, {"b": 1}],
+        [{"a": 1.0}, {"a": float("nan")}],
+        [{1: "a"}, {1: "b"}],
+        [{}, {}],
     ],
 )
 @pytest.mark.parametrize(
@@ -35,6 +42,7 @@ MANY = [{"id": k, "name": _NAME[: k % 20], "at": k / 7 * 10.0 ** (k % 40 - 20)} 
         {"indent": 2},
         {"indent": "\t", "separators": (", ", ":")},
         {"separators": (",", ":")},
+        {"indent": 1, "separators": (" % ", " %s ")},
         {"ensure_ascii": False},
         {"sort_keys": True},
         {"indent": 4, "sort_keys": True},
