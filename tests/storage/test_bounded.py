@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -43,16 +44,18 @@ def consenting(store: Store, server: socket.socket) -> Iterator[Store]:
     """The same store, whose server tells the next client to send its content, and does not take it."""
 
     def consent() -> None:
-        connection, _ = server.accept()
-        taken.append(connection)
-        while b"\r\n\r\n" not in connection.recv(1 << 16):
-            pass
-        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        with contextlib.suppress(OSError):  # no client has come, or it has left
+            connection, _ = server.accept()
+            taken.append(connection)
+            while (heard := connection.recv(1 << 16)) and b"\r\n\r\n" not in heard:
+                pass
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     taken: list[socket.socket] = []
     thread = threading.Thread(target=consent)
     thread.start()
     yield store
+    server.shutdown(socket.SHUT_RDWR)
     thread.join()
     for connection in taken:
         connection.close()
