@@ -55,7 +55,7 @@ def pairs_by_category(document: Mapping[str, Any], image_id: str = "id") -> list
         annotation, image = pair
         if annotation["image_id"] != image[image_id]:
             raise DownloadError(f"annotation {annotation['image_id']} and image {image[image_id]} do not match")
-        categories[annotation["category_id"]].append(pair)
+        categories[pair.category].append(pair)
     return list(categories.values())
 
 

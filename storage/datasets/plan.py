@@ -86,7 +86,7 @@ def split_copies(copies: Copies, processes: int = 0) -> Iterator[Copies]:
     while start < count:
         most_bytes, most_files = _most(costs[-1] - costs[start], count - start, processes)
         fitting = bisect_right(costs, costs[start] + most_bytes, lo=start) - 1
-        stop = min(max(fitting, start + 1), start + most_files, count)
+        stop = min(max(fitting, start + 1), start + most_files)
         yield copies.part(start, stop)
         start = stop
 

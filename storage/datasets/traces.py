@@ -104,8 +104,9 @@ def remove_traces(destination: Destination, manifest: pa.Table, hidden: Collecti
         if top := _test_folder(part, path):
             paths[top].append(path)
             sources[top].append(source)
-    names = [path for top in paths if _disordered(sources[top]) for path in paths[top] if path not in hidden]
-    moved = [name for name in map(destination.path, map("public/".__add__, names)) if not _in_order(name)]
+    tops = [top for top in paths if _disordered(sources[top])]
+    names = [destination.path(f"public/{path}") for top in tops for path in paths[top] if path not in hidden]
+    moved = [name for name in names if not _in_order(name)]
     for start in range(0, len(moved), _AT_ONCE):
         _make_again(destination, moved[start : start + _AT_ONCE])
     return len(moved)
