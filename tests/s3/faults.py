@@ -97,9 +97,9 @@ class FaultProxy:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection, listener), daemon=True).start()
 
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client: socket.socket, listener: socket.socket) -> None:
         with self._tracked(client), contextlib.suppress(OSError, _Ended):
             try:
                 server = socket.create_connection(("127.0.0.1", self.server_port))
@@ -110,7 +110,7 @@ class FaultProxy:
             server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._tracked(server), client.makefile("rb") as asked, server.makefile("rb") as answered:
                 exchange = _Exchange(client, server, asked, answered)
-                while self._pass_on(exchange):
+                while self._pass_on(exchange, listener):
                     pass
 
     @contextlib.contextmanager
@@ -126,9 +126,11 @@ class FaultProxy:
                 self._open.discard(connection)
             connection.close()
 
-    def _pass_on(self, exchange: _Exchange) -> bool:
+    def _pass_on(self, exchange: _Exchange, listener: socket.socket) -> bool:
         """Serve one request; false if the connection is at its end."""
         head = _Head.read(exchange.asked)
+        if self._listener is not listener:  # stopped meanwhile: what came after the end of reading is read all the same
+            raise _reset(exchange.client)
         method, path = head.words[0], unquote(head.words[1])
         if method in ("GET", "HEAD") and re.search(r"[?&](list-type|prefix|delimiter|uploads)\b", path):
             method = "LIST"
