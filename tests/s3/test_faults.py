@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from http.client import HTTPConnection
 from typing import Any
 
 import boto3
@@ -109,6 +110,31 @@ def test_the_server_goes_away_and_comes_back(faulty_s3: FaultyBucket, client: An
         _get(client, faulty_s3, "a")
     faulty_s3.start()
     assert _get(client, faulty_s3, "a") == b"content"
+
+
+def test_a_request_is_not_served_by_a_thread_that_wakes_late(
+    faulty_s3: FaultyBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy, asked = faulty_s3.proxy, threading.Event()
+    calls = iter(range(2))
+    serve = proxy._pass_on
+
+    def late(*arguments: Any) -> bool:
+        if next(calls) == 1:  # this thread sees neither that the proxy was stopped nor the request that came after it
+            assert asked.wait(60)
+        return serve(*arguments)
+
+    monkeypatch.setattr(proxy, "_pass_on", late)
+    client = HTTPConnection("127.0.0.1", proxy.port, timeout=60)
+    client.request("GET", "/")
+    client.getresponse().read()
+    faulty_s3.stop()
+    client.request("GET", "/")
+    asked.set()
+    with pytest.raises(ConnectionResetError):
+        client.getresponse()
+    assert proxy.count() == 1
+    client.close()
 
 
 def test_a_store_works_through_it(faulty_s3: FaultyBucket) -> None:
