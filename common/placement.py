@@ -82,11 +82,20 @@ class Births:
 
     def folder(self, path: str) -> None:
         """Create a folder and those above it, unless they exist."""
-        if os.path.isdir(path):  # noqa: PTH112
-            return
         above = os.path.dirname(path)  # noqa: PTH120
-        if above != path:
+        if self._elsewhere is not None:  # what exists must not be replaced
+            if os.path.isdir(path):  # noqa: PTH112
+                return
             self.folder(above)
+        try:
+            self._folder(path)
+        except (FileNotFoundError, NotADirectoryError):  # rare, so that the folder above need not be looked for
+            if above == path:
+                raise
+            self.folder(above)
+            self._folder(path)
+
+    def _folder(self, path: str) -> None:
         born = self._birthplace(path)
         begin = time.perf_counter()
         try:
@@ -110,7 +119,10 @@ class Births:
     def _note(self, seconds: float) -> None:
         self._count += 1
         self._until_again -= 1
-        self._slow = self._slow + 1 if seconds > self._limit else max(0, self._slow - 1)
+        if seconds > self._limit:
+            self._slow += 1
+        elif self._slow:
+            self._slow -= 1
         if not self._until_again:
             self._limit, self._patience = _SLOW, min(2 * self._patience, _MOST)
             self._until_again = self._patience

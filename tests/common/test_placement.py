@@ -48,6 +48,28 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
 
 
+def test_folders_are_created_with_those_above(tmp_path: Path) -> None:
+    births = Births(str(tmp_path))
+    for _ in range(2):
+        births.folder(str(tmp_path / "train" / "cats" / "small"))
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
+        "train",
+        "train/cats",
+        "train/cats/small",
+    ]
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name in ("file", "file/cats", "file/cats/small"):
+        with pytest.raises(FileExistsError):
+            Births().folder(str(tmp_path / name))
+    for nowhere in ("/proc/nowhere", "/proc/nowhere/cats", ""):
+        with pytest.raises(OSError, match=r"No such file|Read-only|not permitted"):
+            Births().folder(nowhere)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def attributes(folder: Path) -> int:
     """The attributes of a folder as lsattr shows them. Raises `OSError` where the file system has none."""
     import fcntl

@@ -87,7 +87,7 @@ class ZipContainer:
         if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
             with self.zip.open(name) as file:
                 return file.read()
-        return bytes(self._content(name, entry, self.read_compressed(name)))
+        return bytes(self._content(name, entry, self._stored(name, entry)))
 
     def _content(self, name: str, entry: Entry, stored: Buffer) -> Buffer:
         """The content of a small member, checked."""
@@ -103,14 +103,18 @@ class ZipContainer:
 
     def read_compressed(self, name: str) -> memoryview:
         """All bytes of a small member as stored, still compressed."""
-        entry = self.zip.entries[name]
-        block = self.read_at(entry.offset, _HEADER + len(name) + _SLACK + entry.compressed)
+        return self._stored(name, self.zip.entries[name])
+
+    def _stored(self, name: str, entry: Entry) -> memoryview:
+        offset, compressed = entry.offset, entry.compressed
+        block = self.read_at(offset, _HEADER + len(name) + _SLACK + compressed)
         start = self._data_start(name, block)
-        if start + entry.compressed > len(block):
-            block, start = self.read_at(entry.offset + start, entry.compressed), 0
-        if len(block) < start + entry.compressed:
-            raise DownloadError(f"{self.label} ends within {name}; download it again")
-        return memoryview(block)[start : start + entry.compressed]
+        end = start + compressed
+        if end > len(block):
+            block, start, end = self.read_at(offset + start, compressed), 0, compressed
+            if len(block) < end:
+                raise DownloadError(f"{self.label} ends within {name}; download it again")
+        return memoryview(block)[start:end]
 
     def are_small(self, names: Iterable[str]) -> bool:
         """Whether all these members can be read with `checked_small`."""
