@@ -100,7 +100,7 @@ class Births:
         begin = time.perf_counter()
         try:
             os.mkdir(born)  # noqa: PTH102
-        except FileExistsError:  # another process was faster
+        except OSError:  # it exists, for which some systems have another error, such as EROFS
             if os.path.isdir(path):  # noqa: PTH112
                 return
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import sys
@@ -68,6 +69,18 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=r"No such file|Read-only|not permitted"):
             Births().folder(nowhere)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_exists_needs_no_right_to_create_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a folder that exists, some systems say first that nothing can be created there."""
+
+    def refused(path: str) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    monkeypatch.setattr(placement.os, "mkdir", refused)
+    Births().folder(str(tmp_path))
+    with pytest.raises(OSError, match="Read-only"):
+        Births().folder(str(tmp_path / "train"))
 
 
 def attributes(folder: Path) -> int:
