@@ -54,7 +54,8 @@ def _read_models_once() -> None:
     """Each session of botocore parses the model of S3 and all endpoints: a tenth of the time of tests in buckets."""
     from botocore.loaders import JSONFileLoader
 
-    JSONFileLoader.load_file = functools.cache(JSONFileLoader.load_file)
+    load = functools.cache(JSONFileLoader().load_file)  # by path: each session has a loader of its own
+    JSONFileLoader.load_file = lambda _loader, path: load(path)
 
 
 class Bucket:
