@@ -89,7 +89,7 @@ class Births:
             self.folder(above)
         try:
             self._folder(path)
-        except (FileNotFoundError, NotADirectoryError):  # rare, so that the folder above need not be looked for
+        except (FileNotFoundError, NotADirectoryError):  # found out here, because the one above is usually there
             if above == path:
                 raise
             self.folder(above)
@@ -100,7 +100,7 @@ class Births:
         begin = time.perf_counter()
         try:
             os.mkdir(born)  # noqa: PTH102
-        except OSError:  # it exists, for which some systems have another error, such as EROFS
+        except OSError:  # some systems have another error than EEXIST for what exists, such as EROFS
             if os.path.isdir(path):  # noqa: PTH112
                 return
             raise

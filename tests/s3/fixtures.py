@@ -51,7 +51,7 @@ class Moto:
 
 @functools.cache
 def _read_models_once() -> None:
-    """Each session of botocore parses the model of S3 and all endpoints: a tenth of the time of tests in buckets."""
+    """Each session of botocore would parse the model of S3 and all endpoints, and tests in buckets have many."""
     from botocore.loaders import JSONFileLoader
 
     load = functools.cache(JSONFileLoader().load_file)  # by path: each session has a loader of its own

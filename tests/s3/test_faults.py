@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, EndpointConnectionError
+from botocore.loaders import Loader
 
 from tests.s3.fixtures import FaultyBucket
 from tests.waiting import until
@@ -135,6 +136,10 @@ def test_a_request_is_not_served_by_a_thread_that_wakes_late(
         client.getresponse()
     assert proxy.count() == 1
     client.close()
+
+
+def test_sessions_of_tests_share_the_models_of_botocore(faulty_s3: FaultyBucket) -> None:
+    assert Loader().load_data("endpoints") is Loader().load_data("endpoints")
 
 
 def test_a_store_works_through_it(faulty_s3: FaultyBucket) -> None:

@@ -87,7 +87,7 @@ class ZipContainer:
         if entry.method not in _METHODS or entry.flags & _ENCRYPTED:
             with self.zip.open(name) as file:
                 return file.read()
-        return bytes(self._content(name, entry, self._stored(name, entry)))
+        return bytes(self._content(name, entry, self._read_stored(name, entry)))
 
     def _content(self, name: str, entry: Entry, stored: Buffer) -> Buffer:
         """The content of a small member, checked."""
@@ -103,9 +103,9 @@ class ZipContainer:
 
     def read_compressed(self, name: str) -> memoryview:
         """All bytes of a small member as stored, still compressed."""
-        return self._stored(name, self.zip.entries[name])
+        return self._read_stored(name, self.zip.entries[name])
 
-    def _stored(self, name: str, entry: Entry) -> memoryview:
+    def _read_stored(self, name: str, entry: Entry) -> memoryview:
         offset, compressed = entry.offset, entry.compressed
         block = self.read_at(offset, _HEADER + len(name) + _SLACK + compressed)
         start = self._data_start(name, block)
@@ -140,7 +140,7 @@ class ZipContainer:
             start = self._data_start(name, block, at)
             stored: Buffer = block[start : start + compressed]
             if len(stored) < compressed:  # a long extra field
-                stored = self.read_compressed(name)
+                stored = self._read_stored(name, entry)
             self._content(name, entry, stored)
             yield entry, stored
 
@@ -152,7 +152,7 @@ class ZipContainer:
         """
         entry = self.zip.entries[name]
         if entry.size <= _BLOCK and entry.compressed <= _BLOCK:
-            stored = self.read_compressed(name)
+            stored = self._read_stored(name, entry)
             self._content(name, entry, stored)
             yield stored
             return
