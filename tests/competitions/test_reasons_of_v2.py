@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from functools import cache
 
 import pytest
 
@@ -17,6 +18,7 @@ PARTS = ("prepare", "grade")
 MARK = re.compile(r"v2 fixes ([a-z0-9-]+(?:, [a-z0-9-]+)*)")
 
 
+@cache
 def comments(text: str) -> str:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return "\n".join(token.string for token in tokens if token.type == tokenize.COMMENT)

@@ -51,11 +51,10 @@ class Moto:
 
 @functools.cache
 def _read_models_once() -> None:
-    """Each session of botocore would parse the model of S3 and all endpoints, and tests in buckets have many."""
-    from botocore.loaders import JSONFileLoader
+    """Each session of botocore would find and parse the model of S3 and all endpoints; tests in buckets have many."""
+    from botocore import loaders, session
 
-    load = functools.cache(JSONFileLoader().load_file)  # by path: each session has a loader of its own
-    JSONFileLoader.load_file = lambda _loader, path: load(path)
+    session.create_loader = functools.cache(loaders.create_loader)  # a loader keeps what it has found and parsed
 
 
 class Bucket:

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, EndpointConnectionError
-from botocore.loaders import Loader
+from botocore.session import get_session
 
 from tests.s3.fixtures import FaultyBucket
 from tests.waiting import until
@@ -139,7 +139,8 @@ def test_a_request_is_not_served_by_a_thread_that_wakes_late(
 
 
 def test_sessions_of_tests_share_the_models_of_botocore(faulty_s3: FaultyBucket) -> None:
-    assert Loader().load_data("endpoints") is Loader().load_data("endpoints")
+    one, other = (get_session().get_component("data_loader") for _ in range(2))
+    assert one.load_data("endpoints") is other.load_data("endpoints")
 
 
 def test_a_store_works_through_it(faulty_s3: FaultyBucket) -> None:

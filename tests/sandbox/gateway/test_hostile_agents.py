@@ -19,6 +19,7 @@ from common.settings import get_settings
 from sandbox import serving
 from sandbox.gateway import request
 from sandbox.services.run_services import RECORDS
+from tests import plain_http
 from tests.sandbox.gateway.conftest import Gateway
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.waiting import until
@@ -61,7 +62,7 @@ def test_the_key_is_nowhere_to_be_seen(
         message = f"wrong key {KEY}, or {KEY[:12]}***, or {google}, in https://a/b?alt=sse&key=secret-word"
         llm.fail = (status, {"error": {"message": message}})
         seen += [ask(stream=stream) for ask in asking]
-        seen.append(httpx.post(gate.http.base_url.join(path), json={"contents": []}))
+        seen.append(plain_http.post(gate.http.base_url.join(path), json={"contents": []}))
     gate.services.close()
     assert {response.status_code for response in seen} == {200, 400, 502, 403, 429, 500}
     texts = [response.text + str(response.headers) for response in seen]
@@ -95,7 +96,7 @@ def test_only_this_runs_token_opens_it(gateway: Callable[..., Gateway], llm: Scr
     gemini = "/v1beta/models/gemini-2.5-flash:generateContent"
     for path, status in (("/v1/chat/completions", 401), (gemini, 401), (f"{gemini}?key=x", 401), ("/v1/messages", 401)):
         body = {"model": "gpt-4o", "messages": []}
-        response = httpx.post(
+        response = plain_http.post(
             gate.http.base_url.join(path), json=body, headers={b"authorization": token.encode("latin-1")}
         )
         assert response.status_code == status
@@ -107,7 +108,7 @@ def test_the_token_works_the_way_anthropics_client_sends_it(gateway: Callable[..
     gate = gateway()
     body = {"model": "claude-3-5-sonnet-20240620", "messages": [], "max_tokens": 5}
     headers = {"x-api-key": gate.services.env["ANTHROPIC_API_KEY"]}
-    assert httpx.post(gate.http.base_url.join("/v1/messages"), json=body, headers=headers).status_code == 200
+    assert plain_http.post(gate.http.base_url.join("/v1/messages"), json=body, headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("where", ["header", "query"])
@@ -116,7 +117,7 @@ def test_the_token_works_the_way_googles_clients_send_it(gateway: Callable[..., 
     token = gate.services.env["GEMINI_API_KEY"]
     url = gate.http.base_url.join("/v1beta/models/gemini-2.5-flash:generateContent")
     sent = {"headers": {"x-goog-api-key": token}} if where == "header" else {"params": {"key": token}}
-    assert httpx.post(url, json={"contents": []}, **sent).status_code == 200  # type: ignore[arg-type]
+    assert plain_http.post(url, json={"contents": []}, **sent).status_code == 200  # type: ignore[arg-type]
 
 
 def test_runs_have_different_tokens(gateway: Callable[..., Gateway]) -> None:

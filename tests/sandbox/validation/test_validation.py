@@ -22,6 +22,7 @@ from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.validation import service, upload
 from sandbox.validation.checker import Verdict
 from sandbox.validation.limits import ValidationLimits
+from tests import plain_http
 from tests.waiting import until
 
 GOOD = b"id,label\n1,0\n2,1\n"
@@ -79,7 +80,7 @@ def opened(check: ScriptedCheck, tmp_path: Path) -> Iterator[Callable[..., RunSe
 
 
 def ask(services: RunServices, content: bytes = GOOD, **options: Any) -> httpx.Response:
-    return httpx.post(f"{services.validation_url}/validate", files={"file": content}, timeout=30, **options)
+    return plain_http.post(f"{services.validation_url}/validate", files={"file": content}, timeout=30, **options)
 
 
 def log(services: RunServices) -> list[dict[str, Any]]:
@@ -88,7 +89,7 @@ def log(services: RunServices) -> list[dict[str, Any]]:
 
 def test_valid_invalid_and_health(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened()
-    assert httpx.get(f"{services.validation_url}/health").json() == {"status": "running"}
+    assert plain_http.get(f"{services.validation_url}/health").json() == {"status": "running"}
     assert ask(services).json() == {"result": "Submission is valid."}
     assert ask(services, b"x\n1\n").json() == {"result": "Submission invalid! The submission lacks `id`."}
     assert check.seen == [GOOD, b"x\n1\n"]
@@ -166,7 +167,7 @@ def test_a_file_that_is_too_large(opened: Callable[..., RunServices], check: Scr
     form = [b"--b\r\n", b'Content-Disposition: form-data; name="file"; filename="s"\r\n\r\n', *[b"x" * 50_000] * 20]
     headers = {"content-type": "multipart/form-data; boundary=b"}
     url = f"{services.validation_url}/validate"
-    assert "larger" in httpx.post(url, content=iter(form), headers=headers, timeout=30).text
+    assert "larger" in plain_http.post(url, content=iter(form), headers=headers, timeout=30).text
     assert len(check.seen) == 1
     assert not list((services.files()["validation.jsonl"].parent).glob("upload-*"))
 
@@ -196,7 +197,7 @@ def test_what_is_no_form_with_a_file(
     opened: Callable[..., RunServices], check: ScriptedCheck, headers: dict[str, str], body: bytes
 ) -> None:
     services = opened()
-    response = httpx.post(f"{services.validation_url}/validate", content=body, headers=headers, timeout=30)
+    response = plain_http.post(f"{services.validation_url}/validate", content=body, headers=headers, timeout=30)
     assert response.status_code == 400
     assert "error" in response.json()
     assert check.seen == []
@@ -208,7 +209,9 @@ def test_the_name_of_the_file_means_nothing(
     services = opened()
     for name in ("../../../evil.csv", "/etc/passwd", "a\x00b", "x" * 500):
         url = f"{services.validation_url}/validate"
-        assert httpx.post(url, files={"file": (name, GOOD)}, timeout=30).json() == {"result": "Submission is valid."}
+        assert plain_http.post(url, files={"file": (name, GOOD)}, timeout=30).json() == {
+            "result": "Submission is valid."
+        }
     assert sorted(path.name for path in (tmp_path / "run" / RECORDS).iterdir()) == ["services.json", "validation.jsonl"]
 
 
@@ -231,8 +234,8 @@ def test_a_client_that_is_slow_or_gone(
 @pytest.mark.parametrize("path", ["/validate/../x", "/grade", "/validate/", "/", "/%2e%2e/answers"])
 def test_there_is_nothing_else(opened: Callable[..., RunServices], path: str) -> None:
     services = opened()
-    assert httpx.post(f"{services.validation_url}{path}").status_code in (404, 405)
-    assert httpx.get(f"{services.validation_url}/validate").status_code == 405
+    assert plain_http.post(f"{services.validation_url}{path}").status_code in (404, 405)
+    assert plain_http.get(f"{services.validation_url}/validate").status_code == 405
 
 
 def test_the_check_is_closed_with_the_service(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
@@ -247,7 +250,7 @@ def test_by_unix_socket(opened: Callable[..., RunServices], tmp_path: Path) -> N
         services = opened(ServiceAddresses(folder, "http://services:5000", "http://services:8000"))
         assert services.validation_url == "http://services:5000"
         assert (folder / "validation.sock").stat().st_mode & 0o777 == 0o666
-        with httpx.Client(transport=httpx.HTTPTransport(uds=str(folder / "validation.sock"))) as client:
+        with httpx.Client(transport=httpx.HTTPTransport(verify=False, uds=str(folder / "validation.sock"))) as client:
             answer = client.post("http://services:5000/validate", files={"file": GOOD})
             assert answer.json() == {"result": "Submission is valid."}
 
@@ -340,4 +343,4 @@ def test_form_parts_are_bounded_apart_from_the_file(opened: Callable[..., RunSer
     services = opened()
     url = f"{services.validation_url}/validate"
     parts = {"extra": "x" * (upload.FORM_BYTES + 10)}
-    assert httpx.post(url, files={"file": GOOD}, data=parts, timeout=30).status_code == 400
+    assert plain_http.post(url, files={"file": GOOD}, data=parts, timeout=30).status_code == 400

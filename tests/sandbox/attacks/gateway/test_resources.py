@@ -30,6 +30,7 @@ from sandbox.limits import MIB
 from sandbox.services.run_services import RECORDS, RunServices
 from sandbox.services.separate import ProcessLimits, SeparateHost, environment
 from sandbox.validation.checker import Verdict
+from tests import plain_http
 from tests.sandbox.gateway.conftest import Gateway
 from tests.sandbox.gateway.llm import KEY, ScriptedLLM
 from tests.waiting import until
@@ -78,7 +79,7 @@ def host(services: RunServices) -> SeparateHost:
 
 def post(services: RunServices, content: bytes) -> httpx.Response:
     headers = {"authorization": f"Bearer {services.env['OPENAI_API_KEY']}"}
-    return httpx.post(
+    return plain_http.post(
         f"{services.env['OPENAI_BASE_URL']}/chat/completions", content=content, headers=headers, timeout=60
     )
 
@@ -198,7 +199,7 @@ def test_a_file_that_is_no_submission_is_not_checked(attempt: Callable[[str], Ru
         host(services)._check(path, 1, Sender())  # type: ignore[arg-type]
     assert [message["verdict"]["outcome"] for message in sent] == ["failed"] * 3
     file = {"file": b"id,label\n1,2\n"}
-    assert httpx.post(f"{services.validation_url}/validate", files=file, timeout=60).json() == {
+    assert plain_http.post(f"{services.validation_url}/validate", files=file, timeout=60).json() == {
         "result": "Submission is valid."
     }
 

@@ -19,6 +19,7 @@ from sandbox.validation.limits import ValidationLimits
 from storage.dataset import Dataset
 from storage.store import Store
 from tasks.wiring.services import run_services
+from tests import plain_http
 from tests.sandbox.validation.test_validation import ScriptedCheck, ask
 from tests.waiting import until
 
@@ -34,7 +35,7 @@ def test_an_upload_larger_than_the_disk_of_the_run(
     dataset = Dataset("v1", "spaceship-titanic", "key")
     content = b"a" * (largest + upload.FORM_BYTES + 1)
     with run_services(ProcessBackend(), spec, Store(str(tmp_path / "store")), dataset, Settings()) as services:
-        answer = httpx.post(f"{services.validation_url}/validate", files={"file": content}, timeout=60)
+        answer = plain_http.post(f"{services.validation_url}/validate", files={"file": content}, timeout=60)
         assert answer.json()["result"].startswith("Submission invalid! the file is larger than ")
         assert not list((spec.workdir / RECORDS).glob("upload-*"))
 
