@@ -42,13 +42,44 @@ def test_no_download_stays_open(archive: Path, nested: bool) -> None:
     assert not is_open(archive)
 
 
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "nested"])
 def test_garbage_is_only_looked_for_where_nothing_else_closes_a_download(
-    archive: Path, monkeypatch: pytest.MonkeyPatch
+    archive: Path, nested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes a tenth of a second in a process that has imported Prefect, and more in one that holds much."""
     forget_downloads()
     monkeypatch.setattr(job, "_opened", weakref.WeakSet())  # other tests may still have theirs
-    monkeypatch.setattr(job.gc, "collect", lambda: pytest.fail("garbage was looked for"))
-    download_of(Job("digits", str(archive), "out")).read_csv("table.csv")
+    with monkeypatch.context() as patched:
+        patched.setattr(job.gc, "collect", lambda: pytest.fail("garbage was looked for"))
+        download = download_of(Job("digits", str(archive), "out"))
+        download.read_csv("table.csv")
+        if nested:
+            download.archive("inner.zip").read_text("text.txt")
+        del download
+        forget_downloads()
+    assert not is_open(archive)
+
+
+def test_a_download_that_an_error_refers_to_is_closed(archive: Path) -> None:
+    def fail() -> None:
+        download = download_of(Job("digits", str(archive), "out"))
+        error = RuntimeError(download.names())
+        try:
+            raise error  # its traceback refers to this frame, which refers to it
+        except RuntimeError:
+            pass
+
+    fail()
+    assert is_open(archive)
+    forget_downloads()
+    assert not is_open(archive)
+
+
+def test_a_view_that_is_in_use_outlives_that_it_is_forgotten(archive: Path) -> None:
+    inner = download_of(Job("digits", str(archive), "out")).archive("inner.zip")
+    forget_downloads()
+    assert inner.read_text("text.txt") == "text"
+    assert inner.view("inner.zip").read_text("text.txt") == "text"
+    del inner
     forget_downloads()
     assert not is_open(archive)
