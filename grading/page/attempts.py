@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +13,7 @@ from grading.page.format import DASH, number, percent
 from grading.page.results import Results
 from grading.page.sections import repeated_by_all
 from grading.page.view import Series, View
-from grading.statistics.attempts import best_of, pass_at
+from grading.statistics.attempts import best_of
 from grading.statistics.series import split_order
 from grading.statistics.usage import usage_by_run, usage_by_series
 
@@ -23,7 +22,7 @@ _MOST = 100  # runs whose cost a lean page lists, the most expensive first
 
 def pass_table(view: View, results: Results) -> tuple[list[int], list[tuple[Series, str, list[str]]]] | None:
     """pass@k of any medal: the values of k, and rows (series, split, one text per k); None without a second attempt."""
-    found = pass_at(results.grades, results.runs, results.counting) if len(results.grades) else pd.DataFrame()
+    found = results.pass_at if len(results.grades) else pd.DataFrame()
     if found.empty or found["k"].max() < 2:
         return None
     found = found[found["rate"] == "any_medal"]
@@ -54,19 +53,17 @@ def best_scores(view: View, results: Results) -> dict[tuple[str, int], str]:
 
 
 def cost_tables(
-    view: View,
-    grades: pd.DataFrame,
-    usage: pd.DataFrame | None,
-    trajectories: Mapping[tuple[str, str], str] | None = None,
+    view: View, results: Results
 ) -> tuple[list[tuple[Series, dict[Any, Any]]], list[dict[Any, Any]]] | None:
     """Totals by series, and one row per run; None without a recorded call. Lean pages have the most expensive runs."""
-    if usage is None or usage.empty or grades.empty:
+    usage = results.usage
+    if usage is None or usage.empty or results.grades.empty:
         return None
-    totals = [(view.series_of(row), row) for row in usage_by_series(grades, usage).to_dict("records")]
+    totals = [(view.series_of(row), row) for row in usage_by_series(results.grades, usage).to_dict("records")]
     runs = []
     for row in usage_by_run(usage).to_dict("records"):
         texts: dict[Any, Any] = {n: clean(row[n]) for n in ("run_group", "run_id", "competition_id", "models")}
-        page = (trajectories or {}).get((row["run_group"], row["run_id"]))
+        page = results.trajectories.get((row["run_group"], row["run_id"]))
         runs.append({**row, **texts, "trajectory": quote(page) if page else None})
     if view.lean:  # a row for each of thousands of runs would be half of the page
         runs = sorted(runs, key=lambda row: -row["cost_usd"] if row["cost_usd"] == row["cost_usd"] else 0.0)[:_MOST]

@@ -15,7 +15,6 @@ from grading.page.format import duration
 from grading.page.results import Results
 from grading.page.view import Series, View
 from grading.statistics.aggregate import Aggregate
-from grading.statistics.attempts import pass_at
 from grading.statistics.learning import learning
 from grading.statistics.validations import validation_counts
 
@@ -80,7 +79,7 @@ def figures(view: View, results: Results, found: Aggregate) -> list[Figure]:
         ):
             part = counts[counts["axis"] == axis]
             drawn.append(_figure(view, part.assign(value=part["validations"]), "at", title, show, _NUMBERS))
-    attempts = pass_at(grades, results.runs, results.counting)
+    attempts = results.pass_at
     medals = attempts[(attempts["rate"] == "any_medal")].assign(value=lambda rows: rows["mean"])
     if len(medals) and medals["k"].max() > 1:
         drawn.append(_figure(view, medals, "k", "Any medal in k attempts", lambda k: f"k = {k:g}"))

@@ -43,7 +43,7 @@ class PublishedRows:
 def published_rows(view: View, results: Results, found: Aggregate) -> PublishedRows:
     """The rows of all series, in the order of the published table."""
     rates = headline(view, found, results.split_sizes)["cells"]
-    rows, away, ran = [], [], set()
+    rows, away, ran, models = [], [], set(), _models(results)
     for series in view.series:
         runs = _of(series, results.runs)
         cells = [_rate(rates.get((series.index, split))) for split in (*BENCHMARK_SPLITS, "all")]
@@ -51,7 +51,8 @@ def published_rows(view: View, results: Results, found: Aggregate) -> PublishedR
         own = {c.id for c in view.competitions if any(key[0] == series.index for key in c.results)}
         ran.add(frozenset(own))
         leaks = f"{len(own & set(leaking))} of {counted(len(own), 'competition')}" if own & set(leaking) else "none"
-        rows.append((series, [series.label, _models(series, results), *cells, _hours(runs), _date(runs), leaks]))
+        called = models.get((series.run_group, series.agent), DASH)
+        rows.append((series, [series.label, called, *cells, _hours(runs), _date(runs), leaks]))
         seeds = min((row["seeds"] for (index, _), row in rates.items() if index == series.index), default=0)
         away.append((series, deviations(runs, seeds, series.edition, results.incomplete)))
     different = unlike([_of(series, results.runs) for series in view.series])
@@ -82,14 +83,19 @@ def _rate(row: Mapping[Any, Any] | None) -> str:
     return f"{100 * row['mean']:.2f} ± {error}{cover}"
 
 
-def _models(series: Series, results: Results) -> str:
-    usage = results.usage
-    if usage is None or usage.empty:
-        return DASH
-    runs = _of(series, results.runs)
-    known = set(runs["run_id"]) if len(runs) else set()
-    own = usage[(usage["run_group"] == series.run_group) & usage["run_id"].isin(known)]
-    return ", ".join(sorted({clean(model) for model in own["model"].dropna()})) or DASH
+def _models(results: Results) -> dict[tuple[str, str], str]:
+    """(run group, agent) -> the models that its runs called."""
+    if any(table is None or table.empty for table in (results.usage, results.runs)):
+        return {}
+    assert results.usage is not None
+    assert results.runs is not None
+    called = results.usage[["run_group", "run_id", "model"]].dropna().drop_duplicates()
+    runs = results.runs[["run_group", "run_id", "agent"]].drop_duplicates()
+    found: dict[tuple[str, str], set[str]] = {}
+    calls = runs.merge(called, on=["run_group", "run_id"])
+    for group, agent, model in zip(calls["run_group"], calls["agent"], calls["model"], strict=True):
+        found.setdefault((group, agent), set()).add(clean(model))
+    return {key: ", ".join(sorted(models)) for key, models in found.items()}
 
 
 def _hours(runs: pd.DataFrame) -> str:

@@ -14,7 +14,6 @@ from markupsafe import Markup
 from common.units import counted
 from grading.page import attempts, sections, timeline
 from grading.page import format as fmt
-from grading.page.build import build_view
 from grading.page.contamination import contamination_section
 from grading.page.figures import figures
 from grading.page.generalisation import generalisation_section
@@ -37,19 +36,11 @@ def render_page(results: Results, title: str = TITLE, generated_at: datetime | N
 
     The content of the tables is untrusted and is escaped. `generated_at` defaults to now.
     """
-    view = build_view(
-        results.grades,
-        results.runs,
-        thresholds=results.thresholds,
-        percentiles=results.percentiles,
-        titles=results.titles,
-        facts=results.facts,
-        expected=results.expected,
-    )
+    view = results.view
     found, chosen = results.aggregate(), results.chosen
     own_snapshots = timeline.by_competition(chosen.snapshots)
     series_of_run = {(r.series.run_group, r.run_id, r.series.edition): r.series for r in view.results}
-    costs = attempts.cost_tables(view, chosen.grades, chosen.usage, results.trajectories)
+    costs = attempts.cost_tables(view, chosen)
     listed = [r for r in view.results if r.failure and not r.late]
     script = _asset("page.js")
     page = _environment().get_template("page.html")

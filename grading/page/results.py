@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from grading.page.build import build_view
+from grading.page.view import View
 from grading.statistics.aggregate import Aggregate, rates_of
+from grading.statistics.attempts import pass_at
 from grading.statistics.counting import By, Counting, Facts, Incomplete, Planned, Uncertainty
+from grading.statistics.over_time import over_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +27,8 @@ ON_THE_WEB = " (on the web)"
 class Results:
     """Tables of one or several run groups, facts about their competitions, and how to count.
 
-    The content of the tables is untrusted. Keys of mappings are competition ids unless another key is named.
+    The content of the tables is untrusted. Keys of mappings are competition ids unless another key is named. What
+    several sections show, or the page and the summary, is computed once: the tables must not be changed.
     """
 
     grades: pd.DataFrame
@@ -107,7 +113,32 @@ class Results:
         """How the runs are counted, in every figure."""
         return Counting(self.expected, self.facts, self.incomplete, self.interval, self.planned)
 
-    @property
+    @cached_property
+    def view(self) -> View:
+        """The rows of these results as the page shows them, with cleaned text."""
+        return build_view(
+            self.grades,
+            self.runs,
+            thresholds=self.thresholds,
+            percentiles=self.percentiles,
+            titles=self.titles,
+            facts=self.facts,
+            expected=self.expected,
+        )
+
+    @cached_property
+    def pass_at(self) -> pd.DataFrame:
+        """See `grading.statistics.attempts.pass_at`."""
+        return pass_at(self.grades, self.runs, self.counting)
+
+    @cached_property
+    def over_time(self) -> pd.DataFrame | None:
+        """See `grading.statistics.over_time.over_time`; None without snapshots."""
+        if self.snapshots is None or self.snapshots.empty or self.grades.empty:
+            return None
+        return over_time(self.grades, self.snapshots, self.runs, self.counting)
+
+    @cached_property
     def chosen(self) -> Results:
         """These results with the rows of the competitions that count, for tables and figures of single runs.
 
@@ -130,4 +161,12 @@ class Results:
 
         `incomplete` replaces the treatment of incomplete seeds.
         """
-        return rates_of(self.grades, self.runs, replace(self.counting, incomplete=incomplete or self.incomplete), by)
+        key = by, incomplete or self.incomplete
+        if key not in self._aggregates:
+            how = replace(self.counting, incomplete=key[1])
+            self._aggregates[key] = rates_of(self.grades, self.runs, how, by)
+        return self._aggregates[key]
+
+    @cached_property
+    def _aggregates(self) -> dict[tuple[By, Incomplete], Aggregate]:
+        return {}

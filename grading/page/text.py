@@ -73,10 +73,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
 
     Text from agents is escaped.
     """
-    chosen, found = results.chosen, results.aggregate()
-    view = build_view(
-        results.grades, results.runs, thresholds=results.thresholds, facts=results.facts, expected=results.expected
-    )
+    chosen, found, view = results.chosen, results.aggregate(), results.view
     lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
     beaten = percentiles(view, results)
     lines += _table(
@@ -110,7 +107,7 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         lines += ["", "## Any medal over time", ""]
         rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
         lines += _table(["Agent", "Split", *times.moments], rows)
-    costs = cost_tables(view, chosen.grades, chosen.usage)
+    costs = cost_tables(view, chosen)
     if costs:
         lines += ["", "## Cost", ""]
         lines += _table(

@@ -18,7 +18,6 @@ from grading.page.results import Results
 from grading.page.scales import score_axis
 from grading.page.sections import repeated_by_all
 from grading.page.view import CompetitionView, Series, View
-from grading.statistics.over_time import over_time
 from grading.statistics.series import split_order
 
 
@@ -36,10 +35,9 @@ class TimeTable:
 
 def time_table(view: View, results: Results) -> TimeTable | None:
     """Medal rates over time; None without snapshots."""
-    grades, snapshots = results.grades, results.snapshots
-    if snapshots is None or snapshots.empty or grades.empty:
+    found = results.over_time
+    if found is None:
         return None
-    found = over_time(grades, snapshots, results.runs, results.counting)
     found = found[found["rate"] == "any_medal"]
     if repeated_by_all(list(found["split"].unique())):
         found = found[found["split"] != "all"]
