@@ -1,0 +1,63 @@
+"""The input of a page: what several sections show is computed once, and which models the runs of an agent called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from grading.page import Results, render_markdown, render_page, results
+from grading.page.published import published_rows
+from tests.grading.page.pages import GRADES, RUNS, THRESHOLDS, graded, ran, snapshots
+
+
+def test_a_page_and_its_summary_compute_what_both_show_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **options: Any) -> Any:
+            calls[name] += 1
+            return whole(*args, **options)
+
+        return counted
+
+    for name in ("build_view", "pass_at", "over_time", "rates_of"):
+        monkeypatch.setattr(results, name, counting(name, getattr(results, name)))
+    shown = Results(GRADES, RUNS, snapshots(("cactus", 1, 1.0, 0.9)), thresholds=THRESHOLDS)
+    render_page(shown)
+    render_markdown(shown)
+    assert calls == {"build_view": 1, "pass_at": 1, "over_time": 1, "rates_of": 2}, "by complexity and by category"
+
+
+def test_results_that_are_counted_otherwise_are_computed_anew() -> None:
+    unknown = pd.DataFrame([graded("cactus", 1, 0.95), graded("diabetes", 1, None, outcome="failed")])
+    padded = Results(unknown, incomplete="fail")
+    assert padded.aggregate().incomplete == "fail"
+    excluded = replace(padded, incomplete="exclude")
+    assert (excluded.aggregate().incomplete, excluded.aggregate(incomplete="fail").incomplete) == ("exclude", "fail")
+    assert replace(padded, grades=GRADES).view.competitions != padded.view.competitions
+
+
+def test_the_published_row_names_the_models_that_the_agents_runs_called() -> None:
+    agents = ("one", "two", "none")
+    grades = pd.DataFrame([graded("cactus", 1, 0.95, agent=agent) for agent in agents])
+    runs = pd.DataFrame([ran("cactus", 1, agent=agent) for agent in agents])
+    names = dict(zip(agents, runs["run_id"], strict=True))
+    calls = [("one", "small"), ("one", "large"), ("one", "small"), ("two", "<b>other</b>"), ("none", None)]
+    usage = pd.DataFrame(
+        [{"run_group": "g", "run_id": names[agent], "model": model} for agent, model in calls]
+        + [{"run_group": "another", "run_id": names["one"], "model": "of another group"}]
+    )
+    shown = Results(grades, runs, usage=usage)
+    rows = published_rows(shown.view, shown, shown.aggregate()).rows
+    assert {series.agent: cells[1] for series, cells in rows} == {
+        "one": "large, small",
+        "two": "<b>other</b>",
+        "none": "–",
+    }
+    without = published_rows(shown.view, replace(shown, usage=None), shown.aggregate()).rows
+    assert {cells[1] for _, cells in without} == {"–"}
