@@ -7,11 +7,12 @@ notebook that many forked would be common itself, and a copy of it would not be 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from copy import copy
 from dataclasses import dataclass, replace
 
 from grading.integrity.tokens import Document
-from grading.integrity.winnowing import K, fingerprints, hashes
+from grading.integrity.winnowing import K, hashes, selected
 
 THRESHOLD = 0.6
 """Similarity above which a pair is flagged, as published."""
@@ -56,6 +57,26 @@ class Match:
         return max(shares) >= THRESHOLD and self.tokens >= LEAST_TOKENS
 
 
+class _Hashed:
+    """A source with what is computed of it once, for all the sources that it is compared with."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.values = hashes(document.tokens)
+        self.prints = selected(self.values)
+        self.ignored = bytearray(len(document.tokens))
+        """1 for each token that is part of an ignored sequence."""
+
+    def ignoring(self, ignored: Container[int]) -> _Hashed:
+        """The same, of which the sequences with these hashes do not count."""
+        found = copy(self)
+        found.ignored = bytearray(len(self.document.tokens))
+        for place, value in enumerate(self.values):
+            if value in ignored:
+                found.ignored[place : place + K] = b"\1" * K
+        return found
+
+
 class Corpus:
     """Sources to compare with. Code that many of them share is common, and does not count as a match."""
 
@@ -70,18 +91,19 @@ class Corpus:
         """
         self.documents = [each for each in documents if len(each.tokens) >= K]
         self._whole = whole
-        self._prints = [fingerprints(each.tokens) for each in self.documents]
+        self._all = [_Hashed(each) for each in self.documents]
         self._index: dict[int, list[int]] = {}
-        for place, prints in enumerate(self._prints):
-            for value in prints:
+        for place, each in enumerate(self._all):
+            for value in each.prints:
                 self._index.setdefault(value, []).append(place)
         self._ignored = {value for each in ignored for value in hashes(each.tokens)} | self._common()
+        self._counted = [each.ignoring(self._ignored) for each in self._all]
 
     def _common(self) -> set[int]:
         families = self._families()
         of: dict[int, set[int]] = {}
-        for place, each in enumerate(self.documents):
-            for value in set(hashes(each.tokens)):
+        for place, each in enumerate(self._all):
+            for value in set(each.values):
                 of.setdefault(value, set()).add(families[place])
         least = max(_COMMON_LEAST, _COMMON_SHARE * len(set(families)))
         return {value for value, having in of.items() if len(having) >= least}
@@ -90,10 +112,11 @@ class Corpus:
         """For each document the place of the largest document that it is a fork of, or its own."""
         families = list(range(len(self.documents)))
         heads: set[int] = set()
-        for place in sorted(families, key=lambda each: -len(self._prints[each])):
-            shared = Counter(other for value in self._prints[place] for other in self._index[value] if other in heads)
+        for place in sorted(families, key=lambda each: -len(self._all[each].prints)):
+            prints = self._all[place].prints
+            shared = Counter(other for value in prints for other in self._index[value] if other in heads)
             nearest = max(shared, key=lambda other: shared[other], default=place)
-            if shared[nearest] >= _FORK * len(self._prints[place]) and nearest != place:
+            if shared[nearest] >= _FORK * len(prints) and nearest != place:
                 families[place] = nearest
             else:
                 heads.add(place)
@@ -101,45 +124,36 @@ class Corpus:
 
     def matches(self, document: Document, skip: Sequence[str] = ()) -> Iterator[Match]:
         """The matches of `document` with every source except those named in `skip`."""
-        prints = fingerprints(document.tokens)
-        counting = prints.keys() if self._whole else prints.keys() - self._ignored
+        own = _Hashed(document)
+        counted = own.ignoring(self._ignored)
+        counting = own.prints.keys() if self._whole else own.prints.keys() - self._ignored
         for place in sorted({p for value in counting for p in self._index.get(value, ())}):
-            other = self.documents[place]
-            if other.name not in skip:
-                found = self._compare(document, other, prints, self._prints[place])
+            if self.documents[place].name not in skip:
+                found = _compare(counted, self._counted[place], self._ignored)
+                if self._whole and self._ignored:
+                    found = _with_whole(found, _compare(own, self._all[place]))
                 if found is not None:
                     yield found
 
-    def _compare(
-        self, first: Document, second: Document, prints: Mapping[int, list[int]], others: Mapping[int, list[int]]
-    ) -> Match | None:
-        found = compare(first, second, prints, others, self._ignored)
-        if not self._whole or not self._ignored:
-            return found
-        whole = compare(first, second, prints, others)
-        if whole is None or (whole.similarity < THRESHOLD and found is None):
-            return found
-        if found is None or (whole.similarity >= THRESHOLD and not found.flagged):
-            found = whole  # its fragments show what is copied
-        return replace(found, whole=whole.similarity)
+
+def _with_whole(found: Match | None, whole: Match | None) -> Match | None:
+    """A match with the similarity if nothing is ignored."""
+    if whole is None or (whole.similarity < THRESHOLD and found is None):
+        return found
+    if found is None or (whole.similarity >= THRESHOLD and not found.flagged):
+        found = whole  # its fragments show what is copied
+    return replace(found, whole=whole.similarity)
 
 
-def compare(
-    first: Document,
-    second: Document,
-    first_prints: Mapping[int, Sequence[int]],
-    second_prints: Mapping[int, Sequence[int]],
-    ignored: set[int] | frozenset[int] = frozenset(),
-) -> Match | None:
+def _compare(first: _Hashed, second: _Hashed, ignored: Set[int] = frozenset()) -> Match | None:
     """Compare two sources; None if they share nothing. Common code counts in neither part of the fractions."""
-    a, b = first.tokens, second.tokens
+    a, b = first.document.tokens, second.document.tokens
     seeds = sorted(
         (i, j)
-        for value in first_prints.keys() & second_prints.keys() - ignored
-        for i in first_prints[value][:_MOST_PLACES]
-        for j in second_prints[value][:_MOST_PLACES]
+        for value in first.prints.keys() & second.prints.keys() - ignored
+        for i in first.prints[value][:_MOST_PLACES]
+        for j in second.prints[value][:_MOST_PLACES]
     )
-    common_a, common_b = _common_tokens(a, ignored), _common_tokens(b, ignored)
     covered_a, covered_b = bytearray(len(a)), bytearray(len(b))
     runs = []
     for i, j in seeds:
@@ -152,16 +166,16 @@ def compare(
     shown = bytearray(len(a))
     for length, i, j in sorted(runs, reverse=True):
         if not all(shown[i : i + length]):  # report each line of the first source only once
-            fragments.append(Fragment(_lines(first, i, length), _lines(second, j, length), length))
+            fragments.append(Fragment(_lines(first.document, i, length), _lines(second.document, j, length), length))
         shown[i : i + length] = b"\1" * length
-    own_a, own_b = len(a) - sum(common_a), len(b) - sum(common_b)
-    shared_a = sum(c and not o for c, o in zip(covered_a, common_a, strict=True))
-    shared_b = sum(c and not o for c, o in zip(covered_b, common_b, strict=True))
+    own_a, own_b = len(a) - sum(first.ignored), len(b) - sum(second.ignored)
+    shared_a = sum(c and not o for c, o in zip(covered_a, first.ignored, strict=True))
+    shared_b = sum(c and not o for c, o in zip(covered_b, second.ignored, strict=True))
     if not shared_a or not shared_b:
         return None
     return Match(
-        first=first.name,
-        second=second.name,
+        first=first.document.name,
+        second=second.document.name,
         similarity=(shared_a + shared_b) / (own_a + own_b),
         of_first=shared_a / own_a,
         of_second=shared_b / own_b,
@@ -178,16 +192,6 @@ def _grow(a: Sequence[str], b: Sequence[str], i: int, j: int) -> tuple[int, int,
     while i and j and a[i - 1] == b[j - 1]:
         i, j = i - 1, j - 1
     return i, j, end_i - i
-
-
-def _common_tokens(tokens: Sequence[str], ignored: set[int] | frozenset[int]) -> bytearray:
-    """1 for each token that is part of an ignored sequence."""
-    marks = bytearray(len(tokens))
-    if ignored:
-        for place, value in enumerate(hashes(tokens)):
-            if value in ignored:
-                marks[place : place + K] = b"\1" * K
-    return marks
 
 
 def _lines(document: Document, start: int, length: int) -> tuple[int, int]:

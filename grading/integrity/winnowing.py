@@ -8,23 +8,28 @@ sources that share a sequence of at least ``WINDOW + K - 1`` tokens also share a
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
 from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
 
 K = 12
 """Tokens per hash, about one and a half lines. Shorter matches are considered chance."""
 WINDOW = 9
 """Hashes per window. Shared sequences of 20 tokens are always found."""
+_BYTES = 8  # of the hash of a token, and of that of `K` tokens
 
 
 def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
     """The 64-bit hash of every `k` consecutive tokens; empty for fewer tokens."""
-    words = [hashlib.blake2b(token.encode("utf-8", "replace"), digest_size=8).digest() for token in tokens]
-    return [
-        int.from_bytes(hashlib.blake2b(b"".join(words[i : i + k]), digest_size=8).digest(), "big")
-        for i in range(len(words) - k + 1)
+    words = {token: blake2b(token.encode("utf-8", "replace"), digest_size=_BYTES).digest() for token in set(tokens)}
+    joined, length = b"".join(map(words.__getitem__, tokens)), _BYTES * k
+    found = [
+        blake2b(joined[start : start + length], digest_size=_BYTES).digest()
+        for start in range(0, len(joined) - length + 1, _BYTES)
     ]
+    values: list[int] = np.frombuffer(b"".join(found), dtype=f">u{_BYTES}").tolist()
+    return values
 
 
 def fingerprints(tokens: Sequence[str], k: int = K, window: int = WINDOW) -> dict[int, list[int]]:
@@ -34,17 +39,18 @@ def fingerprints(tokens: Sequence[str], k: int = K, window: int = WINDOW) -> dic
     >>> same == fingerprints(list("a long enough text about something"), k=5, window=4)
     True
     """
-    values = hashes(tokens, k)
+    return selected(hashes(tokens, k), window)
+
+
+def selected(values: Sequence[int], window: int = WINDOW) -> dict[int, list[int]]:
+    """Of the hashes of all positions, those that are fingerprints, as `fingerprints` returns them."""
     chosen: dict[int, list[int]] = {}
-    candidates: deque[int] = deque()
-    last = -1
-    for place, value in enumerate(values):
-        while candidates and values[candidates[-1]] >= value:
-            candidates.pop()
-        candidates.append(place)
-        if candidates[0] <= place - window:
-            candidates.popleft()
-        if place >= min(window, len(values)) - 1 and candidates[0] != last:
-            last = candidates[0]
-            chosen.setdefault(values[last], []).append(last)
+    if not values:
+        return chosen
+    window = min(window, len(values))
+    backwards = np.array(values[::-1], dtype=np.uint64)  # `argmin` is the first of equal ones, and the last one counts
+    first = np.lib.stride_tricks.sliding_window_view(backwards, window).argmin(axis=1)
+    places = len(values) - 1 - (np.arange(len(first)) + first)
+    for place in np.unique(places).tolist():
+        chosen.setdefault(values[place], []).append(place)
     return chosen
