@@ -1,4 +1,4 @@
-"""One installation for the tests of this folder that leave it as they found it."""
+"""An installation for the tests of a file that leave it as they found it; a fleet for those of several hosts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _home(own_home: Path) -> None:
     """Servers find their database."""
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Ends with the last test of this folder: idle servers take a tenth of a core from the others."""
+    """Ends with the last test of a file: idle servers take a tenth of a core from the others."""
     folder = tmp_path_factory.mktemp("user")
     write_agent(folder / "of-a-user", "exit 0\n")
     # With queries every two seconds, its worker would end after a minute and a half without the server.
