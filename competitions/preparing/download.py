@@ -85,16 +85,11 @@ class Download:
 
     def archive(self, name: str) -> Download:
         """A view of the nested archive `name` (zip, tar, tar.gz, 7z), read in place."""
-        found = self._nested.get(name)
-        if found is None:
+        if name not in self._nested:
             label = f"{self._archive}!/{name}" if self._archive else name
             self._require(name)
-            found = self._nested[name] = Download(open_nested(self.container, name, label), label, self._root)
-        return found
-
-    def forget_archives(self) -> None:
-        """Do not keep the nested archives: they refer to this view, so that none would end with its last user."""
-        self._nested.clear()
+            self._nested[name] = Download(open_nested(self.container, name, label), label, self._root)
+        return self._nested[name]
 
     def adopt(self, archive: str, scratch: str) -> None:
         """Read the nested zip `archive` from the file `scratch`, where another process has decompressed it already."""

@@ -6,6 +6,7 @@ notebook that many forked would be common itself, and a copy of it would not be 
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from copy import copy
@@ -62,7 +63,7 @@ class _Hashed:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.values = hashes(document.tokens)
+        self.values = array("Q", hashes(document.tokens))  # a list would take five times the memory
         self.prints = selected(self.values)
         self.ignored = bytearray(len(document.tokens))
         """1 for each token that is part of an ignored sequence."""

@@ -59,7 +59,10 @@ def _comparable(column: pd.Series) -> list[Any]:
 
 
 def by_series(grades: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Yield each series of `grades`, as column -> value, with its rows, in sorted order."""
+    """Yield each series of `grades`, as column -> value, with its rows, in sorted order.
+
+    The rows of the only series are `grades` itself, so they must not be changed.
+    """
     values = [set(_comparable(grades[name])) for name in SERIES]
     if all(len(each) == 1 and None not in each for each in values):  # mostly, and grouping takes a millisecond
         yield dict(zip(SERIES, map(set.pop, values), strict=True)), grades

@@ -134,14 +134,8 @@ def download_of(job: Job) -> Download:
 def forget_downloads() -> None:
     """Keep no download open: in a process that lives on, its disk space would not be free when it is removed."""
     _open_download.cache_clear()
-    _forget_archives()
-    if _opened:  # something else keeps it, such as the traceback of an error
+    if _opened:  # a download and its nested archives refer to each other
         gc.collect()
-
-
-def _forget_archives() -> None:
-    for download in list(_opened):
-        download.forget_archives()
 
 
 # Both are global, because workers keep no other state between chunks, and reading a zip's directory is slow.

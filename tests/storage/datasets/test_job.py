@@ -42,21 +42,15 @@ def test_no_download_stays_open(archive: Path, nested: bool) -> None:
     assert not is_open(archive)
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["plain", "nested"])
 def test_garbage_is_only_looked_for_where_nothing_else_closes_a_download(
-    archive: Path, nested: bool, monkeypatch: pytest.MonkeyPatch
+    archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes a tenth of a second in a process that has imported Prefect, and more in one that holds much."""
     forget_downloads()
     monkeypatch.setattr(job, "_opened", weakref.WeakSet())  # other tests may still have theirs
-    with monkeypatch.context() as patched:
-        patched.setattr(job.gc, "collect", lambda: pytest.fail("garbage was looked for"))
-        download = download_of(Job("digits", str(archive), "out"))
-        download.read_csv("table.csv")
-        if nested:
-            download.archive("inner.zip").read_text("text.txt")
-        del download
-        forget_downloads()
+    monkeypatch.setattr(job.gc, "collect", lambda: pytest.fail("garbage was looked for"))
+    download_of(Job("digits", str(archive), "out")).read_csv("table.csv")
+    forget_downloads()
     assert not is_open(archive)
 
 
@@ -75,11 +69,13 @@ def test_a_download_that_an_error_refers_to_is_closed(archive: Path) -> None:
     assert not is_open(archive)
 
 
-def test_a_view_that_is_in_use_outlives_that_it_is_forgotten(archive: Path) -> None:
-    inner = download_of(Job("digits", str(archive), "out")).archive("inner.zip")
+def test_a_download_that_is_in_use_keeps_its_archives_when_it_is_forgotten(archive: Path) -> None:
+    """Another thread may do that. A helper may be reading the archive by the number of its open file."""
+    download = download_of(Job("digits", str(archive), "out"))
+    inner = download.archive("inner.zip")
     forget_downloads()
-    assert inner.read_text("text.txt") == "text"
+    assert download.archive("inner.zip") is inner
     assert inner.view("inner.zip").read_text("text.txt") == "text"
-    del inner
+    del download, inner
     forget_downloads()
     assert not is_open(archive)
