@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
 from grading.integrity.tokens import Document
-from grading.integrity.winnowing import K, hashes, selected
+from grading.integrity.winnowing import K, fingerprints, hashes
 
 THRESHOLD = 0.6
 """Similarity above which a pair is flagged, as published."""
@@ -64,13 +64,14 @@ class _Hashed:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.values = array("Q", hashes(document.tokens))  # a list would take five times the memory
-        self.prints = selected(self.values)
+        self.prints = fingerprints(self.values)
         self.ignored = bytearray(len(document.tokens))
         """1 for each token that is part of an ignored sequence."""
 
     def ignoring(self, ignored: Container[int]) -> _Hashed:
         """The same, of which the sequences with these hashes do not count."""
         found = copy(self)
+        found.prints = {value: places for value, places in self.prints.items() if value not in ignored}
         found.ignored = bytearray(len(self.document.tokens))
         for place, value in enumerate(self.values):
             if value in ignored:
@@ -127,10 +128,10 @@ class Corpus:
         """The matches of `document` with every source except those named in `skip`."""
         own = _Hashed(document)
         counted = own.ignoring(self._ignored)
-        counting = own.prints.keys() if self._whole else own.prints.keys() - self._ignored
-        for place in sorted({p for value in counting for p in self._index.get(value, ())}):
+        looked_for = own if self._whole else counted
+        for place in sorted({p for value in looked_for.prints for p in self._index.get(value, ())}):
             if self.documents[place].name not in skip:
-                found = _compare(counted, self._counted[place], self._ignored)
+                found = _compare(counted, self._counted[place])
                 if self._whole and self._ignored:
                     found = _with_whole(found, _compare(own, self._all[place]))
                 if found is not None:
@@ -146,12 +147,12 @@ def _with_whole(found: Match | None, whole: Match | None) -> Match | None:
     return replace(found, whole=whole.similarity)
 
 
-def _compare(first: _Hashed, second: _Hashed, ignored: Set[int] = frozenset()) -> Match | None:
+def _compare(first: _Hashed, second: _Hashed) -> Match | None:
     """Compare two sources; None if they share nothing. Common code counts in neither part of the fractions."""
     a, b = first.document.tokens, second.document.tokens
     seeds = sorted(
         (i, j)
-        for value in first.prints.keys() & second.prints.keys() - ignored
+        for value in first.prints.keys() & second.prints.keys()
         for i in first.prints[value][:_MOST_PLACES]
         for j in second.prints[value][:_MOST_PLACES]
     )

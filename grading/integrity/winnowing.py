@@ -32,18 +32,12 @@ def hashes(tokens: Sequence[str], k: int = K) -> list[int]:
     return values
 
 
-def fingerprints(tokens: Sequence[str], k: int = K, window: int = WINDOW) -> dict[int, list[int]]:
-    """The selected hashes and their positions: hash -> ascending indices of the first of its `k` tokens.
+def fingerprints(values: Sequence[int], window: int = WINDOW) -> dict[int, list[int]]:
+    """Of the hashes of all positions those that are selected: hash -> ascending indices of the first of its tokens.
 
-    >>> same = fingerprints(list("a long enough text about something"), k=5, window=4)
-    >>> same == fingerprints(list("a long enough text about something"), k=5, window=4)
-    True
+    >>> fingerprints([5, 3, 3, 7, 9], window=2)
+    {3: [1, 2], 7: [3]}
     """
-    return selected(hashes(tokens, k), window)
-
-
-def selected(values: Sequence[int], window: int = WINDOW) -> dict[int, list[int]]:
-    """Of the hashes of all positions, those that are fingerprints, as `fingerprints` returns them."""
     chosen: dict[int, list[int]] = {}
     if not values:
         return chosen

@@ -43,7 +43,8 @@ class PublishedRows:
 def published_rows(view: View, results: Results, found: Aggregate) -> PublishedRows:
     """The rows of all series, in the order of the published table."""
     rates = headline(view, found, results.split_sizes)["cells"]
-    rows, away, ran, models = [], [], set(), _models(results)
+    models = _models(results)
+    rows, away, ran = [], [], set()
     for series in view.series:
         runs = _of(series, results.runs)
         cells = [_rate(rates.get((series.index, split))) for split in (*BENCHMARK_SPLITS, "all")]
@@ -85,14 +86,12 @@ def _rate(row: Mapping[Any, Any] | None) -> str:
 
 def _models(results: Results) -> dict[tuple[str, str], str]:
     """(run group, agent) -> the models that its runs called."""
-    if any(table is None or table.empty for table in (results.usage, results.runs)):
+    usage, runs = results.usage, results.runs
+    if usage is None or usage.empty or runs is None or runs.empty:
         return {}
-    assert results.usage is not None
-    assert results.runs is not None
-    called = results.usage[["run_group", "run_id", "model"]].dropna().drop_duplicates()
-    runs = results.runs[["run_group", "run_id", "agent"]].drop_duplicates()
+    called = usage[["run_group", "run_id", "model"]].dropna().drop_duplicates()
+    calls = runs[["run_group", "run_id", "agent"]].drop_duplicates().merge(called, on=["run_group", "run_id"])
     found: dict[tuple[str, str], set[str]] = {}
-    calls = runs.merge(called, on=["run_group", "run_id"])
     for group, agent, model in zip(calls["run_group"], calls["agent"], calls["model"], strict=True):
         found.setdefault((group, agent), set()).add(clean(model))
     return {key: ", ".join(sorted(models)) for key, models in found.items()}

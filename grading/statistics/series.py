@@ -36,11 +36,11 @@ def latest_grades(grades: pd.DataFrame) -> pd.DataFrame:
     seeds = grades["seed"].astype(object).where(grades["seed"].notna(), grades["run_id"])
     columns = [*(grades[name] for name in (*SERIES, "competition_id")), seeds]
     keys = list(zip(*map(_comparable, columns), strict=True))
+    # A dozen statistics of a page ask, mostly for a few rows: `drop_duplicates` would take several times as long.
     kept: dict[tuple[Any, ...], int] = {}
     for place in reversed(_by_age(grades)):
         kept.setdefault(keys[place], place)
     places = list(kept.values())[::-1]
-    # A dozen statistics of a page ask, mostly for a few rows: pandas would take several times as long to drop others.
     return grades.take(places).assign(seed=seeds.take(places)).reset_index(drop=True)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from grading.integrity.matching import THRESHOLD, Corpus, Match
 from grading.integrity.tokens import Document, tokenize
-from grading.integrity.winnowing import WINDOW, K, fingerprints
+from grading.integrity.winnowing import WINDOW, K, fingerprints, hashes
 from tests.grading.integrity.copies import DISGUISES, HONEST, KERNELS, read
 
 
@@ -55,13 +55,13 @@ def test_every_long_enough_shared_run_is_found() -> None:
         shared = [f"t{i}" for i in range(least)]
         a = [f"a{i}" for i in range(shift)] + shared + [f"b{i}" for i in range(30)]
         b = [f"c{i}" for i in range(40 - shift)] + shared
-        assert fingerprints(a).keys() & fingerprints(b).keys()
+        assert fingerprints(hashes(a)).keys() & fingerprints(hashes(b)).keys()
 
 
 def test_no_run_shorter_than_a_hash_is_found() -> None:
     a = [f"t{i}" for i in range(K - 1)] + [f"a{i}" for i in range(60)]
     b = [f"t{i}" for i in range(K - 1)] + [f"b{i}" for i in range(60)]
-    assert not fingerprints(a).keys() & fingerprints(b).keys()
+    assert not fingerprints(hashes(a)).keys() & fingerprints(hashes(b)).keys()
 
 
 def test_fragments_name_the_lines_of_both_sides(corpus: Corpus) -> None:
