@@ -1,12 +1,13 @@
 """Join the parts of a column that pieces of a file gave.
 
-Texts are put behind each other while the next pieces are parsed. Two copies of a column are never in memory, and the
-memory of a part is used again for the next one: the system clears every new page first.
+Texts and numbers are put behind each other while the next pieces are parsed. Two copies of a column are never in
+memory, and the memory of a part is used again for the next one: the system clears every new page first.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +33,16 @@ class Parts:
         self._pieces = pieces
         self._others: list[pa.Array] = []
         self._texts: _Texts | None = None
+        self._numbers: _Numbers | None = None
 
     def add(self, part: pa.Array) -> None:
         """Add an array of int64, double, bool or string; one without any value may have any type."""
+        if self._numbers is not None:
+            if self._others or not _is_number(part):
+                self._others.append(part)
+            else:
+                self._numbers.add(part)
+            return
         if self._texts is None and pa.types.is_string(part.type) and all(_is_empty(other) for other in self._others):
             self._texts = _Texts(self._pieces)
             before, self._others = self._others, []
@@ -42,8 +50,14 @@ class Parts:
                 self._texts.add(other.cast(pa.string()))
         if self._texts is not None and not self._others and (pa.types.is_string(part.type) or _is_empty(part)):
             self._texts.add(part if pa.types.is_string(part.type) else part.cast(pa.string()))
-        else:
-            self._others.append(part)
+            return
+        self._others.append(part)
+        several = self._texts is None and len(self._others) > 1  # a single part is the column
+        if several and all(map(_is_number, self._others)) and not all(map(_is_empty, self._others)):
+            self._numbers = _Numbers(self._pieces)
+            for other in self._others:
+                self._numbers.add(other)
+            self._others = []
 
     def joined(self, rows: int) -> pa.ChunkedArray | None:
         """The column with one type; None if pandas, which infers types for `rows` rows at a time, mixes them.
@@ -52,13 +66,13 @@ class Parts:
         """
         if self._texts is not None:
             return None if self._others else self._texts.joined(rows)
+        if self._numbers is not None:
+            return None if self._others else self._numbers.joined()
         if not self._others:
             return None
-        kinds = {part.type for part in self._others if not _is_empty(part)}
-        if kinds <= {pa.int64(), pa.float64()}:
+        if all(map(_is_number, self._others)):
             common = pa.int64() if {part.type for part in self._others} == {pa.int64()} else pa.float64()
-            parts = [part if part.type == common else part.cast(common, safe=False) for part in self._others]
-            return pa.chunked_array(parts, common)
+            return pa.chunked_array([part.cast(common) for part in self._others], common)
         if all(part.type == pa.bool_() for part in self._others):
             return pa.chunked_array(self._others, pa.bool_())
         return None
@@ -108,6 +122,46 @@ class _Texts:
         return pa.chunked_array([column], pa.string())
 
 
+class _Numbers:
+    """One array of int64 that grows, or of double after a part that is not of int64."""
+
+    def __init__(self, pieces: float) -> None:
+        self._pieces = pieces
+        self._values: NDArray[Any] = np.empty(0, np.int64)
+        self._used = 0
+        self._valid: list[NDArray[np.bool_]] = []
+        self._missing = 0
+
+    def add(self, part: pa.Array) -> None:
+        values = part.to_numpy(zero_copy_only=False) if not _is_empty(part) else np.full(len(part), np.nan)
+        is_whole = part.type == pa.int64() and not part.null_count
+        kind = self._values.dtype if is_whole else np.dtype(np.float64)
+        end = self._used + len(values)
+        if end > len(self._values) or kind != self._values.dtype:
+            wanted = int(len(values) * self._pieces * _SPARE) if not self._used else len(self._values)
+            if end > wanted:
+                wanted = int(end * _GROWTH)
+            grown = np.empty(wanted, kind)  # pages are not cleared before they are written
+            grown[: self._used] = self._values[: self._used]
+            self._values = grown
+        self._values[self._used : end] = values
+        self._valid.append(np.ones(len(part), bool) if not part.null_count else part.is_valid().to_numpy(False))
+        self._used, self._missing = end, self._missing + part.null_count
+
+    def joined(self) -> pa.ChunkedArray:
+        valid = pa.py_buffer(np.packbits(np.concatenate(self._valid), bitorder="little")) if self._missing else None
+        values = self._values[: self._used]
+        column = pa.Array.from_buffers(
+            pa.from_numpy_dtype(values.dtype), len(values), [valid, pa.py_buffer(values)], self._missing
+        )
+        return pa.chunked_array([column])
+
+
 def _is_empty(part: pa.Array) -> bool:
     """Whether all cells are missing."""
     return len(part) == part.null_count
+
+
+def _is_number(part: pa.Array) -> bool:
+    """Whether all cells are numbers or missing."""
+    return part.type in (pa.int64(), pa.float64()) or _is_empty(part)

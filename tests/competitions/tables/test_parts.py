@@ -43,6 +43,31 @@ def test_texts_are_one_array_with_the_values_of_all(seed: int, monkeypatch: pyte
             assert column.null_count == len(column), "all cells are missing"
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_are_one_array_with_the_values_of_all(seed: int) -> None:
+    rng = random.Random(seed)
+    kinds = [
+        (pa.int64(), lambda: rng.choice([7, -1, 2**53 + 1])),
+        (pa.float64(), lambda: rng.choice([0.1, -0.0, 1e300])),
+        (pa.float64(), lambda: rng.choice([0.1, None])),
+        (pa.float64(), lambda: None),
+    ]
+    for _ in range(200):
+        some = rng.sample(kinds, rng.randint(1, len(kinds)))
+        arrays = [pa.array([7], pa.int64())]  # a column of numbers
+        for kind, value in rng.choices(some, k=rng.randint(1, 9)):
+            made = [value() for _ in range(rng.randint(0, 20))]
+            arrays.insert(rng.randint(0, len(arrays)), pa.array([None, *made, None], kind)[1:-1])
+        column = joined(*arrays, pieces=rng.choice([1, 5, 100]))
+        assert column is not None
+        assert column.num_chunks == 1
+        column.validate(full=True)
+        every = [value for array in arrays for value in array.to_pylist()]
+        is_whole = all(array.type == pa.int64() for array in arrays)
+        assert column.type == (pa.int64() if is_whole else pa.float64())
+        assert column.to_pylist() == (every if is_whole else [None if v is None else float(v) for v in every])
+
+
 def test_numbers_have_the_wider_type() -> None:
     whole, floats, missing = pa.array([1, 2]), pa.array([0.5]), pa.nulls(2, pa.float64())
     assert joined(whole, whole) == pa.chunked_array([whole, whole])
@@ -65,6 +90,9 @@ def test_numbers_have_the_wider_type() -> None:
         [pa.array([True]), pa.array([1.5])],
         [pa.array([True]), pa.nulls(1, pa.float64())],
         [pa.nulls(1, pa.float64()), pa.array(["text"]), pa.array([1]), pa.array(["text"])],
+        [pa.array(["text"]), pa.array([1]), pa.array([2])],
+        [pa.array([1]), pa.array([2]), pa.array(["text"]), pa.array([3])],
+        [pa.array([1]), pa.array([2.5]), pa.array([True])],
     ],
 )
 def test_mixed_types_are_left_to_pandas(arrays: list[pa.Array]) -> None:
