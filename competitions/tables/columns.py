@@ -176,7 +176,7 @@ def _gather(pieces: Iterable[Sequence[pa.Array]], columns: Sequence[Parts]) -> N
 
 
 def header(line: bytes) -> list[str]:
-    """The names of the columns. Raises `Unusual` unless pandas takes them as they are."""
+    """The names of the columns. Raises `Unusual` if pandas may take others."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -184,11 +184,15 @@ def header(line: bytes) -> list[str]:
     if not text.endswith("\n") or text[0] in "\ufeff \t\r\n" or "\0" in text or text.count('"') % 2:
         raise Unusual("a header that ends within quotes, begins with a blank, or is alone")
     text = text.removesuffix("\n").removesuffix("\r")
-    names = next(standard_csv.reader([text], strict=True)) if '"' in text else text.split(",")
+    try:
+        names = next(standard_csv.reader([text], strict=True)) if '"' in text else text.split(",")
+    except standard_csv.Error as error:  # as in "a";"b"
+        raise Unusual("a header with something behind a quote") from error
     if '"' in text and ",".join(names) != text.replace('"', ""):
         raise Unusual("quotes within names")
-    if "\r" in text or len(names) < 2 or len(set(names)) < len(names) or not all(names):
-        raise Unusual("a single column, or names that are missing or repeated")
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]  # such as that of an index
+    if "\r" in text or len(names) < 2 or len(set(names)) < len(names):
+        raise Unusual("a single column, or names that are repeated")
     return names
 
 
@@ -305,13 +309,24 @@ def _typed(table: pa.Table, rules: Rules) -> pa.Table | None:
     return table
 
 
+def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """The values that pandas has, in memory that may be written: that of the column if nothing else may use it."""
+    if column.num_chunks == 1 and not column.null_count and column.type in (pa.int64(), pa.float64()):
+        part = column.chunk(0)
+        data = part.buffers()[1]
+        if data is not None and data.is_mutable:
+            kind = column.type.to_pandas_dtype()
+            return np.frombuffer(data, kind, len(part), part.offset * np.dtype(kind).itemsize)
+    values: NDArray[Any] = column.to_numpy()
+    return values if values.flags.writeable else values.copy()
+
+
 def _values(column: pa.ChunkedArray, texts: Texts) -> NDArray[Any] | pd.Series:
     """The column in the form in which a frame takes it as it is."""
     import pandas as pd
 
     if not pa.types.is_string(column.type):
-        values = column.to_numpy()
-        return values if values.flags.writeable else values.copy()
+        return _numbers(column)
     if texts == "arrow":
         return pd.Series(pd.arrays.ArrowExtensionArray(whole(column)))
     values = column.to_pandas().to_numpy(dtype=object)  # equal strings of a column are one object, as with pandas
