@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_BLOCK = 1 << 16  # directions at a time, so that what is computed of them stays in the processor's cache
+
 
 def haversine(
     latitude: ArrayLike, longitude: ArrayLike, latitude2: ArrayLike, longitude2: ArrayLike, radius: float = 6_371_000
@@ -25,15 +27,36 @@ def haversine(
 
 
 def angular_distance(
-    azimuth: ArrayLike, zenith: ArrayLike, azimuth2: ArrayLike, zenith2: ArrayLike
+    azimuth: ArrayLike,
+    zenith: ArrayLike,
+    azimuth2: ArrayLike,
+    zenith2: ArrayLike,
+    *,
+    rows: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Angles in [0, pi] between directions given by azimuth and zenith, all in radians.
+    """Angles in [0, pi], shape (n,), between directions given by azimuth and zenith, all in radians.
 
-    arccos of the scalar product of the unit vectors, clipped to [-1, 1]: near 0 it is exact to about 1e-8 only.
+    arccos of the scalar product of the unit vectors, clipped to [-1, 1]: near 0 it is exact to about 1e-8 only. `rows`
+    may tell which of the second directions belongs to each of the first, shape (n,); by default it is the one at the
+    same place.
 
     >>> angular_distance([0.0], [0.0], [0.0], [np.pi / 2]).round(6)
     array([1.570796])
+    >>> angular_distance([0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0], rows=np.array([1, 0]))
+    array([0., 0.])
     """
     a, z, a2, z2 = (np.asarray(x, dtype=np.float64) for x in (azimuth, zenith, azimuth2, zenith2))
+    angles = np.empty(len(a))
+    for start in range(0, len(a), _BLOCK):
+        ours = slice(start, start + _BLOCK)
+        theirs = ours if rows is None else rows[ours]
+        angles[ours] = _angles(a[ours], z[ours], a2[theirs], z2[theirs])
+    return angles
+
+
+def _angles(
+    a: NDArray[np.float64], z: NDArray[np.float64], a2: NDArray[np.float64], z2: NDArray[np.float64]
+) -> NDArray[np.float64]:
     product = np.sin(z) * np.sin(z2) * (np.cos(a) * np.cos(a2) + np.sin(a) * np.sin(a2)) + np.cos(z) * np.cos(z2)
-    return np.abs(np.arccos(np.clip(product, -1, 1)))
+    angles: NDArray[np.float64] = np.abs(np.arccos(np.clip(product, -1, 1)))
+    return angles
