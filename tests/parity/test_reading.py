@@ -16,6 +16,15 @@ from tests.prepared import Prepared, PreparedCompetitions
 
 COMPETITIONS = [name for name in registry.list() if registry.get(name).facts.complexity != "demo"]
 ODD_CELLS = ("", "1e400", "7", "two words", "1_0")
+AS_OBJECTS = (
+    # pandas reads its miniature: whether a column of "-" is one of text is known from more rows only
+    "google-research-identify-contrails-reduce-global-warming",
+    # has a few thousand rows
+    "osic-pulmonary-fibrosis-progression",
+    # holds sets
+    "tensorflow2-question-answering",
+)
+"""Where text is held as Python strings nevertheless, or its grader makes objects by itself."""
 MOST_COLUMNS = 3
 MOST_BYTES = 200_000
 
@@ -65,3 +74,17 @@ def test_the_way_of_reading_decides_nothing(
         found[way] = outcomes(subject, submissions)
     assert found["columns"] == found["pandas"]
     assert found["splitting"] == found["pandas"]
+
+
+@pytest.mark.parametrize("competition_id", COMPETITIONS)
+def test_text_is_not_held_as_python_strings(
+    competition_id: str, prepared: PreparedCompetitions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large tables: that takes several times the memory, and graders would turn it into Arrow's arrays again."""
+    subject = prepared[competition_id]
+    monkeypatch.setattr(columns, "SMALL", 0)
+    answers = subject.competition.answers(subject.path)
+    files = subject.competition.facts.files
+    sample = subject.competition.read_submission(subject.path / files.sample_submission, answers)
+    held = {name for table in (answers, sample) for name in table.columns if table[name].dtype == object}
+    assert bool(held) == (competition_id in AS_OBJECTS), held

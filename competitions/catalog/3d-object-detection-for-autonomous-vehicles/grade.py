@@ -7,6 +7,9 @@ from competitions.scoring.checks import align
 from competitions.scoring.compound_cells import labelled_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.boxes3d import Boxes3D, joint_groups, mean_average_precision_3d, problem
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -5,6 +5,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import texts
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.text import word_jaccard
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -6,7 +6,7 @@ from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import roc_auc
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("Comment", "Insult"))
+READS = Reads(answers=("Comment", "Insult"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -6,6 +6,9 @@ from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.ranking import label_ranking_average_precision
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:

@@ -4,8 +4,11 @@ from competitions.editions import Edition
 from competitions.scoring.checks import align
 from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import overlaps
+from competitions.scoring.reading import Reads
 
 from .encoding import EMPTY
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

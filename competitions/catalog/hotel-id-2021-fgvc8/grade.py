@@ -8,7 +8,7 @@ from competitions.scoring.metrics.items import Items, split_items
 from competitions.scoring.metrics.ranking import mean_average_precision_at_k
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("image", "hotel_id"))
+READS = Reads(answers=("image", "hotel_id"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

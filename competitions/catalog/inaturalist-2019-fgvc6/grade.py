@@ -9,6 +9,9 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.matching import strings
 from competitions.scoring.metrics.classification import accuracy
 from competitions.scoring.metrics.items import distinct, split_items
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

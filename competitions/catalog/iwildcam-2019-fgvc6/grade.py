@@ -4,6 +4,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import integers, numbers, whole_numbers
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import f1_macro
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

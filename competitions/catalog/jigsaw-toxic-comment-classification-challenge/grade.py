@@ -2,9 +2,12 @@ import pandas as pd
 
 from competitions.editions import Edition
 from competitions.scoring.cells import numbers
-from competitions.scoring.checks import align, require_exact_columns, require_rows
+from competitions.scoring.checks import align, require_exact_columns, require_rows, sort_by
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
@@ -28,11 +31,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         raise InvalidSubmission(
             "`id` has values that are not ids of test comments; copy the ids of the sample submission."
         )
-    submission, answers = (table.set_index("id").sort_index() for table in (submission, answers))
+    if edition == "v1":  # v2 has sorted them
+        submission, answers = (sort_by(table, "id") for table in (submission, answers))
     # Rows that are not scored have -1 in all six columns.
-    scored = answers[answers.sum(axis=1) >= 0]
-    submission = submission[submission.index.isin(scored.index)]
+    scored = answers[answers[classes].sum(axis=1) >= 0]
+    submission = submission[submission["id"].isin(scored["id"])]
     if len(submission) != len(scored):
         raise InvalidSubmission("`id` has repeated values; every test comment needs exactly one row.")
     # The submission's columns are matched by position, not by name.
-    return mean_columnwise_roc_auc(scored, numbers(submission, list(submission.columns)))
+    predicted = numbers(submission, [name for name in submission.columns if name != "id"])
+    return mean_columnwise_roc_auc(scored[classes], predicted)

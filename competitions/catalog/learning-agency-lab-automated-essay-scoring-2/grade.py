@@ -8,7 +8,7 @@ from competitions.scoring.reading import Reads
 
 from .scale import SCORES
 
-READS = Reads(answers=("essay_id", "score"))
+READS = Reads(answers=("essay_id", "score"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

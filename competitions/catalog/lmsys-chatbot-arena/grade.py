@@ -8,7 +8,7 @@ from competitions.scoring.reading import Reads
 
 from .columns import VERDICTS
 
-READS = Reads(answers=("id", *VERDICTS))
+READS = Reads(answers=("id", *VERDICTS), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

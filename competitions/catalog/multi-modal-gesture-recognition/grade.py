@@ -7,6 +7,9 @@ from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.items import Items, distinct, split_items
 from competitions.scoring.metrics.text import levenshtein
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

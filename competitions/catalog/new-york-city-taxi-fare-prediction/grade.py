@@ -6,7 +6,7 @@ from competitions.scoring.checks import align, require_columns, require_rows, so
 from competitions.scoring.metrics.regression import rmse
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("key", "fare_amount"))
+READS = Reads(answers=("key", "fare_amount"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -6,7 +6,7 @@ from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import matthews_corrcoef
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("contact_id", "contact"))
+READS = Reads(answers=("contact_id", "contact"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

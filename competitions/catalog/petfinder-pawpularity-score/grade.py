@@ -8,7 +8,7 @@ from competitions.scoring.reading import Reads
 
 from .scale import HIGHEST, LOWEST
 
-READS = Reads(answers=("Id", "Pawpularity"))
+READS = Reads(answers=("Id", "Pawpularity"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -4,8 +4,11 @@ from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.metrics.ranking import mean_columnwise_roc_auc
+from competitions.scoring.reading import Reads
 
 from .columns import CLASSES
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -5,6 +5,7 @@ from competitions.scoring.cells import choices, texts
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.classification import accuracy
+from competitions.scoring.reading import Reads
 
 SPECIES = (
     "Black-grass",
@@ -20,6 +21,8 @@ SPECIES = (
     "Small-flowered Cranesbill",
     "Sugar beet",
 )
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

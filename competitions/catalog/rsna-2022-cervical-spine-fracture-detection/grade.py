@@ -5,6 +5,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import probabilities
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.probability import log_loss_terms
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 EPS = 1e-15
 

@@ -5,6 +5,9 @@ from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.probability import probabilistic_f1
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

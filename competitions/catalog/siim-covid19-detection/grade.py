@@ -10,6 +10,9 @@ from competitions.scoring.metrics.detection import (
     mean_average_precision,
     voc_mean_average_precision,
 )
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

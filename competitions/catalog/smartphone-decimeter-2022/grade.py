@@ -1,14 +1,19 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import numbers, require_numeric
+from competitions.scoring.cells import as_strings, numbers, require_numeric
 from competitions.scoring.checks import align, require_columns, require_rows
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.geo import haversine
+from competitions.scoring.reading import Reads
 
 from .columns import EPOCH, POSITION
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
@@ -48,5 +53,6 @@ def _quantiles(
 
 
 def with_epoch(rows: pd.DataFrame) -> pd.DataFrame:
-    times = numbers(rows, "UnixTimeMillis").astype("int64").astype(str)
-    return rows.assign(epoch=rows["tripId"].astype(str) + " " + times)
+    times = pa.array(numbers(rows, "UnixTimeMillis").astype("int64")).cast(pa.string())
+    epochs = pc.binary_join_element_wise(as_strings(rows, "tripId"), times, " ")
+    return rows.assign(epoch=pd.arrays.ArrowExtensionArray(pa.chunked_array([epochs])))

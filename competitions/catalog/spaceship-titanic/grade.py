@@ -6,7 +6,7 @@ from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("PassengerId", "Transported"))
+READS = Reads(answers=("PassengerId", "Transported"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

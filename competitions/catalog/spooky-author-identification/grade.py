@@ -5,6 +5,9 @@ from competitions.scoring.cells import probability_rows, rescaled_rows
 from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.probability import log_loss
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

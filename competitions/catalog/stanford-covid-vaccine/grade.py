@@ -5,8 +5,11 @@ from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.regression import mean_columnwise_rmse
+from competitions.scoring.reading import Reads
 
 from .columns import SCORED, TARGETS
+
+READS = Reads(texts="arrow")
 
 
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:

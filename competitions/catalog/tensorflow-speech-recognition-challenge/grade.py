@@ -4,8 +4,11 @@ from competitions.editions import Edition
 from competitions.scoring.cells import choices, labels
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.classification import accuracy
+from competitions.scoring.reading import Reads
 
 from .columns import COMMANDS, SILENCE, UNKNOWN
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

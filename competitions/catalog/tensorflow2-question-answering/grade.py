@@ -8,6 +8,9 @@ from competitions.scoring.cells import as_text
 from competitions.scoring.checks import match
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.classification import accuracy, f_beta
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 _BUFFER = 1 << 17  # bytes read at a time; the usual 4 to 8 KB are less than a line, which is then put together of parts
 

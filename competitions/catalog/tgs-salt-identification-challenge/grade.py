@@ -5,6 +5,9 @@ from competitions.editions import Edition
 from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import ious
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 PIXELS = 101 * 101
 THRESHOLDS = np.arange(0.5, 1.0, 0.05)

@@ -4,6 +4,9 @@ from competitions.editions import Edition
 from competitions.scoring.cells import probabilities
 from competitions.scoring.checks import align
 from competitions.scoring.metrics.ranking import roc_auc
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -8,7 +8,7 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.text import word_jaccard
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("textID", "selected_text"))
+READS = Reads(answers=("textID", "selected_text"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

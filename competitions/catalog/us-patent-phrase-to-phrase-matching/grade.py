@@ -8,7 +8,7 @@ from competitions.scoring.checks import align
 from competitions.scoring.metrics.correlation import pearson
 from competitions.scoring.reading import Reads
 
-READS = Reads(answers=("id", "score"))
+READS = Reads(answers=("id", "score"), texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -13,7 +13,7 @@ from competitions.tables.threads import on_all_cores
 
 from .scans import Scans, batches
 
-READS = Reads(answers=("id", "class", "predicted", "image_width", "image_height"))
+READS = Reads(answers=("id", "class", "predicted", "image_width", "image_height"), texts="arrow")
 
 KEY = "id and class"
 

@@ -5,6 +5,9 @@ from competitions.scoring.checks import align, require_exact_columns
 from competitions.scoring.compound_cells import rle_masks
 from competitions.scoring.metrics.classification import f_beta
 from competitions.scoring.metrics.rle_masks import overlap
+from competitions.scoring.reading import Reads
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:

@@ -8,8 +8,11 @@ from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.coco import coco_average_precision
 from competitions.scoring.metrics.detection import Detections, voc_mean_average_precision
 from competitions.scoring.metrics.items import distinct
+from competitions.scoring.reading import Reads
 
 from .columns import BOX
+
+READS = Reads(texts="arrow")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
