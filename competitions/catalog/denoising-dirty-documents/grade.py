@@ -2,7 +2,7 @@ import pandas as pd
 
 from competitions.editions import Edition
 from competitions.scoring.cells import numbers
-from competitions.scoring.checks import align
+from competitions.scoring.checks import match
 from competitions.scoring.metrics.regression import rmse
 from competitions.scoring.reading import Reads
 
@@ -11,5 +11,5 @@ READS = Reads(texts="arrow")
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
     """Root mean squared error over all pixels."""
-    submission, answers = align(submission, answers, on="id", columns=["value"])
+    submission, answers = match(submission, answers, on="id", columns=["value"])
     return rmse(answers["value"], numbers(submission, "value"))
