@@ -206,18 +206,17 @@ def _parsed(
     """The chosen columns of a piece, as arrays of int64, double, bool or string. Raises `Unusual`."""
     text, end, quotes, parts = piece
     require_no_mark(text)
-    quoted = quotes > 0
-    marked = text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0
-    plain = not quoted and not marked
-    countable = not marked and len(chosen) == len(names)
-    if not plain and not countable:
-        require_plain_quotes(text, end)
     require_utf8(text, end)
-    if len(chosen) >= MANY and rules.exact and plain and not parts:
+    if len(chosen) >= MANY and rules.exact and not parts:
         table = numbers_of(text, end, names, chosen)
         if table is not None and not _has_empty(whole(table[names[0]])):
             buffers.give_back(text)
             return [whole(table[name]) if name != names[0] else _column(whole(table[name]), rules) for name in chosen]
+    quoted = quotes > 0
+    marked = text.find(b"\r", 0, end) >= 0 or text.find(b"\0", 0, end) >= 0
+    countable = not marked and len(chosen) == len(names)
+    if (quoted or marked) and not countable:
+        require_plain_quotes(text, end)
     numbers = {name: f"{number}" for number, name in enumerate(names)}
     included = dict.fromkeys(["0", *(numbers[name] for name in chosen)])
     try:

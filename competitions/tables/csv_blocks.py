@@ -201,13 +201,16 @@ def require_plain_quotes(text: bytes | bytearray, size: int | None = None) -> No
             raise Unusual("lines that end with a carriage return")
 
 
-def places_of(characters: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
-    """Where a character is. Part by part: the results of comparing then stay in the processor's cache."""
+def places_of(characters: NDArray[np.uint8], *wanted: int) -> NDArray[np.int64]:
+    """Where one of some characters is. Part by part: results of comparing then stay in the processor's cache."""
     same = np.empty(min(PART, len(characters)), dtype=bool)
     found = []
     for start in range(0, len(characters), PART):
         part = characters[start : start + PART]
-        found.append(np.flatnonzero(np.equal(part, wanted, out=same[: len(part)])) + start)
+        here = np.equal(part, wanted[0], out=same[: len(part)])
+        for other in wanted[1:]:
+            here |= part == other
+        found.append(np.flatnonzero(here) + start)
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from competitions.tables.arrays import whole
-from competitions.tables.csv_blocks import FLOAT_DIGITS, PART, WHOLE_DIGITS
+from competitions.tables.csv_blocks import FLOAT_DIGITS, NUMERALS, PART, WHOLE_DIGITS
+from competitions.tables.plain_marks import are_plain
 
-_COMMA, _NEWLINE = b",\n"
+_COMMA, _NEWLINE = b",", b"\n"
+_REMOVABLE = b'\r"'
 _PADDING = (b" ", b"\t")
 _NOT_WHOLE = (b".", b"-0", b"x", b"X")
 """Most floats have a point; pandas drops the sign of zero where it takes a column for whole numbers; Arrow reads
@@ -27,27 +29,30 @@ def numbers_of(text: bytes | bytearray, end: int, names: Sequence[str], chosen: 
     `csv_blocks.infer_column` asks of a column is asked of all of them here.
 
     Args:
-        text: rows without quotes and carriage returns.
+        text: rows.
         end: where the last one ends.
         names: of the columns.
         chosen: some of them.
     """
-    first = bytes(text[: text.find(b"\n", 0, end)]).split(b",")
+    first = bytes(text[: text.find(b"\n", 0, end)]).translate(None, _REMOVABLE).split(_COMMA)
     cells = [cell for name, cell in zip(names, first, strict=False) if name in chosen and name != names[0]]
     fractional = {_is_fractional(cell) for cell in cells}
-    if len(fractional) != 1 or any(text.find(blank, 0, end) >= 0 for blank in _PADDING):
+    if len(fractional) != 1 or any(cell.translate(None, NUMERALS) for cell in cells):
+        return None
+    if any(text.find(blank, 0, end) >= 0 for blank in _PADDING) or not are_plain(text, end):
         return None
     floats = fractional.pop()
     if not floats and any(text.find(mark, 0, end) >= 0 for mark in _NOT_WHOLE):
         return None
     if floats and _may_be_long(np.frombuffer(text, np.uint8, end)):
         return None
+    quoted = text.find(b'"', 0, end) >= 0
     included = dict.fromkeys([names[0], *chosen])
     try:
         table = csv.read_csv(
             pa.BufferReader(pa.py_buffer(memoryview(text)[:end])),
             csv.ReadOptions(use_threads=False, block_size=end + 1, column_names=list(names)),
-            csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            csv.ParseOptions(quote_char='"' if quoted else False, ignore_empty_lines=False),
             csv.ConvertOptions(
                 check_utf8=False,
                 column_types={**dict.fromkeys(included, pa.float64() if floats else pa.int64()), names[0]: pa.string()},
@@ -70,8 +75,8 @@ def _may_be_long(characters: NDArray[np.uint8]) -> bool:
     size = PART // block * block
     for start in range(0, len(characters), size):
         part = characters[start : start + size]
-        ends = part == _COMMA
-        ends |= part == _NEWLINE
+        ends = part == _COMMA[0]
+        ends |= part == _NEWLINE[0]
         if not ends[: len(ends) // block * block].reshape(-1, block).any(axis=1).all():
             return True
     return False
