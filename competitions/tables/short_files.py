@@ -6,6 +6,7 @@ to be the same is left to pandas, as in `columns`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -14,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from competitions.tables.arrays import MANY
 from competitions.tables.columns import SMALL, header
 from competitions.tables.csv_blocks import FLOAT_DIGITS, MISSING, NUMERALS, WHOLE_DIGITS, Unusual, is_text
+from competitions.tables.csv_types import inference_rows
+from competitions.tables.pieces import PIECE
+from competitions.tables.wide import block_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,24 +43,45 @@ def read(path: Path, wanted: Collection[str] | None = None) -> pd.DataFrame | No
     """
     import pandas as pd
 
-    if path.stat().st_size >= SMALL:
-        return None
-    content = path.read_bytes()
-    if any(mark in content for mark in (b'"', b"\r", b"\0")):
-        return None
-    first, _, body = content.partition(b"\n")
+    with path.open("rb") as file:
+        size, line = os.fstat(file.fileno()).st_size, file.readline(PIECE)
+        commas = line.count(b",")
+        if size >= max(SMALL, commas * (SMALL // 8)):
+            return None
+        body = file.read()
     try:
-        names, text = header(first + b"\n"), body.decode("utf-8")
-    except (Unusual, UnicodeDecodeError):
+        names = header(line)
+    except Unusual:
         return None
     chosen = [name for name in names if wanted is None or name in wanted]
-    if len(names) >= _WIDE or not chosen:
+    if len(names) > MANY and len(chosen) == len(names) and (table := _wide(names, body)) is not None:
+        return table
+    if size >= SMALL or len(names) >= _WIDE or not chosen or any(mark in line + body for mark in (b'"', b"\r", b"\0")):
+        return None
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
         return None
     columns = _cells(text.removesuffix("\n"), len(names))
     values = {name: _values(columns[names.index(name)]) for name in chosen} if columns else {}
     if not values or any(column is None for column in values.values()):
         return None
     return pd.DataFrame(values, index=pd.RangeIndex(len(columns[0])), copy=False)
+
+
+def _wide(names: Sequence[str], body: bytes) -> pd.DataFrame | None:
+    """A table whose columns behind the first are all whole numbers, or all floats."""
+    import pandas as pd
+
+    found = block_of(body if body.endswith(b"\n") else body + b"\n", len(names))
+    if found is None or len(found[0]) > inference_rows(len(names)):
+        return None
+    first, block = _values(found[0]), found[1]
+    if first is None:
+        return None
+    table = pd.DataFrame(block.T, pd.RangeIndex(len(first)), list(names[1:]), copy=False)
+    table.insert(0, names[0], first)
+    return table
 
 
 def _cells(text: str, count: int) -> list[list[str]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from competitions.tables import short_files
-from tests.competitions.tables.test_columns import HARD_NUMBERS, ODD, outcome, table
+from tests.competitions.tables.test_columns import FLOATS, HARD_NUMBERS, ODD, WHOLE, outcome, spelled, table
 
 
 def simple_table(rng: random.Random) -> bytes:
@@ -70,4 +72,59 @@ def test_only_the_wanted_columns_are_read_in_the_order_of_the_file(tmp_path: Pat
 def test_odd_shapes_are_left_to_pandas(text: str, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(text)
+    assert short_files.read(path) is None
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kinds", [FLOATS, WHOLE], ids=["floats", "whole"])
+def test_short_tables_of_many_columns_of_numbers_are_those_of_pandas(
+    kinds: list[Callable[[random.Random], str]], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, path, read = random.Random(seed), tmp_path / "table.csv", 0
+    monkeypatch.setattr(short_files, "MANY", 2)
+    monkeypatch.setattr(short_files, "_WIDE", 0)  # nothing but all at once
+    for number in range(60):
+        chosen, start = [rng.choice(kinds) for _ in range(rng.randint(2, 30))], rng.choice(["a", "7", "é"])
+        names = ["id", *(f"c{place}" for place in range(len(chosen)))]
+        rows = [[f"{start}{row}", *(kind(rng) for kind in chosen)] for row in range(rng.randint(1, 30))]
+        if number % 2:
+            rows[rng.randrange(len(rows))][rng.randrange(len(names))] = rng.choice([*HARD_NUMBERS, *ODD, "1" * 101])
+        if number % 5 == 4:  # a cell more or less, or a row without any
+            place = rng.randrange(len(rows))
+            rows[place] = rng.choice([[], rows[place][1:], [*rows[place], "1"]])
+        content = spelled([names, *rows], rng)[: None if rng.random() < 0.8 else -1]
+        path.write_bytes(content)
+        found = short_files.read(path)
+        if found is None:
+            continue
+        read += 1
+        expected = outcome(lambda: pd.read_csv(path, float_precision="round_trip"))
+        assert isinstance(expected, pd.DataFrame), content
+        pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=repr(content))
+        assert [found[name].dtype for name in found] == [expected[name].dtype for name in expected]
+        ours, pandas = (frame.select_dtypes(float).to_numpy() for frame in (found, expected))
+        assert (np.signbit(ours) == np.signbit(pandas)).all()
+    assert read > 10
+
+
+def test_wide_tables_are_read_at_once_up_to_a_size_for_each_column(tmp_path: Path) -> None:
+    path, names = tmp_path / "table.csv", ",".join(f"c{number}" for number in range(100))
+    for rows, cell, at_once in ((1, "0.5", True), (500, "0.5", True), (500, "0.5000000000", False), (500, "x", False)):
+        path.write_text("\n".join([names, *[",".join([cell] * 100)] * rows]))
+        assert (short_files.read(path) is not None) == at_once
+    path.write_text("\n".join([names, *[",".join(["0.5"] * 100)] * 9]))
+    assert short_files.read(path, ["c1", "c2"]) is None, "all columns or none"
+
+
+def test_numbers_of_a_block_for_which_pandas_infers_types_are_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It drops the sign of a zero if there is no float in the same block of rows."""
+    path = tmp_path / "table.csv"
+    monkeypatch.setattr(short_files, "MANY", 2)
+    monkeypatch.setattr(short_files, "_WIDE", 0)
+    monkeypatch.setattr(short_files, "inference_rows", lambda count: 4)
+    path.write_text("a,b,c\n" + "x,0.5,0.5\n" * 4)
+    assert short_files.read(path) is not None
+    path.write_text("a,b,c\n" + "x,0.5,0.5\n" * 4 + "x,-0,-0\n")
     assert short_files.read(path) is None
