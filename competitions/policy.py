@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from competitions.facts import OTHER_COLUMNS, SubmittedColumn
-from competitions.scoring.cells import numbers
+from competitions.scoring.cells import numbers, surely_numbers
 from competitions.scoring.checks import require_exact_columns
 
 
@@ -26,7 +26,16 @@ def require_policy(submission: pd.DataFrame, columns: Mapping[str, SubmittedColu
     if OTHER_COLUMNS in columns:
         stated |= {name: columns[OTHER_COLUMNS] for name in answers.columns if name not in stated}
     require_exact_columns(submission, stated)
-    for name, each in stated.items():
-        if each.numeric:
-            low, high = (-np.inf if each.low is None else each.low), (np.inf if each.high is None else each.high)
+    limits = {
+        name: (-np.inf if each.low is None else each.low, np.inf if each.high is None else each.high)
+        for name, each in stated.items()
+        if each.numeric
+    }
+    right = set()
+    for low, high in set(limits.values()):
+        alike = [name for name, found in limits.items() if found == (low, high)]
+        if surely_numbers(submission, alike, low=low, high=high):
+            right.update(alike)
+    for name, (low, high) in limits.items():
+        if name not in right:
             numbers(submission, name, low=low, high=high)

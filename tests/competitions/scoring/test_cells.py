@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from competitions.scoring.cells import (
     probability_rows,
     require_numeric,
     require_row_sums,
+    surely_numbers,
     texts,
     whole_numbers,
 )
@@ -68,6 +70,63 @@ class TestNumbers:
 
     def test_integers_beyond_64_bits(self) -> None:
         assert numbers(column("1", "9" * 30), "c")[1] == pytest.approx(1e30)
+
+
+CELLS = [1, 0, -3, 0.5, 1.5, 0.1, np.nan, np.inf, -np.inf, True, "x", "0.25", None, 2**53 + 1, 10**18, 2**63]
+
+
+class TestNumbersOfManyColumns:
+    """All at once gives what a column at a time gives: the same numbers, or the same message."""
+
+    @staticmethod
+    def outcome(frame: pd.DataFrame, columns: list[str], options: dict[str, Any]) -> list[Any]:
+        try:
+            found = numbers(frame, columns, **options)
+        except InvalidSubmission as verdict:
+            return [str(verdict)]
+        assert found.flags.c_contiguous, "sums of rows depend on it"
+        return [found.dtype, found.shape, found.tobytes()]
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_outcomes(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng, kinds = random.Random(seed), []
+        for _ in range(200):
+            count, rows = rng.randint(1, 6), rng.randint(0, 4)
+            good: list[Any] = rng.choice([[0.5, 0.1, -0.0, 1.0], [1, 0], [True, False], [2**53 + 1, 0], [1.5, -7.0]])
+            table = {f"c{place}": [rng.choice(good) for _ in range(rows)] for place in range(count)}
+            for _ in range(rng.choice([0, 0, 1, 2]) if rows else 0):
+                table[rng.choice(list(table))][rng.randrange(rows)] = rng.choice(CELLS)
+            frame = pd.DataFrame(table)
+            columns = rng.sample(list(table), rng.randint(1, count))
+            options: dict[str, Any] = rng.choice([{}, {"low": 0}, {"low": 0, "high": 1, "infinite": True}])
+            options |= {"missing": rng.random() < 0.3}
+            monkeypatch.setattr("competitions.scoring.cells.MANY", 1 << 30)
+            expected = self.outcome(frame, columns, options)
+            monkeypatch.setattr("competitions.scoring.cells.MANY", 0)
+            assert self.outcome(frame, columns, options) == expected, frame.to_dict("list")
+            low, high = options.get("low", -np.inf), options.get("high", np.inf)
+            strict = self.outcome(frame, columns, {"low": low, "high": high})
+            sure = surely_numbers(frame, columns, low=low, high=high)
+            assert sure <= (len(strict) > 1), "certain of nothing that `numbers` rejects"
+            kinds.append((sure, len(strict) > 1))
+        assert kinds.count((True, True)) > 20
+        assert kinds.count((False, False)) > 20
+
+    def test_many_short_columns_are_taken_from_the_frame_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        frame = pd.DataFrame(np.random.default_rng(0).random((5, 40)), columns=[f"c{place}" for place in range(40)])
+        monkeypatch.setattr("competitions.scoring.cells._to_float", None)
+        asked: list[object] = []
+        ask = pd.DataFrame.__getitem__
+        monkeypatch.setattr(pd.DataFrame, "__getitem__", lambda self, key: asked.append(key) or ask(self, key))  # type: ignore[func-returns-value]
+        assert numbers(frame, list(frame.columns), low=0, high=1).shape == (5, 40)
+        assert surely_numbers(frame, list(frame.columns))
+        assert len(asked) == 2
+
+    def test_long_columns_are_not_copied_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        frame = pd.DataFrame(np.ones((9, 40)), columns=[f"c{place}" for place in range(40)])
+        monkeypatch.setattr("competitions.scoring.cells._LONG", 9)
+        assert not surely_numbers(frame, list(frame.columns))
+        assert numbers(frame, list(frame.columns)).shape == (9, 40)
 
 
 class TestProbabilities:
