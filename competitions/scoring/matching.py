@@ -36,15 +36,18 @@ def positions(submitted: pd.Series, expected: pd.Series) -> NDArray[np.intp] | N
 
 
 def ascending(ids: pd.Series) -> NDArray[np.intp] | None:
-    """The positions of texts in ascending order, shape (n,), sorted by Arrow, which is faster than Python.
+    """The positions of texts or whole numbers in ascending order, shape (n,). Arrow sorts texts faster than Python.
 
-    None if an id repeats, so that its rows have no certain order, or if one is no text.
+    None if an id repeats, so that its rows have no certain order, or if one is neither.
 
     >>> ascending(pd.Series(["b", "é", "a"])), ascending(pd.Series(["b", "b"])), ascending(pd.Series(["b", 1]))
     (array([2, 0, 1]), None, None)
     """
     import pyarrow.compute as pc
 
+    if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
+        places, sorted_ids = ordered(ids.to_numpy())
+        return None if (sorted_ids[1:] == sorted_ids[:-1]).any() else places
     texts = strings(ids)
     if texts is None:
         return None

@@ -22,7 +22,7 @@ from competitions.scoring.checks import (
     require_same_ids,
     sort_by,
 )
-from competitions.scoring.matching import positions
+from competitions.scoring.matching import ascending, positions
 from competitions.tables.arrays import MANY
 from grading import InvalidSubmission
 
@@ -120,6 +120,22 @@ def test_same_ids_ignores_repetitions() -> None:
     for ids in ([1, 2], [1, 2, 3, 4], ["1", "2", "3"], [1, 2, 3, np.nan]):
         with pytest.raises(InvalidSubmission, match="ids in `id`"):
             require_same_ids(frame(ids), ANSWERS, "id")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint64"])
+@pytest.mark.parametrize("largest", [3, 100, 2**62])
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_numbers_are_sorted_as_by_pandas(dtype: str, largest: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = 0 if dtype == "uint64" else -min(largest, 128)
+    ids = rng.integers(low, min(largest, np.iinfo(dtype).max), 40).astype(dtype)
+    for chosen in (ids, np.unique(ids)[::-1], rng.permutation(np.unique(ids)), ids[:0]):
+        table = pd.DataFrame({"p": np.arange(len(chosen)), "id": chosen}, index=range(len(chosen), 0, -1))
+        expected = table.reset_index(drop=True).sort_values("id", ignore_index=True)
+        pd.testing.assert_frame_equal(sort_by(table, "id"), expected)
+        assert (ascending(table["id"]) is None) == (len(np.unique(chosen)) < len(chosen)), (
+            "repeated ids: as pandas does"
+        )
 
 
 def test_sort_by_numbers_rows_anew() -> None:
