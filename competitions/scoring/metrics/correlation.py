@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import norm  # unlike NumPy's it does not overflow
 
-from competitions.scoring.metrics.ranks import average_ranks
+from competitions.scoring.metrics.ranks import average_ranks, average_ranks_of_rows
 
 _BLAS = 10_000  # products that OpenBLAS computes in one thread
 
@@ -21,13 +21,7 @@ def pearson(truth: ArrayLike, predicted: ArrayLike) -> float:
     x, y = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     if not x.size or (x == x[0]).all() or (y == y[0]).all() or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
-    with np.errstate(over="ignore", invalid="ignore"):
-        x, y = x - x.mean(), y - y.mean()
-        x, y = x / norm(x, check_finite=False), y / norm(y, check_finite=False)
-        # OpenBLAS shares longer products among its threads: the sum then depends on how many there are, and they use
-        # processor time while they wait for the next one.
-        parts = [x[start : start + _BLAS] @ y[start : start + _BLAS] for start in range(0, len(x), _BLAS)]
-        return float(np.clip(np.sum(parts), -1, 1))
+    return _correlation(x, y)
 
 
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -42,3 +36,31 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     if pd.isna(x).any() or pd.isna(y).any():
         return float("nan")
     return pearson(average_ranks(x), average_ranks(y))
+
+
+def spearmans(truth: pd.DataFrame, predicted: pd.DataFrame) -> list[float]:
+    """`spearman` of each column of a table and the column of another with its name; floats are ranked at once.
+
+    >>> table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.5, 0.5, 0.5]})
+    >>> [round(each, 9) for each in spearmans(table, table)]
+    [1.0, nan]
+    """
+    names = list(truth.columns)
+    if not len(truth) or not all((frame.dtypes == np.float64).all() for frame in (truth, predicted[names])):
+        return [spearman(truth[name], predicted[name]) for name in names]
+    x, y = (np.ascontiguousarray(frame.to_numpy().T) for frame in (truth, predicted[names]))
+    missing = np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1)
+    x, y = average_ranks_of_rows(x), average_ranks_of_rows(y)
+    missing |= (x == x[:, :1]).all(axis=1) | (y == y[:, :1]).all(axis=1)
+    return [float("nan") if each else _correlation(x[place], y[place]) for place, each in enumerate(missing)]
+
+
+def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Pearson's correlation of finite numbers that are not all equal."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        x, y = x - x.mean(), y - y.mean()
+        x, y = x / norm(x, check_finite=False), y / norm(y, check_finite=False)
+        # OpenBLAS shares longer products among its threads: the sum then depends on how many there are, and they use
+        # processor time while they wait for the next one.
+        parts = [x[start : start + _BLAS] @ y[start : start + _BLAS] for start in range(0, len(x), _BLAS)]
+        return float(np.clip(np.sum(parts), -1, 1))

@@ -28,3 +28,22 @@ def average_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     ranks = np.empty(len(values))
     ranks[order] = np.repeat(starts + (sizes + 1) / 2, sizes)
     return ranks
+
+
+def average_ranks_of_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`average_ranks` of each row of a matrix (k, n), without work for each.
+
+    >>> average_ranks_of_rows(np.array([[0.5, 2.0, 0.5], [3.0, 2.0, 1.0]]))
+    array([[1.5, 3. , 1.5],
+           [3. , 2. , 1. ]])
+    """
+    order = np.argsort(values, axis=1)
+    ascending = np.take_along_axis(values, order, axis=1)
+    is_start = np.ones(values.shape, bool)
+    np.not_equal(ascending[:, 1:], ascending[:, :-1], out=is_start[:, 1:])
+    starts = np.flatnonzero(is_start)
+    sizes = np.diff(starts, append=values.size)
+    ranks = np.empty(values.shape)
+    places = starts % max(values.shape[1], 1) + (sizes + 1) / 2
+    np.put_along_axis(ranks, order, np.repeat(places, sizes).reshape(values.shape), axis=1)
+    return ranks

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from competitions.scoring.metrics.correlation import pearson, spearman
+from competitions.scoring.metrics.correlation import pearson, spearman, spearmans
 from tests.competitions.scoring.metrics.test_regression import CASES, families
 
 
@@ -58,3 +58,25 @@ def test_do_not_depend_on_the_order_of_rows(metric: Any) -> None:
     for _, truth, predicted in families():
         order = np.random.default_rng(1).permutation(len(truth))
         assert metric(truth[order], predicted[order]) == pytest.approx(metric(truth, predicted), rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 500, 10_001])
+@pytest.mark.parametrize("odd", ["", "nan", "text", "whole", "order"])
+def test_spearmans_are_those_of_each_column_to_the_last_bit(rows: int, odd: str) -> None:
+    rng = np.random.default_rng(rows)
+    kinds = [rng.random, lambda n: rng.integers(0, 4, n) / 3, np.zeros, lambda n: rng.choice([0.0, -0.0, np.inf], n)]
+    truth, predicted = (
+        pd.DataFrame({f"{place} {kind}": kinds[kind](rows) for place in range(3) for kind in rng.permutation(4)})
+        for _ in range(2)
+    )
+    predicted = predicted.set_axis(truth.columns, axis=1).copy()
+    if odd == "nan" and rows:
+        predicted.iloc[-1, 1] = truth.iloc[0, 3] = np.nan
+    if odd == "text":
+        predicted["0 1"] = predicted["0 1"].astype(str)
+    if odd == "whole":
+        predicted["0 1"] = rng.integers(2**53, 2**53 + 3, rows)
+    if odd == "order":
+        predicted = predicted[predicted.columns[::-1]]
+    expected = [spearman(truth[name], predicted[name]) for name in truth]
+    np.testing.assert_array_equal(spearmans(truth, predicted), expected)

@@ -49,6 +49,7 @@ NAN = math.nan
 # Public functions that are no metrics, and where they are tested.
 HELPERS = {
     "boxes3d.joint_groups": "test_many_rows",
+    "correlation.spearmans": "test_correlation",
     "items.count_distinct": "test_many_rows",
     "items.distinct": "test_many_rows",
     "items.factorized": "test_many_rows",
@@ -59,6 +60,7 @@ HELPERS = {
     "pairing.first_come": "test_many_rows",
     "pairing.pairs_of_equal": "test_many_rows",
     "ranks.average_ranks": "test_ranks",
+    "ranks.average_ranks_of_rows": "test_ranks",
     "rectangles.shared_areas": "test_boxes3d",
     "rle_columns.dices": "test_rle_columns",
     "rle_columns.ious": "test_rle_columns",

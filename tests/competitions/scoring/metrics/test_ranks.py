@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from competitions.scoring.metrics.ranks import average_ranks
+from competitions.scoring.metrics.ranks import average_ranks, average_ranks_of_rows
 
 RNG = np.random.default_rng(0)
 
@@ -36,3 +36,10 @@ def test_ranks_are_those_of_scipy(values: Any) -> None:
 def test_text_and_numbers_have_no_order() -> None:
     with pytest.raises(TypeError):
         average_ranks(np.array(["a", 1], dtype=object))
+
+
+@pytest.mark.parametrize("shape", [(5, 300), (1, 4), (300, 1), (3, 0), (0, 3)])
+def test_ranks_of_rows_are_those_of_each(shape: tuple[int, int]) -> None:
+    for values in (RNG.random(shape), RNG.integers(0, 4, shape) / 3, RNG.choice([0.0, -0.0, np.inf, -np.inf], shape)):
+        expected = np.array([average_ranks(row) for row in values]).reshape(shape)
+        np.testing.assert_array_equal(average_ranks_of_rows(values), expected)
