@@ -262,9 +262,7 @@ def _matrix(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64] 
     if len(columns) < MANY or len(frame) >= _LONG:
         return None
     cells = frame[list(columns)].to_numpy()
-    if cells.dtype.kind not in "iufb" or cells.shape[1] != len(columns):  # a name may be that of several columns
-        return None
-    return np.array(cells, np.float64, order="C")
+    return np.array(cells, np.float64, order="C") if cells.dtype.kind in "iufb" else None
 
 
 def _to_float(values: pd.Series) -> NDArray[np.float64]:

@@ -32,7 +32,8 @@ def require_exact_columns(submission: pd.DataFrame, columns: Iterable[str], *, o
     """Require exactly these columns, in this order if `ordered`."""
     wanted = list(columns)
     require_columns(submission, *wanted)
-    extra = [name for name in submission.columns if name not in set(wanted)]
+    known = set(wanted)
+    extra = [name for name in submission.columns if name not in known]
     if extra:
         raise InvalidSubmission(f"The submission must not have {_names(extra)}, only {_names(wanted)}.")
     if ordered and list(submission.columns) != wanted:

@@ -50,9 +50,11 @@ def _all_are_quoted(characters: NDArray[np.uint8], line_end: int) -> bool:
         cells += int(np.count_nonzero(first))
         before = not start or characters[start - 1] in (_COMMA, _NEWLINE)
         after = characters[min(start + PART, len(characters) - 1)] in (_COMMA, line_end)
-        opens, closes = np.append(before, first[:-1]), np.append(last[1:], after)
-        opens &= is_quote
-        closes &= is_quote
+        opens, closes = is_quote.copy(), is_quote.copy()
+        opens[1:] &= first[:-1]
+        opens[0] &= before
+        closes[:-1] &= last[1:]
+        closes[-1] &= after
         if (opens & closes).any():
             return False
         opening += int(np.count_nonzero(opens))
@@ -68,12 +70,10 @@ def _some_are_quoted(characters: NDArray[np.uint8]) -> bool:
     marks = places_of(characters, _QUOTE, _COMMA, _NEWLINE)
     is_quote = characters[marks] == _QUOTE
     quotes = np.flatnonzero(is_quote)
-    if len(quotes) % 2 or is_quote[-1]:
+    if len(quotes) % 2:
         return False
     opening, closing = quotes[::2], quotes[1::2]
-    if (closing != opening + 1).any() or is_quote[closing + 1].any():
-        return False
-    if (marks[closing + 1] != marks[closing] + 1).any():
+    if (closing != opening + 1).any() or (marks[closing + 1] != marks[closing] + 1).any():
         return False
     if opening[0] == 0:
         if marks[0]:

@@ -51,12 +51,11 @@ def spearmans(truth: pd.DataFrame, predicted: pd.DataFrame) -> list[float]:
     x, y = (np.ascontiguousarray(frame.to_numpy().T) for frame in (truth, predicted[names]))
     missing = np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1)
     x, y = average_ranks_of_rows(x), average_ranks_of_rows(y)
-    missing |= (x == x[:, :1]).all(axis=1) | (y == y[:, :1]).all(axis=1)
     return [float("nan") if each else _correlation(x[place], y[place]) for place, each in enumerate(missing)]
 
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's correlation of finite numbers that are not all equal."""
+    """Pearson's correlation of finite numbers; NaN if one side differs in nothing from its mean."""
     with np.errstate(over="ignore", invalid="ignore"):
         x, y = x - x.mean(), y - y.mean()
         x, y = x / norm(x, check_finite=False), y / norm(y, check_finite=False)

@@ -107,6 +107,38 @@ def test_short_tables_of_many_columns_of_numbers_are_those_of_pandas(
     assert read > 10
 
 
+ROWS = {
+    "a comma within quotes, and a cell less": 'a,"1,2"\nb,3,4\n',
+    "a line end within quotes": 'a,1,"2\nb",3,4\n',
+    "a quote within a cell": 'a,1"2,3\nb,4,5\n',
+    "a lone carriage return": "a,1,2\r\nb,3\r4,5\r\n",
+    "one cell more, then one less": "a,1,2,3\nb,4\n",
+    "an empty row": "a,1,2\n\nb,3,4\n",
+    "a cell that is empty": "a,1,\nb,3,4\n",
+    "a float of many digits": f"a,0.5,0.{'1' * 101}\nb,0.5,0.5\n",
+    "hexadecimal": "a,1,0x1A\nb,3,4\n",
+    "a column of whole numbers among floats": "a,0.5,1\nb,0.5,2\n",
+    "a blank first": " a,1,2\nb,3,4\n",
+    "a null character": "a,1,2\nb\0,3,4\n",
+    "no first cell": ",1,2\nb,3,4\n",
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_what_is_not_certain_to_be_numbers_is_left_to_pandas(
+    rows: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.csv"
+    monkeypatch.setattr(short_files, "MANY", 2)
+    monkeypatch.setattr(short_files, "_WIDE", 0)
+    path.write_text("id,p,q\n" + rows, newline="")
+    assert short_files.read(path) is None
+    path.write_text('id,p,q\r\n"a",1,"2"\r\n"b",3,4\r\n', newline="")
+    found = short_files.read(path)
+    assert found is not None
+    pd.testing.assert_frame_equal(found, pd.read_csv(path), check_exact=True)
+
+
 def test_wide_tables_are_read_at_once_up_to_a_size_for_each_column(tmp_path: Path) -> None:
     path, names = tmp_path / "table.csv", ",".join(f"c{number}" for number in range(100))
     for rows, cell, at_once in ((1, "0.5", True), (500, "0.5", True), (500, "0.5000000000", False), (500, "x", False)):
