@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = str | Sequence[str]
-_LONG = 10_000  # rows from which a column costs more than finding it in the frame
+_LONG = 2_000  # rows from which copying a column costs as much as finding it in the frame
 
 
 def numbers(

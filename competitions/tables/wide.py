@@ -88,7 +88,7 @@ def block_of(text: bytes, count: int) -> tuple[list[str], NDArray[Any]] | None:
     lengths = np.diff(ends, prepend=-1) - 1
     cells = numbers.translate(None, _COMMA)
     floats = _is_fractional(cells)
-    if not lengths.all() or lengths.max() >= FLOAT_DIGITS:
+    if lengths.max() >= FLOAT_DIGITS:
         return None
     if floats and not all(_is_fractional(cell) for cell in rows[0][2].split(b",")):
         return None  # some columns may be whole numbers
