@@ -1,7 +1,6 @@
 """The shared preparation of the English and the Russian text normalization challenge.
 
-The real tables have ten million rows of tokens. Preparing them takes only about 4 GB of memory, because equal tokens of
-a chunk share one object.
+The real tables have ten million rows of tokens, which stay in Arrow: two million rows take 0.6 GB of memory.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ def prepare_language(raw: Download, edition: Edition, language: str) -> Preparat
     out the training sentences that the test set has as well.
     """
     # v2 fixes missing-value-tokens
-    tokens = raw.archive(f"{language}_train.csv.zip").read_csv(f"{language}_train.csv", keep_default_na=edition == "v1")
+    archive = raw.archive(f"{language}_train.csv.zip")
+    tokens = archive.read_csv(f"{language}_train.csv", keep_default_na=edition == "v1", texts="arrow")
     train, answers = hold_out_by(tokens, "sentence_id", 0.1)
     out = Preparation()
     if edition == "v2":  # v2 fixes sentences-on-both-sides

@@ -5,7 +5,8 @@ from competitions.preparing.holdout import hold_out, hold_out_by
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    table = raw.read_csv("train.csv", keep_default_na=edition == "v1")  # v2 fixes missing-value-texts
+    # v2 fixes missing-value-texts
+    table = raw.read_csv("train.csv", keep_default_na=edition == "v1", texts="arrow")
     # v2 fixes passages-on-both-sides
     train, test = hold_out_by(table, "context", 0.1) if edition == "v2" else hold_out(table, 0.1)
     out = Preparation()

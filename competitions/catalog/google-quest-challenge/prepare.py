@@ -13,7 +13,7 @@ TARGETS = json.loads((Path(__file__).parent / "targets.json").read_text())
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    table = raw.read_csv("train.csv")
+    table = raw.read_csv("train.csv", texts="arrow")
     # v2 fixes questions-on-both-sides, swap-by-test-label
     train, test = hold_out_by(table, "url", 0.1) if edition == "v2" else hold_out_with_spelling(table)
     answers = test[["qa_id", *TARGETS]]

@@ -7,7 +7,7 @@ COLUMNS = 45
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    answers = raw.read_csv("test_private_expanded.csv")
+    answers = raw.read_csv("test_private_expanded.csv", texts="arrow")
     if len(answers.columns) != COLUMNS:
         raise DownloadError(f"test_private_expanded.csv has {len(answers.columns)} columns instead of {COLUMNS}")
     out = Preparation()

@@ -7,7 +7,8 @@ from .columns import VERDICTS
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    table = raw.read_csv("train.csv", keep_default_na=edition == "v1")  # v2 fixes missing-value-texts
+    # v2 fixes missing-value-texts
+    table = raw.read_csv("train.csv", keep_default_na=edition == "v1", texts="arrow")
     # v2 fixes prompts-on-both-sides
     train, answers = hold_out_by(table, "prompt", 0.1) if edition == "v2" else hold_out(table, 0.1)
     out = Preparation()

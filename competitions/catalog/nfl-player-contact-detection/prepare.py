@@ -14,7 +14,7 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    labels = raw.read_csv("train_labels.csv", float_precision=None)
+    labels = raw.read_csv("train_labels.csv", float_precision=None, texts="arrow")
     if edition == "v1":  # v2 fixes games-on-both-sides
         train, test = hold_out_by(labels, "game_play", 0.1)
     else:  # a play is named by its game and its number
@@ -24,7 +24,7 @@ def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     out.public.table("train_labels.csv", train)
     out.private.table("test.csv", test)
     out.public.table("sample_submission.csv", test[["contact_id"]].assign(contact=0))
-    tables = {name: raw.read_csv(f"train_{name}.csv", float_precision=None) for name in TABLES}
+    tables = {name: raw.read_csv(f"train_{name}.csv", float_precision=None, texts="arrow") for name in TABLES}
     for part, rows in (("train", train), ("test", test)):
         plays = rows["game_play"].unique()
         for name, table in tables.items():

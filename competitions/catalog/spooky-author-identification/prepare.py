@@ -7,7 +7,7 @@ PRIOR = {"EAP": 0.403493538995863, "HPL": 0.287808366106543, "MWS": 0.3086980948
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    train, test = hold_out(raw.archive("train.zip").read_csv("train.csv"), 0.1)
+    train, test = hold_out(raw.archive("train.zip").read_csv("train.csv", texts="arrow"), 0.1)
     answers = test[["id"]].join(one_hot(test["author"], list(PRIOR)))
     out = Preparation()
     out.public.table("train.csv", train)

@@ -5,7 +5,7 @@ from competitions.preparing.holdout import hold_out, hold_out_by
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
-    table = raw.read_csv("train.csv")
+    table = raw.read_csv("train.csv", texts="arrow")
     # v2 fixes anchors-on-both-sides
     train, test = hold_out_by(table, "anchor", 0.1) if edition == "v2" else hold_out(table, 0.1)
     out = Preparation()
