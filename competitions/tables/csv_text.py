@@ -30,6 +30,8 @@ _KNOWN = {"index", "sep", "header", "float_format", "quoting"}
 _QUOTING = (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
 _SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")
 """A number of significant digits that any float has. Arrow writes the shortest ones, so it writes a rounded float."""
+_DECIMAL = re.compile(r"%\.([1-9]|1[0-5])f")
+"""A number of decimal places, all of which are written. Arrow writes them of a decimal number."""
 # Within these bounds both write the shortest digits that read back as the same float, without an exponent.
 _SMALLEST, _LARGEST = 1e-4, 1e10
 _PLACES = 4
@@ -37,6 +39,10 @@ _PLACES = 4
 _POWERS = [float(f"1e{exponent}") for exponent in range(-_PLACES, 11)]
 _TENS = [float(10**exponent) for exponent in range(15 + _PLACES)]
 """Powers of ten that are exact."""
+_EXACT = 1e15
+"""Up to here floats have all halves and more."""
+_DECIMAL_DIGITS = 19
+"""Digits of a decimal number that hold any number of 64 bits."""
 
 
 class _Format(NamedTuple):
@@ -44,7 +50,7 @@ class _Format(NamedTuple):
 
     separator: str = ","
     floats: str | None = None
-    """A format with a number of significant digits; by default, floats have the shortest digits that are exact."""
+    """A format with a number of significant digits or of decimal places; by default, the shortest exact digits."""
     all_texts: bool = False
     """Whether all texts and missing values are enclosed in quotes, or only texts that need them."""
 
@@ -58,8 +64,10 @@ class _Format(NamedTuple):
         if separator not in (",", "\t") or quoting not in _QUOTING:
             return None
         all_texts = quoting == csv.QUOTE_NONNUMERIC
-        if floats is not None and (all_texts or not (isinstance(floats, str) and _SIGNIFICANT.fullmatch(floats))):
+        if floats is not None and (all_texts or not isinstance(floats, str)):
             return None  # formatted floats are texts to pandas
+        if floats is not None and not (_SIGNIFICANT.fullmatch(floats) or _DECIMAL.fullmatch(floats)):
+            return None
         return cls(separator, floats, all_texts)
 
 
@@ -165,7 +173,10 @@ def _column(column: pd.Series, form: _Format) -> pa.Array | None:
     if kind in "iu":
         return pa.array(column.to_numpy()).cast(pa.string())
     if column.dtype == np.float64:
-        return _rounded(column.to_numpy(), form.floats) if form.floats else _floats(column.to_numpy())
+        values = column.to_numpy()
+        if form.floats is None:
+            return _floats(values)
+        return _decimals(values, form.floats) if form.floats.endswith("f") else _rounded(values, form.floats)
     if kind == "O":
         return _texts(column.to_numpy(), form)
     return None
@@ -198,7 +209,6 @@ def _rounded(values: NDArray[Any], form: str) -> pa.Array:
     """
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     digits = int(form[2:-1])
     largest = min(_LARGEST, 10.0**digits)
@@ -216,12 +226,48 @@ def _rounded(values: NDArray[Any], form: str) -> pa.Array:
     plain |= zero
     rounded[zero] = 0.0
     strings = pa.array(np.copysign(rounded, values), mask=missing).cast(pa.string())
-    odd = ~plain & ~missing
-    if odd.any():
-        strings = pc.replace_with_mask(
-            strings, pa.array(odd), pa.array([form % value for value in values[odd].tolist()])
-        )
-    return strings
+    return _others(strings, values, ~plain & ~missing, form)
+
+
+def _decimals(values: NDArray[Any], form: str) -> pa.Array:
+    """The floats as ``form % value`` writes them, a number of decimal places, missing values as nulls.
+
+    As in `_rounded`, the digits are the product of the value and a power of ten, rounded, unless it is next to a half.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    places = int(form[2:-1])
+    size, missing = np.abs(values), np.isnan(values)
+    tens = float(10**places)
+    # Arrow writes an exponent where more than six zeros would come first.
+    plain = (size >= max(1.0 / tens, _SMALLEST)) & (size < _EXACT / tens)
+    scaled = np.where(plain, size, 1.0) * tens
+    whole = np.rint(scaled)
+    plain &= np.abs(np.abs(scaled - whole) - 0.5) > np.spacing(scaled)
+    words = np.empty((len(values), 2), np.int64)  # of 128 bits, the lower ones first
+    words[:, 0] = np.copysign(whole, values)
+    words[:, 1] = words[:, 0] >> 63
+    kind = pa.decimal128(_DECIMAL_DIGITS, places)
+    strings = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(words)]).cast(pa.string())
+    if missing.any():
+        strings = pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), strings)
+    zero = values == 0
+    for sign, some in (("", zero & ~np.signbit(values)), ("-", zero & np.signbit(values))):
+        if some.any():
+            strings = pc.if_else(pa.array(some), f"{sign}0.{'0' * places}", strings)
+    return _others(strings, values, ~plain & ~missing & ~zero, form)
+
+
+def _others(strings: pa.Array, values: NDArray[Any], places: NDArray[Any], form: str) -> pa.Array:
+    """The strings, of which those in some places are formatted one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not places.any():
+        return strings
+    return pc.replace_with_mask(strings, pa.array(places), pa.array([form % each for each in values[places].tolist()]))
 
 
 def _texts(values: Any, form: _Format) -> pa.Array | None:

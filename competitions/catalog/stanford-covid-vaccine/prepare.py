@@ -1,3 +1,4 @@
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ def positions(test: pd.DataFrame) -> pd.DataFrame:
         raise DownloadError("train.json has measurements that do not fit the sequence lengths; download it again")
     places = np.arange(lengths.iloc[0])
     rows: dict[str, Any] = {"id_seqpos": [f"{sequence}_{place}" for sequence in test["id"] for place in places]}
+    keep = (places < scored.to_numpy()[:, None]).ravel()
     for target in TARGETS:
-        rows[target] = np.concatenate([np.pad(np.array(v, float), (0, len(places) - len(v))) for v in test[target]])
-    return pd.DataFrame(rows | {"keep": (places < scored.to_numpy()[:, None]).ravel()})
+        rows[target] = np.zeros(keep.shape)
+        rows[target][keep] = np.array(list(chain.from_iterable(test[target])), float)
+    return pd.DataFrame(rows | {"keep": keep})

@@ -57,7 +57,7 @@ def test_floats_of_all_sizes_and_digits() -> None:
     assert equal(frame.assign(b=frame["a"]))
 
 
-FORMS = [*(f"%.{digits}g" for digits in (1, 2, 6, 10, 15)), "%.17g", "%.3f", "%e"]
+FORMS = [*(f"%.{digits}{kind}" for digits in (1, 2, 6, 10, 15) for kind in "gf"), "%.17g", "%.0f", "%.16f", "%e"]
 
 
 @given(arrays.arrays(np.float64, st.integers(1, 50), elements=st.floats(width=64)), st.sampled_from(FORMS))
@@ -76,6 +76,20 @@ def test_floats_rounded_to_significant_digits(digits: int) -> None:
     frame = pd.DataFrame({"a": values, "b": "x"})
     assert csv_text._fast(frame, {"index": False, "float_format": f"%.{digits}g"}) is not None
     assert equal(frame, float_format=f"%.{digits}g")
+
+
+@pytest.mark.parametrize("places", range(1, 16))
+def test_floats_rounded_to_decimal_places(places: int) -> None:
+    generator = np.random.default_rng(places)
+    some = generator.uniform(-1, 1, 20_000) * 10.0 ** generator.integers(-12, 18, 20_000)
+    ties = (generator.integers(-99_999, 99_999, 5_000) + 0.5) / 10.0 ** generator.integers(0, places + 2, 5_000)
+    exact = generator.integers(-(10**6), 10**6, 5_000) / 2.0 ** generator.integers(1, 20, 5_000)
+    tens = 10.0 ** np.arange(-17, 18)
+    near = [tens, np.nextafter(tens, 0), np.nextafter(tens, np.inf), tens * (1 - 10.0**-places / 2), tens / 2]
+    values = np.concatenate([some, ties, exact, some.round(3), *near, [0.0, -0.0, np.inf, -np.inf, np.nan]])
+    frame = pd.DataFrame({"a": values, "b": "x", "c": -values})
+    assert csv_text._fast(frame, {"index": False, "float_format": f"%.{places}f"}) is not None
+    assert equal(frame, float_format=f"%.{places}f")
 
 
 @given(
