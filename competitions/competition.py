@@ -249,7 +249,8 @@ class Competition(BaseModel):
     def read_submission(self, submission: Path, answers: Any = None, edition: Edition = "v1") -> Any:
         """The parsed CSV `submission`, usually a data frame. Raises `InvalidSubmission` if it cannot be parsed.
 
-        `answers`: those that it is scored with, in `edition`, so that rows may be left out that do not count.
+        `answers`: those that it is scored with, so that rows may be left out that do not count in `edition`. So may
+        columns, with or without answers.
         """
         from competitions.scoring.reading import known_rows, read_submission
 
@@ -258,7 +259,7 @@ class Competition(BaseModel):
             return reader(submission)
         reads = self._reads
         known = None if answers is None else known_rows(answers, reads, edition)
-        return read_submission(submission, reads=reads, known=known)
+        return read_submission(submission, reads=reads, known=known, edition=edition)
 
     def score_table(self, submission: Any, answers: Any, edition: Edition = "v1") -> float:
         """The unrounded score of a submission read by `read_submission`. Raises `InvalidSubmission`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ class Reads:
         answers: the columns of the answers that `grade` uses; None for all of them.
         rows: by edition, the column whose texts tell which rows of a submission count: those with a text that this
             column of the answers has. Others may be left out when a submission is read.
+        columns: by edition, the columns of a submission that count. Others may be left out if all of these are there.
         texts: how columns of text are held. With "arrow" they are columns of pandas' type `string[pyarrow]`, which
             `checks` and `cells` accept, with a missing value where a cell is empty.
     """
@@ -38,6 +40,7 @@ class Reads:
     answers: tuple[str, ...] | None = None
     texts: Texts = "object"
     rows: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def known_rows(answers: pd.DataFrame, reads: Reads, edition: str) -> KnownRows | None:
@@ -55,8 +58,9 @@ def read_submission(
     float_precision: FloatParser = "round_trip",
     reads: Reads = Reads(),
     known: KnownRows | None = None,
+    edition: str | None = None,
 ) -> pd.DataFrame:
-    """Read the submission as a table, with all its columns. Rows that are not `known` may be left out.
+    """Read the submission as a table. Rows that are not `known` may be left out, and columns by `reads` and `edition`.
 
     An empty file gives a frame without columns and rows. Raises `InvalidSubmission` if the file does not exist or
     pandas cannot read it as a table.
@@ -68,13 +72,18 @@ def read_submission(
         raise InvalidSubmission(f"There is no file {path.name}; write the submission as a CSV file.") from error
     if not stat.S_ISREG(mode):  # a named pipe would block the grader forever
         raise InvalidSubmission(f"{path.name} is not a regular file; write the submission as a CSV file.")
+    wanted = reads.columns.get(edition or "")
+    read = partial(_read, path, dtype, keep_default_na, float_precision, known=known)
     try:
-        return _read(path, dtype, keep_default_na, float_precision, Reads(texts=reads.texts), known=known)
+        table = read(Reads(answers=wanted, texts=reads.texts))
+        if wanted is not None and not set(wanted) <= set(table.columns):  # a message will name all that are there
+            table = read(Reads(texts=reads.texts))
     except UnicodeDecodeError as error:
         raise InvalidSubmission(f"{path.name} is not UTF-8 text; write it as a CSV file in UTF-8.") from error
     except (ValueError, OverflowError) as error:  # the arguments are fixed, so the cause is in the file
         reason = " ".join(str(error).split())
         raise InvalidSubmission(f"{path.name} cannot be read as a CSV file: {reason}") from error
+    return table
 
 
 def read_answers(

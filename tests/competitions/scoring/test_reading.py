@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.scoring.reading import read_answers, read_submission
+from competitions.scoring.reading import Reads, read_answers, read_submission
+from competitions.tables import columns
 from grading import InvalidSubmission
 
 
@@ -75,3 +76,28 @@ def test_broken_answers_are_our_mistake(tmp_path: Path) -> None:
         read_answers(write(tmp_path, b"id,p\na,1\nb,1,2,3,4\n"))
     with pytest.raises(FileNotFoundError):
         read_answers(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("small", [0, 1 << 40])
+def test_columns_that_do_not_count_in_an_edition_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(columns, "SMALL", small)
+    path, reads = tmp_path / "submission.csv", Reads(columns={"v1": ("id", "tag")})
+    path.write_text('id,body,tag\n1,"a,b",x\n2,c,y\n')
+    table = read_submission(path, reads=reads, edition="v1")
+    assert list(table.columns) == ["id", "tag"]
+    assert table["tag"].tolist() == ["x", "y"]
+    for edition in ("v2", None):
+        assert list(read_submission(path, reads=reads, edition=edition).columns) == ["id", "body", "tag"]
+
+    path.write_text("id,body,tags\n1,b,x\n")
+    assert list(read_submission(path, reads=reads, edition="v1").columns) == ["id", "body", "tags"], "to name them"
+
+    for broken in (b"id,body,tag\n1,\xff,x\n", b"id,body,tag\n1,b,x\n2,b,x,z\n", b'id,body,tag\n1,"b,x\n'):
+        path.write_bytes(broken)
+        with pytest.raises(InvalidSubmission) as of_all:
+            read_submission(path)
+        with pytest.raises(InvalidSubmission) as of_some:
+            read_submission(path, reads=reads, edition="v1")
+        assert str(of_some.value) == str(of_all.value)
