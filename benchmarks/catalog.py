@@ -7,7 +7,8 @@ seconds for 100,000 of them, MB per second of CPU time, and memory for each byte
 Grading: the perfect or sample submission and the answers are repeated under new ids until the submission has `--rows`
 rows. Groups other than ids (patients, images named in another column) grow with them, so that graders which compare
 within groups do more than with real data. Printed are CPU seconds for 100,000 rows, peak memory, and memory for each
-byte of submission and answers.
+byte of submission and answers. `--shape` writes the submission as agents do, too: in another order, with quotes around
+all cells, with carriage returns, or with an index column in front, which not every grader allows.
 
 Where what was enlarged is no valid input, for example because ids name coordinates, the miniature itself is measured.
 Each competition is measured in a process of its own, after its modules were imported. The quickest of three gradings
@@ -19,6 +20,7 @@ takes to parse both files and do nothing else.
 from __future__ import annotations
 
 import argparse
+import csv as standard_csv
 import multiprocessing
 import resource
 import sys
@@ -45,6 +47,13 @@ if TYPE_CHECKING:
 
 SECONDS, MEMORY = 2.0, 1e9
 PARSING = 4.0  # times what parsing alone takes: both files are parsed, checked, aligned and compared
+SHAPES: dict[str, Callable[[pd.DataFrame, Path], None]] = {
+    "plain": lambda table, path: table.to_csv(path, index=False),
+    "shuffled": lambda table, path: table.sample(frac=1, random_state=0).to_csv(path, index=False),
+    "quoted": lambda table, path: table.to_csv(path, index=False, quoting=standard_csv.QUOTE_ALL),
+    "crlf": lambda table, path: table.to_csv(path, index=False, lineterminator="\r\n"),
+    "indexed": lambda table, path: table.to_csv(path),
+}
 _FEWEST = 10_000  # rows and files below which a time for 100,000 says little
 _RUNS, _MOST_RUNS = 3, 10  # other work on the machine also takes from its caches, so that a few runs say little
 
@@ -114,7 +123,7 @@ def preparing(competition_id: str, root: Path, edition: Edition, size: int) -> C
     raise AssertionError("the download itself is the last one")
 
 
-def grading(competition_id: str, root: Path, edition: Edition, rows: int) -> Cost:
+def grading(competition_id: str, root: Path, edition: Edition, rows: int, shape: str = "plain") -> Cost:
     """Grade an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
     from tests.prepared import PreparedCompetitions
 
@@ -122,7 +131,7 @@ def grading(competition_id: str, root: Path, edition: Edition, rows: int) -> Cos
     competition = subject.competition
     competition.load_grader()
     submission = _submission(subject)
-    for enlarged in _enlarged(subject, submission, rows, root):
+    for enlarged in _enlarged(subject, submission, rows, root, shape):
         try:
             return _graded(competition, *enlarged, edition, enlarged=True)
         except Exception:  # the repeated ids may be anything to a grader
@@ -172,7 +181,9 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _enlarged(subject: Prepared, submission: Path, rows: int, root: Path) -> Iterator[tuple[Path, Path]]:
+def _enlarged(
+    subject: Prepared, submission: Path, rows: int, root: Path, shape: str = "plain"
+) -> Iterator[tuple[Path, Path]]:
     """Yield ways to repeat submission and answers: the submission, and a prepared directory with the answers."""
     answers = subject.path / subject.competition.facts.files.answers
     if answers.suffix != ".csv":
@@ -188,7 +199,7 @@ def _enlarged(subject: Prepared, submission: Path, rows: int, root: Path) -> Ite
         target = folder / answers.relative_to(subject.path)
         target.parent.mkdir(parents=True)
         repeat(truth, names[:1], times, rename).to_csv(target, index=False)
-        repeat(own, names[:1], times, rename).to_csv(folder / "submission.csv", index=False)
+        SHAPES[shape](repeat(own, names[:1], times, rename), folder / "submission.csv")
         yield folder / "submission.csv", folder
 
 
@@ -199,12 +210,13 @@ def main() -> int:
     parser.add_argument("--part", choices=("prepare", "grade"), help="by default both")
     parser.add_argument("--edition", choices=EDITIONS, default=EDITIONS[0])
     parser.add_argument("--rows", type=int, default=20_000, help="of a submission (default: %(default)s)")
+    parser.add_argument("--shape", choices=SHAPES, default="plain", help="of a submission (default: %(default)s)")
     parser.add_argument("--megabytes", type=float, default=4, help="of a download (default: %(default)s)")
     args = parser.parse_args()
     ids = args.competitions or registry.list(split="all") + registry.list(split="dev")
     parts: dict[str, Callable[[str, Path], Cost]] = {
         "prepare": partial(preparing, edition=args.edition, size=int(args.megabytes * 1e6)),
-        "grade": partial(grading, edition=args.edition, rows=args.rows),
+        "grade": partial(grading, edition=args.edition, rows=args.rows, shape=args.shape),
     }
     bad = False
     with tempfile.TemporaryDirectory(prefix="mlebench-catalog-") as folder:

@@ -66,3 +66,15 @@ def test_a_competition_is_measured(part: str, tmp_path: Path) -> None:
     assert cost.entries >= 7_000
     assert cost.seconds > 0
     assert f"{cost.entries:,}" in str(cost)
+
+
+@pytest.mark.parametrize("shape", catalog.SHAPES)
+def test_a_submission_has_the_same_rows_in_each_shape(shape: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"id": [f"{number:02}x" for number in range(30)], "text": ['a "b", c', "d"] * 15})
+    path = tmp_path / "submission.csv"
+    catalog.SHAPES[shape](table, path)
+    found = pd.read_csv(path)[["id", "text"]]
+    pd.testing.assert_frame_equal(found.sort_values("id", ignore_index=True), table)
+    plain = tmp_path / "plain.csv"
+    catalog.SHAPES["plain"](table, plain)
+    assert (path.read_bytes() == plain.read_bytes()) == (shape == "plain")
