@@ -6,6 +6,7 @@ All functions raise `InvalidSubmission` with a one-line message for the agent. T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = str | Sequence[str]
+_LONG_EXPONENT = re.compile(r"[eE][+-]?[0-9]{4}")
 _LONG = 2_000  # rows from which copying a column costs as much as finding it in the frame
 
 
@@ -269,12 +271,26 @@ def _to_float(values: pd.Series) -> NDArray[np.float64]:
     values = _plain(values)
     if values.dtype.kind in "iufb":
         return values.to_numpy(dtype=np.float64)
-    converted = pd.to_numeric(values, errors="coerce")
+    converted = pd.to_numeric(values.map(_without_long_exponent), errors="coerce")
     text = (converted.isna() & values.notna()).to_numpy()
     if text.any():
         example = repr(str(values[text].iloc[0])[:40])
         raise InvalidSubmission(f"`{values.name}` must hold numbers; it has {_count(text, 'other cell')}: {example}.")
     return converted.to_numpy(dtype=np.float64)
+
+
+def _without_long_exponent(cell: object) -> object:
+    """A number in place of text with an exponent of many digits, for which pandas reads memory that is not its own.
+
+    It may crash for `0.5e686274509804`. What is beyond the range of floats is no number to `to_numeric`.
+    """
+    if not isinstance(cell, str) or not _LONG_EXPONENT.search(cell):
+        return cell
+    try:
+        number = float(cell)
+    except ValueError:
+        return "no number"
+    return number if np.isfinite(number) and "_" not in cell else "no number"  # as to pandas, unlike Python
 
 
 def _plain(values: pd.Series) -> pd.Series:

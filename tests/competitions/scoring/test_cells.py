@@ -299,3 +299,18 @@ class TestSeveralColumns:
 
         columns = [each for each in "abc" if each != place]
         assert str(verdict([*columns, place])) == str(verdict(place))
+
+
+@pytest.mark.parametrize(
+    "cell", ["0.5e686274509804", "0.5e-686274509804x", "1e99999999999", "1_0e-9999", "1e9999", "e9999"]
+)
+def test_an_exponent_of_many_digits_is_refused_and_crashes_nothing(cell: str) -> None:
+    """pandas reads memory that is not its own for some, and the process ends."""
+    for cells in ([cell, "x"], [cell, "1.5"]):
+        with pytest.raises(InvalidSubmission, match=f"must hold numbers; it has .*: '{cell}'"):
+            numbers(pd.DataFrame({"p": pd.Series(cells, dtype=object)}), "p")
+
+
+def test_an_exponent_of_many_digits_that_makes_zero_is_zero() -> None:
+    table = pd.DataFrame({"p": pd.Series(["1e-99999999", " 1e-0001", "1.5", None], dtype=object)})
+    assert numbers(table, "p", missing=True)[:3].tolist() == [0.0, 0.1, 1.5]
