@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Literal
 
 import pandas as pd
 import pytest
 
 from competitions import registry
-from competitions.competition import Competition
 from competitions.editions import EDITIONS, Edition
 from competitions.tables import columns
 from grading.selfcheck.checks import CHECKS, Subject
+from tests.parity.editions import fixed_in_v2
 from tests.prepared import PreparedCompetitions
 
 SLOW = ("hostile", "validity")
 ALL = [registry.get(name) for name in registry.list()]
-
-
-def fixed_in_v2(competition: Competition, part: Literal["prepare", "grade"]) -> bool:
-    """Whether v2 fixes a known issue of this part, so that it differs from v1 there."""
-    return any(issue.v2 == "fixed" and part in issue.affects for issue in competition.facts.known_issues)
 
 
 def cases() -> Iterator[tuple[str, Edition, str]]:

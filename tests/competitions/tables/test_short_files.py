@@ -160,3 +160,14 @@ def test_numbers_of_a_block_for_which_pandas_infers_types_are_left_to_it(
     assert short_files.read(path) is not None
     path.write_text("a,b,c\n" + "x,0.5,0.5\n" * 4 + "x,-0,-0\n")
     assert short_files.read(path) is None
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_wide_table_may_be_written(rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(",".join(f"c{k}" for k in range(26)) + "\n" + (",".join(["0.5"] * 26) + "\n") * rows)
+    found = short_files.read(path)
+    assert found is not None
+    found["c4"].to_numpy()[0] = 3
+    found.loc[0, "c3"] = 0.25
+    assert [found[name].tolist()[0] for name in ("c3", "c4", "c5")] == [0.25, 3, 0.5]
