@@ -181,9 +181,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _enlarged(
-    subject: Prepared, submission: Path, rows: int, root: Path, shape: str = "plain"
-) -> Iterator[tuple[Path, Path]]:
+def _enlarged(subject: Prepared, submission: Path, rows: int, root: Path, shape: str) -> Iterator[tuple[Path, Path]]:
     """Yield ways to repeat submission and answers: the submission, and a prepared directory with the answers."""
     answers = subject.path / subject.competition.facts.files.answers
     if answers.suffix != ".csv":

@@ -250,6 +250,19 @@ def as_strings(frame: pd.DataFrame, column: str) -> pa.Array:
     return pa.array(as_text(frame, column), type=pa.string()) if found is None else found
 
 
+def joined(frame: pd.DataFrame, *columns: str) -> pd.Series:
+    """The cells of several columns as text, as in `as_text`, with a blank between: a key of a row, held by Arrow.
+
+    >>> joined(pd.DataFrame({"id": ["a", np.nan], "class": [7, 8]}), "id", "class").tolist()
+    ['a 7', 'nan 8']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = pc.binary_join_element_wise(*(as_strings(frame, name) for name in columns), " ")
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([keys])), frame.index)
+
+
 def _are_within(values: NDArray[np.float64], low: float, high: float, infinite: bool) -> bool:
     """Whether none is missing, outside the range, or infinite unless `infinite`."""
     least, most = (values.min(), values.max()) if values.size else (0.0, 0.0)  # NaN if there is one

@@ -43,11 +43,11 @@ def ascending(ids: pd.Series) -> NDArray[np.intp] | None:
     >>> ascending(pd.Series(["b", "é", "a"])), ascending(pd.Series(["b", "b"])), ascending(pd.Series(["b", 1]))
     (array([2, 0, 1]), None, None)
     """
-    import pyarrow.compute as pc
-
     if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
         places, sorted_ids = ordered(ids.to_numpy())
         return None if (sorted_ids[1:] == sorted_ids[:-1]).any() else places
+    import pyarrow.compute as pc
+
     texts = strings(ids)
     if texts is None:
         return None

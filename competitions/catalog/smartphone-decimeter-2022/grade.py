@@ -1,11 +1,9 @@
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import as_strings, numbers, require_numeric
+from competitions.scoring.cells import joined, numbers, require_numeric
 from competitions.scoring.checks import align, require_columns, require_rows
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.geo import haversine
@@ -53,6 +51,5 @@ def _quantiles(
 
 
 def with_epoch(rows: pd.DataFrame) -> pd.DataFrame:
-    times = pa.array(numbers(rows, "UnixTimeMillis").astype("int64")).cast(pa.string())
-    epochs = pc.binary_join_element_wise(as_strings(rows, "tripId"), times, " ")
-    return rows.assign(epoch=pd.arrays.ArrowExtensionArray(pa.chunked_array([epochs])))
+    rows = rows.assign(UnixTimeMillis=numbers(rows, "UnixTimeMillis").astype("int64"))
+    return rows.assign(epoch=joined(rows, "tripId", "UnixTimeMillis"))

@@ -1,11 +1,9 @@
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from competitions.editions import Edition
-from competitions.scoring.cells import as_strings, texts
+from competitions.scoring.cells import joined, texts
 from competitions.scoring.checks import align, require_columns
 from competitions.scoring.compound_cells import rle_columns
 from competitions.scoring.metrics.rle_columns import RleMasks, dices
@@ -52,8 +50,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
 
 def keyed(table: pd.DataFrame) -> pd.DataFrame:
     """Add a column `KEY` that combines id and class."""
-    keys = pc.binary_join_element_wise(as_strings(table, "id"), as_strings(table, "class"), " ")
-    return table.assign(**{KEY: pd.arrays.ArrowExtensionArray(pa.chunked_array([keys]))})
+    return table.assign(**{KEY: joined(table, "id", "class")})
 
 
 def mean(values: NDArray[np.float64]) -> float:

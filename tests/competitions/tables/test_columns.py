@@ -338,59 +338,6 @@ def test_a_column_whose_types_pandas_mixes_is_left_to_pandas(tmp_path: Path, mon
     assert read(path) is not None
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\xef\xbb\xbfid,p\na,1\n",
-        b"id,id\na,1\n",
-        b"Unnamed: 1,\na,1\n",
-        b'"i""d",p\na,1\n',
-        b"id\na\n",
-        b'"id";"p"\n"a";"1"\n',
-        b'"id"\t"p"\n"a"\t"1"\n',
-        b'"id" ,p\na,1\n',
-    ],
-)
-def test_headers_that_pandas_changes_are_left_to_pandas(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_bytes(content)
-    assert read(path) is None
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b",id,p\n0,a,1\n1,b,2\n",
-        b'"","id","p"\n"0","a","1"\n',
-        b"id,\na,1\n",
-        b"id,\na,\n",
-        b"id,,p,\na,,1,2.5\n",
-        b",\n1,2\n",
-        b",\na,2\n",
-        b",id,p\r\n0,a,1\r\n",
-    ],
-)
-def test_columns_without_names_get_those_of_pandas(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_bytes(content)
-    found = read(path)
-    assert found is not None
-    pd.testing.assert_frame_equal(found, pd.read_csv(path, float_precision="round_trip"))
-
-
-@pytest.mark.parametrize(
-    "content", [b",p\na\n", b",id,p\na,1\n", b"id,\na\n", b"Unnamed: 0,\n1,2\n", b",Unnamed: 0\n1,2\n", b",\n,\n"]
-)
-def test_columns_without_names_and_rows_that_are_short_are_left_to_pandas_or_equal(
-    content: bytes, tmp_path: Path
-) -> None:
-    path = tmp_path / "table.csv"
-    path.write_bytes(content)
-    found = read(path)
-    if found is not None:
-        pd.testing.assert_frame_equal(found, pd.read_csv(path, float_precision="round_trip"))
-
-
 def test_a_cell_that_is_not_utf_8_counts_even_if_its_column_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(b"id,p\n\xff,1\n")
