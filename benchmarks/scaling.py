@@ -1,8 +1,8 @@
 """How metrics grow: CPU time at 4 n as a multiple of that at n, which must stay below 5.
 
-Every metric of `competitions.scoring.metrics` whose input grows with the data is measured in one process, in turns at
-both sizes, of which the quickest run counts. `python -m benchmarks.scaling` prints one line a metric, with the time for
-a million rows, and exits with 1 if one of them grows faster.
+Every metric of `competitions.scoring.metrics` whose input grows with the data, and reading, by rows and by columns, are
+measured in one process, in turns at both sizes, of which the quickest run counts. `python -m benchmarks.scaling` prints
+one line for each, with the time for a million rows, and exits with 1 if one of them grows faster.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from competitions.scoring.metrics import (
     volumes,
 )
 from competitions.scoring.metrics.items import split_items
+from competitions.scoring.reading import Reads, read_submission
 
 MOST = 5.0  # times the CPU time for four times the rows: sorting grows a little faster than linearly
 _FACTOR = 4
@@ -215,6 +218,23 @@ def _places(metric: Callable[..., Any]) -> Callable[[np.random.Generator, int], 
     return make
 
 
+def _file(rows: int, columns: int, cell: Callable[[int], str]) -> Work:
+    """Read a submission: ids and other columns, with the cell of each row in all of these."""
+    file = tempfile.NamedTemporaryFile(suffix=".csv")  # noqa: SIM115 (it is there as long as the work)
+    file.write(",".join(["id", *(f"c{number}" for number in range(columns))]).encode() + b"\n")
+    file.writelines(",".join([f"r{row}", *[cell(row)] * columns]).encode() + b"\n" for row in range(rows))
+    file.flush()
+    return lambda: read_submission(Path(file.name), reads=Reads(texts="arrow"))
+
+
+READING: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
+    "reading: rows": (lambda _, rows: _file(rows, 3, lambda row: f"{row / 7:.6f}"), 100_000),
+    "reading: columns of numbers": (lambda _, columns: _file(500, columns, lambda row: f"{row / 7:.8f}"), 2_000),
+    "reading: columns of words": (lambda _, columns: _file(500, columns, lambda row: f"of row {row}"), 500),
+    "reading: columns of few rows": (lambda _, columns: _file(2, columns, lambda _: "0.5"), 10_000),
+}
+"""Submissions may have any number of rows, and of columns. For the latter, a million columns stand for a million rows."""
+
 METRICS: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
     "bias.bias_auc": (_weighted, 50_000),
     "boxes3d.mean_average_precision_3d": (_boxes3d, 10_000),
@@ -277,17 +297,18 @@ CONSTANT = {
 
 
 def main() -> int:
-    """Measure the metrics; returns 1 if one of them grows too fast."""
+    """Measure reading and the metrics; returns 1 if one of them grows too fast."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
-    parser.add_argument("metrics", nargs="*", metavar="METRIC", help=", ".join(METRICS))
+    measured = {**READING, **METRICS}
+    parser.add_argument("metrics", nargs="*", metavar="METRIC", help=", ".join(measured))
     parser.add_argument("--rows", type=int, metavar="N", help="the smaller number of rows")
     arguments = parser.parse_args()
-    chosen = arguments.metrics or list(METRICS)
-    if unknown := sorted(set(chosen) - set(METRICS)):
+    chosen = arguments.metrics or list(measured)
+    if unknown := sorted(set(chosen) - set(measured)):
         parser.error(f"unknown metric {', '.join(unknown)}")
     slow = 0
     for name in chosen:
-        make, rows = METRICS[name]
+        make, rows = measured[name]
         ratio, each = growth(make, arguments.rows or rows)
         slow += ratio > MOST
         print(f"{name:40} x {ratio:4.1f} for {_FACTOR} n  {each:8.2f} s for a million rows", flush=True)

@@ -38,8 +38,9 @@ NOT_FAST = (
 SERVED = ("tests/flows/", "tests/tasks/")
 """Folders whose tests share servers, which end with the last test of the folder. They come after other slow files,
 which have more tests for the same time."""
-LAST = ("tests/parity/test_every_competition.py", "tests/storage/datasets/test_both_editions.py", "tests/deployments/")
-"""What comes after these, so that `--until` leaves it out first: matrices of competitions, scenarios of machines."""
+LAST = ("tests/storage/datasets/test_both_editions.py", "tests/deployments/", "tests/parity/test_every_competition.py")
+"""What comes after these, so that `--until` leaves it out first: scenarios of machines, then a matrix of competitions,
+whose many short units keep all workers busy until the end."""
 SPREAD = ("tests/parity/",)
 """Files whose tests share nothing, so that several workers may take them: all tests of a competition go to one."""
 _COMPETITION = re.compile(r"\[(?P<id>[\w-]+?)(?:-v[12]-\w+)?\]$")

@@ -36,7 +36,8 @@ def numbers_of(text: bytes | bytearray, end: int, names: Sequence[str], chosen: 
         chosen: some of them.
     """
     first = bytes(text[: text.find(b"\n", 0, end)]).translate(None, _REMOVABLE).split(_COMMA)
-    cells = [cell for name, cell in zip(names, first, strict=False) if name in chosen and name != names[0]]
+    others = set(chosen) - {names[0]}  # an agent may write as many columns as it likes
+    cells = [cell for name, cell in zip(names, first, strict=False) if name in others]
     fractional = {_is_fractional(cell) for cell in cells}
     if len(fractional) != 1 or any(cell.translate(None, NUMERALS) for cell in cells):
         return None
