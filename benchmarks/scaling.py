@@ -233,7 +233,7 @@ READING: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
     "reading: columns of words": (lambda _, columns: _file(500, columns, lambda row: f"of row {row}"), 500),
     "reading: columns of few rows": (lambda _, columns: _file(2, columns, lambda _: "0.5"), 10_000),
 }
-"""Submissions may have any number of rows, and of columns. For the latter, a million columns stand for a million rows."""
+"""Submissions may have any number of rows, and of columns, for which a million columns stand for a million rows."""
 
 METRICS: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
     "bias.bias_auc": (_weighted, 50_000),
