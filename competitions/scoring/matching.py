@@ -80,10 +80,10 @@ def strings(values: pd.Series) -> pa.Array | None:
 def plain(table: pd.DataFrame) -> pd.DataFrame:
     """The table as pandas reads it: with Python strings in place of Arrow's, and NaN where they are missing."""
     found = {}
-    for name, values in table.items():
-        if isinstance(values.dtype, pd.ArrowDtype):
-            text = values.astype(object)
-            found[str(name)] = text.where(text.notna(), np.nan)
+    for place, kind in enumerate(table.dtypes):  # an agent's table may have many columns, and few of text
+        if isinstance(kind, pd.ArrowDtype):
+            text = table.iloc[:, place].astype(object)
+            found[str(table.columns[place])] = text.where(text.notna(), np.nan)
     return table.assign(**found)
 
 
