@@ -1,4 +1,4 @@
-"""How metrics grow: CPU time at 4 n as a multiple of that at n, which must stay below 5.
+"""How reading and metrics grow: CPU time at 4 n as a multiple of that at n, which must stay below 5.
 
 Every metric of `competitions.scoring.metrics` whose input grows with the data, and reading, by rows and by columns, are
 measured in one process, in turns at both sizes, of which the quickest run counts. `python -m benchmarks.scaling` prints
@@ -296,20 +296,24 @@ CONSTANT = {
 """Metrics whose input does not grow with the data, and what it is."""
 
 
+MEASURED = {**READING, **METRICS}
+
+
 def main() -> int:
     """Measure reading and the metrics; returns 1 if one of them grows too fast."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
-    measured = {**READING, **METRICS}
-    parser.add_argument("metrics", nargs="*", metavar="METRIC", help=", ".join(measured))
-    parser.add_argument("--rows", type=int, metavar="N", help="the smaller number of rows")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASURED))
+    parser.add_argument("--rows", type=int, metavar="N", help="the smaller number of rows of metrics")
     arguments = parser.parse_args()
-    chosen = arguments.metrics or list(measured)
-    if unknown := sorted(set(chosen) - set(measured)):
-        parser.error(f"unknown metric {', '.join(unknown)}")
+    chosen = arguments.names or list(MEASURED)
+    if unknown := sorted(set(chosen) - set(MEASURED)):
+        parser.error(f"unknown name {', '.join(unknown)}")
     slow = 0
     for name in chosen:
-        make, rows = measured[name]
-        ratio, each = growth(make, arguments.rows or rows)
+        make, rows = MEASURED[name]
+        if arguments.rows and name in METRICS:  # as many columns would be gigabytes
+            rows = arguments.rows
+        ratio, each = growth(make, rows)
         slow += ratio > MOST
         print(f"{name:40} x {ratio:4.1f} for {_FACTOR} n  {each:8.2f} s for a million rows", flush=True)
     return 1 if slow else 0

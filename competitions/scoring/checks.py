@@ -113,15 +113,15 @@ def align_repeated(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Like `align`, but in the order of the answers, and an id counts as often as the submission repeats it."""
     require_columns(submission, on, *columns)
+    submission = pd.DataFrame({name: submission[name] for name in [on, *columns]}, copy=False)
     if len(submission) == len(answers):
         places = positions(submission[on], answers[on])
         if places is not None:
-            named = pd.DataFrame({name: submission[name] for name in [on, *columns]}, copy=False)
-            return _take(named, places, on, answers), _numbered(answers)
+            return _take(submission, places, on, answers), _numbered(answers)
     submission, answers = plain(submission), plain(answers)
     require_same_ids(submission, answers, on)
     rows = pd.DataFrame({on: answers[on].to_numpy(), "": range(len(answers))})
-    pairs = rows.merge(submission[[on, *columns]], on=on, how="inner")
+    pairs = rows.merge(submission, on=on, how="inner")
     return pairs.drop(columns=""), answers.iloc[pairs[""].to_numpy()].reset_index(drop=True)
 
 
