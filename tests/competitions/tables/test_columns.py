@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv as standard_csv
 import io
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,92 +13,16 @@ import pyarrow as pa
 import pytest
 
 from competitions.scoring.reading import Reads, read_answers, read_submission
-from competitions.tables import columns, pieces, wide
+from competitions.tables import columns
+from tests.competitions.tables.random_tables import (
+    KINDS,
+    NUMBERS,
+    outcome,
+    read,
+    table,
+)
 
-HARD_NUMBERS = [
-    "0.1", "0.30000000000000004", "1e-320", "4.9e-324", "1.7976931348623157e308", "9007199254740993", "1e22", "1e23",
-    "123456789012345678", "0.000001", "8.5e-5", "-0.0", "-0", "007", "1.", ".5", "2.2250738585072011e-308",
-    "0.1000000000000000055511151231257827021181583404541015625", "179769313486231570000", "5e-1",
-]  # fmt: skip
-ODD = [
-    "", "NA", "nan", "null", "None", "inf", "-Infinity", "True", "FALSE", "true", "+5", "1e400", "99999999999999999999",
-    "1_000", "1,000", " 1", "2 ", "\t3", "0x1A", "1e5x", "12:30", "--1", "2010-01-05", "٣", "1.5.2", "#N/A", "e5", "-",
-    "12345678901234567890.5", "1d5", "NaN", "<NA>", "n/a",
-]  # fmt: skip
-TEXTS = [
-    "a",
-    "naïve",
-    "日本",
-    "two words",
-    'say "yes"',
-    "a,b",
-    "line\nbreak",
-    "cr\r\nlf",
-    " lead",
-    "trail ",
-    "x" * 300,
-    "'",
-]
-KINDS: list[Callable[[random.Random], str]] = [
-    lambda rng: rng.choice(HARD_NUMBERS),
-    lambda rng: str(rng.randint(-(10**6), 10**6)),
-    lambda rng: repr(rng.random() * 10 ** rng.randint(-30, 30)),
-    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
-    lambda rng: rng.choice(TEXTS),
-    lambda rng: rng.choice(["True", "False"]),
-    lambda rng: f"{rng.randint(0, 99)}_{rng.randint(0, 9)}",
-    lambda rng: rng.choice(ODD),
-    lambda rng: rng.choice([*HARD_NUMBERS, ""]),
-    lambda rng: rng.choice([*TEXTS, "", "NA"]),
-]
-
-
-def quoted(cell: str, always: bool) -> str:
-    return '"' + cell.replace('"', '""') + '"' if always or any(mark in cell for mark in '",\n\r') else cell
-
-
-NUMBERS: list[Callable[[random.Random], str]] = [
-    lambda rng: str(rng.randint(-128, 127)),
-    lambda rng: str(rng.randint(-129, 127)),
-    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
-]
-
-
-def table(rng: random.Random, choice: list[Callable[[random.Random], str]] = KINDS) -> bytes:
-    """A table of a few columns, of one kind each with a rare cell of another, spelled in one of several ways."""
-    kinds = [rng.choice(choice) for _ in range(rng.randint(1, 5))]
-    always, end = rng.random() < 0.2, rng.choice(["\n", "\n", "\r\n"])
-    other = rng.random() < 0.3
-    lines = [",".join(quoted(f"c{k}", always) for k in range(len(kinds)))]
-    for _ in range(rng.randint(1, 60)):
-        cells = [rng.choice(KINDS)(rng) if other and rng.random() < 0.02 else kind(rng) for kind in kinds]
-        lines.append(",".join(quoted(cell, always) for cell in cells))
-    if rng.random() < 0.2:  # odd in one place, or broken
-        place = rng.randrange(len(lines))
-        lines[place] = rng.choice(["", "", " ", lines[place] + ",", 'a"b,1', '"open', "\0,1", " " + lines[place]])
-    encoding = "utf-8" if rng.random() < 0.95 else "latin-1"
-    return (end.join(lines) + (end if rng.random() < 0.8 else "")).encode(encoding, "replace")
-
-
-def read(path: Path, wanted: list[str] | None = None, texts: columns.Texts = "object") -> pd.DataFrame | None:
-    found = columns.read_table(path, wanted)
-    return None if found is None else columns.frame(found, texts)
-
-
-def outcome(read: Callable[[], pd.DataFrame]) -> pd.DataFrame | str:
-    try:
-        return read()
-    except (ValueError, OverflowError) as error:
-        return type(error).__name__
-
-
-@pytest.fixture(autouse=True)
-def every_file_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "SMALL", 0)
-    monkeypatch.setattr(pieces, "PIECE", 256)
-    monkeypatch.setattr(columns, "_SHARE", 0)
-    monkeypatch.setattr(columns, "_SLACK", 16)
-    monkeypatch.setattr(pieces, "_LONGEST_ROW", 4096)
+pytestmark = pytest.mark.usefixtures("small_pieces")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -129,107 +51,6 @@ def test_the_result_is_that_of_pandas(seed: int, tmp_path: Path, monkeypatch: py
             plain = values.astype(object) if isinstance(values.dtype, pd.ArrowDtype) else values
             pd.testing.assert_series_equal(plain.where(plain.notna()), expected[name].where(expected[name].notna()))
     assert taken, "the fast way is taken"
-
-
-FLOATS: list[Callable[[random.Random], str]] = [
-    lambda rng: repr(rng.random() * 10 ** rng.randint(-30, 16)),
-    lambda rng: f"{rng.uniform(-50, 1000):.{rng.randint(1, 4)}f}",
-    lambda rng: rng.choice(
-        ["1e-320", "4.9e-324", "1e16", "1E3", "8.5e-5", "-0.0", ".5", "1.", "-1e-7", "0.1" + "0" * 25]
-    ),
-]
-WHOLE: list[Callable[[random.Random], str]] = [
-    lambda rng: str(rng.randint(0, 1)),
-    lambda rng: str(rng.randint(-(10**18), 10**18)),
-]
-
-
-def spelled(rows: list[list[str]], rng: random.Random) -> bytes:
-    """The table with quotes around no cell, the first ones, some or all, and line ends of a kind, or of both."""
-    chance, first, other = rng.choice([(0, 0, 0), (0, 1, 0), (0.5, 0.5, 0), (1, 1, 0), (1, 1, 0), (1, 1, 0.01)])
-    ends = rng.choice(["\n", "\n", "\r\n", "\r\n", "\r\n\n"])  # of each row one of these, or both
-    text = ""
-    for row in rows:
-        cells = [quoted(cell, rng.random() < (chance if place else first)) for place, cell in enumerate(row)]
-        text += ",".join(cell.strip('"') if rng.random() < other else cell for cell in cells)
-        text += ends if ends != "\r\n\n" else rng.choice(["\n", "\r\n"])
-    return text.encode()
-
-
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("kinds", [FLOATS, WHOLE], ids=["floats", "whole"])
-def test_wide_tables_of_numbers_are_those_of_pandas(
-    kinds: list[Callable[[random.Random], str]], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All columns at once, or one by one where there is a cell of another kind in any of them."""
-    rng, path = random.Random(seed), tmp_path / "table.csv"
-    at_once: list[bool] = []
-
-    def numbers_of(*given: Any) -> pa.Table | None:
-        found = wide.numbers_of(*given)
-        at_once.append(found is not None)
-        return found
-
-    monkeypatch.setattr(columns, "numbers_of", numbers_of)
-    monkeypatch.setattr(columns, "MANY", 2)
-    monkeypatch.setattr(pieces, "PIECE", 2048)
-    for number in range(40):
-        chosen, start = [rng.choice(kinds) for _ in range(rng.randint(2, 30))], rng.choice(["a", "7", "x-0"])
-        names = ["id", *(f"c{place}" for place in range(len(chosen)))]
-        rows = [[f"{start}{row}", *(kind(rng) for kind in chosen)] for row in range(40)]
-        if number % 2:
-            rows[rng.randrange(len(rows))][rng.randrange(len(names))] = rng.choice([*HARD_NUMBERS, *ODD, "1" * 101])
-        content = spelled([names, *rows], rng)
-        path.write_bytes(content)
-        found = read(path)
-        if found is not None:
-            expected = outcome(lambda: pd.read_csv(io.BytesIO(content), float_precision="round_trip"))  # noqa: B023
-            assert isinstance(expected, pd.DataFrame), content
-            pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=repr(content))
-            ours, pandas = (frame.select_dtypes(float).to_numpy() for frame in (found, expected))
-            assert (np.signbit(ours) == np.signbit(pandas)).all()
-    assert at_once.count(True) > 20
-
-
-@pytest.mark.parametrize("spelling", [{"quoting": standard_csv.QUOTE_ALL}, {"lineterminator": "\r\n"}], ids=str)
-def test_quotes_and_line_ends_of_wide_tables_cost_nothing(spelling: dict[str, Any], monkeypatch: Any) -> None:
-    """The columns are not read as texts first."""
-    table = pd.DataFrame(np.random.default_rng(0).random((50, 30)), columns=[f"c{place}" for place in range(30)])
-    table.insert(0, "id", [f"x{row}" for row in range(50)])
-    content = table.to_csv(index=False, **spelling).encode()
-    inferred: list[pa.Array] = []
-
-    def column(strings: pa.Array, _: columns.Rules) -> pa.Array:
-        inferred.append(strings)
-        return strings
-
-    monkeypatch.setattr(columns, "_column", column)
-    monkeypatch.setattr(pieces, "PIECE", 1 << 20)
-    found = columns.read_stream(io.BytesIO(content))
-    assert found is not None
-    pd.testing.assert_frame_equal(columns.frame(found, "object"), table, check_exact=True)
-    assert len(inferred) == 1
-
-
-@pytest.mark.parametrize(
-    "odd", ['"a,1"', '"1\n2"', '"1\r\n2"', '1"2', '"1"2', '"1""2"', '""', '"', " 1", '" 1"', "1\r2", '"\ufeff"', "1\0"]
-)
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_odd_cells_among_quoted_numbers_mean_what_they_mean_to_pandas(
-    odd: str, place: int, end: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(columns, "MANY", 2)
-    for always in (False, True):
-        for row in range(3):
-            rows = [[quoted("1", always), '"2"', quoted("3", always)] for _ in range(3)]
-            rows[row][place] = odd
-            content = end.join(["p,q,r", *map(",".join, rows), ""]).encode()
-            found = columns.read_stream(io.BytesIO(content))
-            if found is not None:
-                expected = outcome(lambda: pd.read_csv(io.BytesIO(content), float_precision="round_trip"))  # noqa: B023
-                assert isinstance(expected, pd.DataFrame), content
-                pd.testing.assert_frame_equal(columns.frame(found, "object"), expected, obj=repr(content))
 
 
 OPTIONS: list[dict[str, Any]] = [

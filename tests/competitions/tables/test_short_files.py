@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from competitions.tables import short_files
-from tests.competitions.tables.test_columns import FLOATS, HARD_NUMBERS, ODD, WHOLE, outcome, spelled, table
+from tests.competitions.tables.random_tables import FLOATS, HARD_NUMBERS, ODD, WHOLE, outcome, spelled, table
 
 
 def simple_table(rng: random.Random) -> bytes:
