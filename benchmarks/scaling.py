@@ -33,6 +33,7 @@ from competitions.scoring.metrics import (
     rle_columns,
     text,
     volumes,
+    weighted_roc,
 )
 from competitions.scoring.metrics.items import split_items
 from competitions.scoring.reading import Reads, read_submission
@@ -264,7 +265,6 @@ METRICS: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
     "ranking.mean_columnwise_roc_auc": (_several(ranking.mean_columnwise_roc_auc), 20_000),
     "ranking.power_mean": (_values(ranking.power_mean), 50_000),
     "ranking.roc_auc": (_classes(ranking.roc_auc), 10_000),
-    "ranking.weighted_roc_auc": (_classes(ranking.weighted_roc_auc), 100_000),
     "regression.group_mean_log_mae": (_grouped, 100_000),
     "regression.laplace_log_likelihood": (_confident, 300_000),
     "regression.mae": (_numbers(regression.mae), 500_000),
@@ -277,6 +277,7 @@ METRICS: dict[str, tuple[Callable[[np.random.Generator, int], Work], int]] = {
     "text.levenshtein of tokens": (_tokens, 20_000),
     "text.word_jaccard": (_words(text.word_jaccard, as_arrow=False), 20_000),
     "volumes.scaled_hausdorff": (_volume, 20_000),
+    "weighted_roc.weighted_roc_auc": (_classes(weighted_roc.weighted_roc_auc), 100_000),
 }
 """What is measured for each metric, and the smaller number of rows.
 

@@ -79,10 +79,13 @@ def bounds_of(competition: Competition, prepared: Path, limits: GradingLimits) -
     )
 
 
-def resident_bytes() -> int:
-    """Memory of this process that a fork of it has from the beginning: what is in no file. 0 without /proc."""
+def resident_bytes(pid: int | None = None) -> int:
+    """Memory of a process, by default of this one, that a fork of it has from the beginning: what is in no file.
+
+    0 without /proc, and if the process has ended.
+    """
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path(f"/proc/{pid or 'self'}/status").read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:")), 0)

@@ -151,7 +151,7 @@ class GradingPool:
 
     def _ask_alone(self, entry: _Entry) -> int:
         """Have one submission graded, which notes its verdict or that it was killed. Returns the memory it took."""
-        self._send(entry)
+        self._send(entry, measured=True)
         reply = self._receive()
         if reply is None:
             entry.verdict = self._broken or server_ended(self._output())
@@ -236,10 +236,13 @@ class GradingPool:
             shown_path=entry.shown or str(entry.path or ""),
         )
 
-    def _send(self, entry: _Entry) -> None:
+    def _send(self, entry: _Entry, *, measured: bool = False) -> None:
+        """Ask for a verdict; with `measured` also for the memory that it takes."""
         process = self._start()
         assert process.stdin is not None
         request: dict[str, Any] = {"id": entry.number, "path": str(Path(str(entry.path)).absolute())}
+        if measured:
+            request["measured"] = True
         if entry.halves:
             request["halves"] = entry.halves
         with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason

@@ -2,6 +2,10 @@
 
 It is started by `grading.workers.pool` and communicates by JSON lines on standard input and output. It has no threads,
 so that forking is safe, and never reads a submission itself.
+
+To fork a worker, and to free its memory in the end, takes the kernel several times as long as to score a small
+submission. So the worker for the next submission is forked while this one is scored, and its verdict is passed on
+before the worker that found it is gone.
 """
 
 from __future__ import annotations
@@ -28,6 +32,10 @@ from grading.workers.limits import Bounds, resident_bytes
 from grading.workers.worker import serve
 
 _CHUNK = 1 << 16
+_ENDING_SECONDS = 0.1
+"""Time after which it is seen whether workers that have said everything are gone."""
+_LARGE = 64 << 20
+"""Bytes of a worker's own memory, which are free before the next submission is scored if there are more."""
 
 
 @dataclass
@@ -45,6 +53,8 @@ class _Lines:
 class _Worker:
     pid: int
     channel: socket.socket
+    resident: int
+    """Bytes of memory that it was forked with."""
     lines: _Lines = field(default_factory=_Lines)
     job: dict[str, Any] | None = None
     phase: Phase = "reading"
@@ -64,10 +74,12 @@ class Server:
         self.requests, self.replies = requests, replies
         self.waiting: deque[dict[str, Any]] = deque()
         self.workers: list[_Worker] = []
+        """Those that grade, and mostly one more, without a job."""
+        self.ending: list[int] = []
+        """Processes of workers that have said everything."""
         self.selector = selectors.DefaultSelector()
         self.lines = _Lines()
         self.competition.load_grader()
-        self.resident = 0
         kept = Path(spec["kept"]) if spec["kept"] else None
         self.answers = self.competition.answers(Path(spec["prepared"]), kept)
         end_threads()  # forking is not safe with threads
@@ -86,6 +98,8 @@ class Server:
 
     def _step(self) -> bool:
         wait = min((w.deadline for w in self.workers), default=float("inf")) - time.monotonic()
+        if self.ending:
+            wait = min(wait, _ENDING_SECONDS)
         for key, _ in self.selector.select(None if wait == float("inf") else max(0.0, wait)):
             if key.data is None:
                 chunk = os.read(self.requests, _CHUNK)
@@ -98,11 +112,17 @@ class Server:
             if time.monotonic() >= worker.deadline:
                 worker.overdue, worker.deadline = True, float("inf")
                 os.kill(worker.pid, signal.SIGKILL)  # this closes its channel, where it is reaped
-        while self.waiting:
-            if len(self.workers) >= self.most:
-                break
-            self._assign(self._fork(), self.waiting.popleft())
+        assigned = False
+        while self.waiting and sum(worker.job is not None for worker in self.workers) < self.most:
+            self._assign(self._idle() or self._fork(), self.waiting.popleft())
+            assigned = True
+        if assigned and self._idle() is None:  # once for each: the kernel may have killed it for want of memory
+            self._fork()
+        self.ending = [pid for pid in self.ending if not os.waitpid(pid, os.WNOHANG)[0]]
         return True
+
+    def _idle(self) -> _Worker | None:
+        return next((worker for worker in self.workers if worker.job is None), None)
 
     def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
         worker.job, worker.phase, worker.overdue = job, "reading", False
@@ -124,9 +144,7 @@ class Server:
             elif "phase" in message:
                 worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
             else:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(worker.pid, signal.SIGKILL)  # it has said everything, and must not keep us waiting
-                _, peak = self._reap(worker)
+                peak = self._end(worker)
                 self._answer(worker, message["verdict"], peak)
                 return
         if not chunk:
@@ -145,17 +163,32 @@ class Server:
         _write(self.replies, {"id": worker.job["id"], "verdict": verdict, "peak": peak})
         worker.job, worker.deadline = None, float("inf")
 
+    def _end(self, worker: _Worker) -> int:
+        """End a worker that has said everything. The most bytes of memory that it took, if the job asks for that."""
+        assert worker.job is not None
+        wait = worker.job.get("measured") or resident_bytes(worker.pid) - worker.resident > _LARGE
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)  # so that it does not keep us waiting
+        if wait:
+            return self._reap(worker)[1]
+        self._forget(worker)
+        self.ending.append(worker.pid)
+        return 0
+
     def _reap(self, worker: _Worker) -> tuple[int, int]:
         """The wait status of the worker, and the most bytes of memory that it took besides what it was forked with."""
+        self._forget(worker)
+        _, status, usage = os.wait4(worker.pid, 0)
+        return status, max(0, usage.ru_maxrss * 1024 - worker.resident)
+
+    def _forget(self, worker: _Worker) -> None:
         self.selector.unregister(worker.channel)
         worker.channel.close()
         self.workers.remove(worker)
-        _, status, usage = os.wait4(worker.pid, 0)
-        return status, max(0, usage.ru_maxrss * 1024 - self.resident)
 
     def _fork(self) -> _Worker:
         ours, theirs = socket.socketpair()
-        self.resident = resident_bytes()
+        resident = resident_bytes()
         pid = os.fork()
         if pid == 0:
             # The child must not keep the channels of other workers open, which have to close when those end.
@@ -166,7 +199,7 @@ class Server:
             os.close(self.replies)
             serve(theirs, self.competition, self.answers, self.edition, self.bounds, validating=self.validating)
         theirs.close()
-        worker = _Worker(pid, ours)
+        worker = _Worker(pid, ours, resident)
         self.workers.append(worker)
         self.selector.register(ours, selectors.EVENT_READ, worker)
         return worker

@@ -3,7 +3,7 @@ import pandas as pd
 from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align
-from competitions.scoring.metrics.ranking import weighted_roc_auc
+from competitions.scoring.metrics.weighted_roc import weighted_roc_auc
 from competitions.scoring.reading import Reads
 
 READS = Reads(texts="arrow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Hashable, Sequence
 from itertools import chain, pairwise
 
@@ -20,6 +21,7 @@ _ROWS = 8_000  # texts that are Python strings at a time, in memory that the nex
 _AHEAD = 2  # parts of so many rows that wait to be compared
 _FEW = 1000  # pairs that one core compares before others have begun
 _FIRST, _LAST = 0xE000, 0x10FFFF  # code points after those that are no characters
+_decode = codecs.getdecoder("utf-32-le")  # found once: `bytes.decode` would import it in each process that grades
 
 
 def levenshtein(
@@ -125,7 +127,7 @@ def _as_texts(
 
 def _characters(codes: NDArray[np.integer], sizes: NDArray[np.int64]) -> list[str]:
     """Rows of so many codes, as text with a character for each code."""
-    everything = (codes + _FIRST).astype("<u4").tobytes().decode("utf-32-le")
+    everything, _ = _decode((codes + _FIRST).astype("<u4").tobytes())
     ends = np.append(0, np.cumsum(sizes)).tolist()
     return [everything[start:end] for start, end in pairwise(ends)]
 

@@ -15,6 +15,7 @@ from tests.grading.workers.odd import odd_competition
 # A grader that does what a submission says: as bugs do, but on order.
 GRADE = """
 import os, signal, sys, time
+kept = []
 def grade(submission, answers, edition):
     assert list(answers["id"]) == [1, 2, 3]
     order = str(submission.columns[0])
@@ -27,12 +28,17 @@ def grade(submission, answers, edition):
     if order == "once" and not os.path.exists(submission["once"][0]):
         open(submission["once"][0], "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
+    if order == "large":
+        kept.append(b"x" * (200 << 20))
+        open(submission["large"][0], "w").write(str(os.getpid()))
+    if order == "after": return float(os.path.exists("/proc/" + open(submission["after"][0]).read()))
     if order == "print": print('{"id": 0}'); sys.stdout.flush()
     if order == "raise": raise KeyError("label")
     if order == "leave": sys.exit(3)
     if order == "spoil": answers.loc[:, "id"] = 0
     if order == "environment": raise KeyError(sorted(os.environ))
-    return {"once": 0.75, "spoil": 1.0, "cell": 0.1, "answer": 0.25, "print": 0.5, "pid": float(os.getpid())}[order]
+    if order == "pid": return float(os.getpid())
+    return {"large": 2.0, "once": 0.75, "spoil": 1.0, "cell": 0.1, "answer": 0.25, "print": 0.5}[order]
 """
 
 

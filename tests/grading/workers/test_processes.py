@@ -58,9 +58,17 @@ class TestProcesses:
         with grader(made) as subject:
             subject.grade(write("answer\n1\n"))
             assert subject._process is not None
-            tree = [psutil.Process(subject._process.pid), *psutil.Process(subject._process.pid).children()]
-        assert len(tree) == 1, "the worker ended with its submission"
+            server = psutil.Process(subject._process.pid)
+            until(lambda: len(server.children()) == 1, 60, what="the end of the worker; the next one is there already")
+            tree = [server, *server.children()]
         assert not psutil.wait_procs(tree, timeout=120)[1]
+
+    def test_the_memory_of_a_large_one_is_free_before_the_next_is_scored(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        paths = [write(f"{order}\n{tmp_path / 'pid'}\n", f"{order}.csv") for order in ("large", "after")]
+        with grader(made) as subject:
+            assert [grade.report.score for grade in subject.grade_all(paths)] == [2.0, 0.0]
 
     def test_leaving_early_leaves_a_usable_grader(
         self, made: tuple[Competition, Path], write: Callable[..., Path]

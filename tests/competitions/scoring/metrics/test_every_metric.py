@@ -27,6 +27,7 @@ from competitions.scoring.metrics import (
     rle_masks,
     text,
     volumes,
+    weighted_roc,
 )
 from tests.competitions.scoring.metrics import inputs, references
 from tests.competitions.scoring.metrics.references import painted
@@ -196,7 +197,10 @@ TESTED = [
         {"nan": NOT_FINITE, "empty": ONE_CLASS, "one class": ONE_CLASS},
     ),
     MetricCase(
-        ranking.weighted_roc_auc, references.weighted_area, inputs.scores, {"nan": Raises("NaN"), "empty": UNDEFINED}
+        weighted_roc.weighted_roc_auc,
+        references.weighted_area,
+        inputs.scores,
+        {"nan": Raises("NaN"), "empty": UNDEFINED},
     ),
     MetricCase(
         ranking.power_mean, stats.pmean, inputs.values, {"empty": UNDEFINED}, shuffle=inputs.shuffle_all_but_the_last

@@ -22,8 +22,8 @@ from competitions.scoring.metrics.ranking import (
     mean_columnwise_roc_auc,
     power_mean,
     roc_auc,
-    weighted_roc_auc,
 )
+from competitions.scoring.metrics.weighted_roc import weighted_roc_auc
 from tests.competitions.scoring.metrics.references import bias, weighted_area
 
 
