@@ -168,7 +168,7 @@ class Server:
         assert worker.job is not None
         wait = worker.job.get("measured") or resident_bytes(worker.pid) - worker.resident > _LARGE
         with contextlib.suppress(ProcessLookupError):
-            os.kill(worker.pid, signal.SIGKILL)  # so that it does not keep us waiting
+            os.kill(worker.pid, signal.SIGKILL)
         if wait:
             return self._reap(worker)[1]
         self._forget(worker)

@@ -83,6 +83,7 @@ def serve(
         _lift_memory_limit()
         send({"verdict": dataclasses.asdict(verdict)})
         code = 0
+        channel.recv(1)  # the server ends this process, after it has seen how much memory it has
     except (BrokenPipeError, ConnectionResetError):
         code = 0  # the server has ended
     finally:
