@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,13 +101,20 @@ def grade_submission(
 def _grade_snapshots(place: Store, run: RunRecord, source: str, grader: GradingPool) -> list[SnapshotRecord]:
     """Grade the snapshots of the submission, in the order of time."""
     folder = RunFolder.at(place, source)
+    files = folder.snapshot_files() if folder else []
     records = []
-    for seconds, url in folder.snapshot_files() if folder else []:
-        with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as scratch:
-            local = Path(scratch) / "submission.csv"
-            place.top.fs.get_file(place.top.path(place.relative(url)), str(local))
-            grade = grader.grade(local, url)
-        grades = {n: getattr(grade.report, n) for n in SnapshotRecord.model_fields if hasattr(grade.report, n)}
-        grades |= {"edition": grader.edition, "outcome": grade.outcome}
-        records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
+    with tempfile.TemporaryDirectory(prefix="mlebench-grade-") as scratch:
+        copies = [Path(scratch) / f"{number}.csv" for number in range(len(files))]
+
+        def fetched() -> Iterator[tuple[Path, str]]:
+            """Fetch one while another one is graded."""
+            for copy, (_, url) in zip(copies, files, strict=True):
+                place.top.fs.get_file(place.top.path(place.relative(url)), str(copy))
+                yield copy, url
+
+        for copy, (seconds, _), grade in zip(copies, files, grader.grade_all(fetched()), strict=True):
+            copy.unlink()
+            grades = {n: getattr(grade.report, n) for n in SnapshotRecord.model_fields if hasattr(grade.report, n)}
+            grades |= {"edition": grader.edition, "outcome": grade.outcome}
+            records.append(SnapshotRecord(**grades | run.who, at_seconds=seconds))
     return records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from grading.workers import GradingLimits
     from storage.store import Store
 
+_FREE_MEMORY = 2 << 30
+"""Bytes for each grading process: of the graders in the catalog, none takes more than half of it at its real size."""
 _COMMENTS = (b"#", b"//")  # how lines of the file begin that are not read
 
 
@@ -34,8 +37,13 @@ class ProcessOptions:
     """Options of the grading processes: their number and their limits."""
 
     workers: Annotated[
-        int, option("--workers", type=click.IntRange(1), show_default=True, help="Number of grading processes.")
-    ] = 1
+        int | None,
+        option(
+            "--workers",
+            type=click.IntRange(1),
+            help="Number of grading processes. Default: one for each core, as far as each has 2 GiB of free memory.",
+        ),
+    ] = None
     memory: Annotated[
         float | None,
         option(
@@ -54,6 +62,15 @@ class ProcessOptions:
             help="Time limit for reading a submission; scoring it may take 12 times as long. Default: 300.",
         ),
     ] = None
+
+    @property
+    def count(self) -> int:
+        """The number of grading processes."""
+        if self.workers is not None:
+            return self.workers
+        import psutil
+
+        return max(1, min(os.cpu_count() or 1, psutil.virtual_memory().available // _FREE_MEMORY))
 
     def limits(self) -> GradingLimits:
         """The limits of a grading process."""
@@ -163,7 +180,7 @@ def _grade(
     competition = registry.get(name)
     options: dict[str, Any] = {
         "limits": processes.limits(),
-        "workers": processes.workers,
+        "workers": processes.count,
         "thresholds": chosen_thresholds(store, competition.facts, grading.leaderboard),
     }
     grades: dict[int, Grade] = {}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from common.settings import get_settings
 from competitions import registry
+from flows.commands.grade import ProcessOptions
 from grading.report import GradingReport
 from storage.tables import read_table
 from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
@@ -225,3 +227,15 @@ class TestGrade:
         items.write_text(json.dumps({"competition_id": "diabetes", "submission_path": str(tmp_path / "big.csv")}))
         code = mlebench("grade", "--submission", items, "--output-dir", tmp_path, "--memory", 0.01, store=group)
         assert code == 0, "an invalid submission is a result"
+
+
+@pytest.mark.parametrize(
+    ("cores", "free", "count"), [(8, 64 << 30, 8), (8, 5 << 30, 2), (8, 1 << 30, 1), (None, 64 << 30, 1)]
+)
+def test_grading_uses_the_cores_as_far_as_there_is_memory(
+    monkeypatch: pytest.MonkeyPatch, cores: int | None, free: int, count: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+    assert ProcessOptions().count == count
+    assert ProcessOptions(workers=3).count == 3
