@@ -64,9 +64,9 @@ class _Entry:
 class GradingPool:
     """Grades submissions of one competition in worker processes. Close it, or use it in a `with` statement.
 
-    The answers are parsed once, in a process that forks a worker for each submission, up to `workers` at a time. No
-    submission can therefore change the answers for another one. Several threads can use one grader; their calls are
-    serialised.
+    The answers are parsed once, in a process that forks a worker for each submission, up to `workers` at a time and one
+    more in advance. No submission can therefore change the answers for another one. Several threads can use one grader;
+    their calls are serialised.
     """
 
     def __init__(
