@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _RESTARTS = 2  # of the process with the answers, which never reads submissions, so they cannot be why it ended
 _TAIL = 4000
+_DRAWN = 4  # submissions for each worker that are drawn and not returned yet, at most
 # Where programs and libraries are, the language and time zone of texts, and the directory for temporary files.
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -112,7 +113,12 @@ class GradingPool:
     ) -> Iterator[Grade]:
         restarts, exhausted = 0, False
         while True:
-            while not exhausted and sum(entry.verdict is None for entry in waiting) < 2 * self.workers:
+            # Few are drawn at a time, also where they need no worker: they may be copies on a scratch disk.
+            while (
+                not exhausted
+                and sum(entry.verdict is None for entry in waiting) < 2 * self.workers
+                and len(waiting) < _DRAWN * self.workers
+            ):
                 number, item = next(source, (-1, None))
                 if number < 0:
                     exhausted = True

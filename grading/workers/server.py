@@ -21,6 +21,7 @@ import socket
 import time
 import traceback
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,8 @@ class _Worker:
     job: dict[str, Any] | None = None
     phase: Phase = "reading"
     deadline: float = float("inf")
+    begun: bool = False
+    """Whether it has read its job."""
     overdue: bool = False
     scored: dict[str, Any] | None = None
     """The verdict, while scores on halves of the test set are computed."""
@@ -95,6 +98,7 @@ class Server:
             for worker in self.workers:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGKILL)
+            self._wait_for([*self.ending, *(worker.pid for worker in self.workers)])
 
     def _step(self) -> bool:
         wait = min((w.deadline for w in self.workers), default=float("inf")) - time.monotonic()
@@ -111,21 +115,40 @@ class Server:
         for worker in self.workers:
             if time.monotonic() >= worker.deadline:
                 worker.overdue, worker.deadline = True, float("inf")
-                os.kill(worker.pid, signal.SIGKILL)  # this closes its channel, where it is reaped
+                os.kill(worker.pid, signal.SIGKILL)
+                worker.channel.shutdown(socket.SHUT_RD)  # it is reaped there; a child of its own may keep the other end
         assigned = False
         while self.waiting and sum(worker.job is not None for worker in self.workers) < self.most:
-            self._assign(self._idle() or self._fork(), self.waiting.popleft())
+            self._assign(self._idle() or self._needed(), self.waiting.popleft())
             assigned = True
         if assigned and self._idle() is None:  # once for each: the kernel may have killed it for want of memory
-            self._fork()
+            with contextlib.suppress(OSError):  # a limit on processes
+                self._fork()
         self.ending = [pid for pid in self.ending if not os.waitpid(pid, os.WNOHANG)[0]]
         return True
 
     def _idle(self) -> _Worker | None:
         return next((worker for worker in self.workers if worker.job is None), None)
 
+    def _needed(self) -> _Worker:
+        """A new worker, when those that have said everything are gone, if they are what a limit on processes counts."""
+        try:
+            return self._fork()
+        except OSError:
+            if not self.ending:
+                raise
+        self._wait_for(self.ending)
+        self.ending = []
+        return self._fork()
+
+    @staticmethod
+    def _wait_for(pids: Iterable[int]) -> None:
+        for pid in pids:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
     def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
-        worker.job, worker.phase, worker.overdue = job, "reading", False
+        worker.job, worker.phase, worker.begun, worker.overdue = job, "reading", False, False
         worker.deadline = time.monotonic() + self.bounds.read_seconds
         with contextlib.suppress(OSError):  # a worker that has ended is reaped when its channel closes
             worker.channel.sendall(json.dumps(job).encode() + b"\n")
@@ -141,6 +164,8 @@ class Server:
                 worker.scored = message["verdict"]
                 assert worker.job is not None
                 worker.deadline = time.monotonic() + worker.job["halves"]["seconds"] + self.bounds.grade_seconds
+            elif message.get("phase") == "reading":
+                worker.begun = True
             elif "phase" in message:
                 worker.phase, worker.deadline = message["phase"], time.monotonic() + self.bounds.grade_seconds
             else:
@@ -149,7 +174,9 @@ class Server:
                 return
         if not chunk:
             status, peak = self._reap(worker)
-            if worker.scored is not None:
+            if worker.job is not None and not (worker.begun or worker.overdue) and not worker.job.get("again"):
+                self.waiting.appendleft({**worker.job, "again": True})  # it ended before, so for another reason
+            elif worker.scored is not None:
                 ended = {"message": halves_ended(worker.overdue)}
                 self._answer(worker, {**worker.scored, "halves": ended})
             elif worker.job is not None and was_killed(worker.overdue, status):
@@ -189,7 +216,12 @@ class Server:
     def _fork(self) -> _Worker:
         ours, theirs = socket.socketpair()
         resident = resident_bytes()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
         if pid == 0:
             # The child must not keep the channels of other workers open, which have to close when those end.
             ours.close()
@@ -213,6 +245,7 @@ def _write(descriptor: int, message: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve the competition that the first line of standard input describes."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # whoever started this may ignore it: nothing could be reaped then
     requests, replies = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # output of graders must not be mixed with the replies
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -65,6 +65,7 @@ def serve(
             return math.nan
 
         job = json.loads(file.readline())
+        send({"phase": "reading"})
         path, wanted = Path(job["path"]), job.get("halves")
         kept: dict[str, Any] = {}
         _limit(bounds)

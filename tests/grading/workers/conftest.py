@@ -32,6 +32,14 @@ def grade(submission, answers, edition):
         kept.append(b"x" * (200 << 20))
         open(submission["large"][0], "w").write(str(os.getpid()))
     if order == "after": return float(os.path.exists("/proc/" + open(submission["after"][0]).read()))
+    if order == "child":
+        if os.fork() == 0:
+            for _ in range(600):
+                if os.path.exists(submission["child"][0]): os._exit(0)
+                time.sleep(0.1)
+            open(submission["child"][0], "w").write("nobody came")
+            os._exit(0)
+        time.sleep(90)
     if order == "print": print('{"id": 0}'); sys.stdout.flush()
     if order == "raise": raise KeyError("label")
     if order == "leave": sys.exit(3)

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -69,6 +69,56 @@ class TestProcesses:
         paths = [write(f"{order}\n{tmp_path / 'pid'}\n", f"{order}.csv") for order in ("large", "after")]
         with grader(made) as subject:
             assert [grade.report.score for grade in subject.grade_all(paths)] == [2.0, 0.0]
+
+    def test_a_worker_that_ends_before_its_job_is_replaced(
+        self, made: tuple[Competition, Path], write: Callable[..., Path]
+    ) -> None:
+        """Such as by a program that ends what is preferred to be ended, when memory becomes scarce."""
+        path = write("answer\n1\n")
+        with grader(made) as subject:
+            subject.grade(path)
+            assert subject._process is not None
+            for _ in range(5):
+                for child in psutil.Process(subject._process.pid).children():
+                    child.terminate()
+                assert subject.grade(path).report.score == 0.25
+
+    def test_a_limit_on_processes_only_makes_it_slower(self, tmp_path: Path, write: Callable[..., Path]) -> None:
+        limited = (
+            "import os; fork = os.fork\n"
+            "def limited():\n"
+            "    children = open(f'/proc/self/task/{os.getpid()}/children').read().split()\n"
+            "    if children: raise BlockingIOError('no more processes')\n"
+            "    return fork()\n"
+            "os.fork = limited\n"
+            "def grade(submission, answers, edition): return 0.25\n"
+        )
+        paths = [write("answer\n1\n", f"{number}.csv") for number in range(4)]
+        with GradingPool(*odd_competition(tmp_path / "limited", limited, "id\n1\n")) as subject:
+            assert [grade.report.score for grade in subject.grade_all(paths)] == [0.25] * 4
+
+    def test_a_child_of_a_worker_delays_nothing(
+        self, made: tuple[Competition, Path], write: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        ends = tmp_path / "ends"
+        with GradingPool(*made, limits=GradingLimits(grade_seconds=1.0)) as subject:
+            assert subject.grade(write(f"child\n{ends}\n")).outcome == "invalid"
+        assert not ends.exists()
+        ends.touch()
+
+    @pytest.mark.parametrize("workers", [1, 3])
+    def test_few_submissions_are_drawn_ahead(self, made: tuple[Competition, Path], workers: int) -> None:
+        drawn = []
+
+        def missing() -> Iterator[None]:
+            for number in range(50):
+                drawn.append(number)
+                yield None
+
+        with GradingPool(*made, workers=workers) as subject:
+            ahead = [len(drawn) - number for number, _ in enumerate(subject.grade_all(missing()))]
+        assert len(drawn) == 50
+        assert max(ahead) <= 4 * workers
 
     def test_leaving_early_leaves_a_usable_grader(
         self, made: tuple[Competition, Path], write: Callable[..., Path]
