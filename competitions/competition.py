@@ -278,7 +278,7 @@ class Competition(BaseModel):
 
     def load_grader(self) -> None:
         """Import everything that grading needs, so that processes forked afterwards share it."""
-        import numpy.rec  # noqa: F401  # NumPy does when pandas first makes a frame
+        import numpy.rec  # noqa: F401  # which pandas' first frame makes NumPy import
 
         import competitions.policy
         import competitions.scoring.reading  # noqa: F401

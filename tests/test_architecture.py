@@ -170,6 +170,19 @@ def test_what_must_be_cheap_imports_nothing_heavy(statement: str) -> None:
     assert result.stderr.split() == []
 
 
+def test_metrics_and_graders_import_before_workers_are_forked() -> None:
+    """Within a function, each worker would import it anew, for one submission. pandas and Arrow are always there."""
+    catalog = (ROOT / "competitions" / "catalog").glob("*/grade.py")
+    late = set()
+    for path in [*(ROOT / "competitions" / "scoring").rglob("*.py"), *catalog]:
+        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
+                    late |= {f"{path.relative_to(ROOT)}: {name}" for name in names}
+    assert not [each for each in late if each.split(": ")[1].split(".")[0] not in ("pandas", "pyarrow", "competitions")]
+
+
 def test_commands_without_a_flow_do_not_wait_for_prefect() -> None:
     """Importing it takes longer than most of these commands."""
     needed = (

@@ -144,12 +144,10 @@ class Server:
     @staticmethod
     def _wait_for(pids: Iterable[int]) -> None:
         for pid in pids:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+            os.waitpid(pid, 0)
 
     def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
-        worker.job, worker.phase, worker.begun, worker.overdue = job, "reading", False, False
-        worker.deadline = time.monotonic() + self.bounds.read_seconds
+        worker.job, worker.deadline = job, time.monotonic() + self.bounds.read_seconds
         with contextlib.suppress(OSError):  # a worker that has ended is reaped when its channel closes
             worker.channel.sendall(json.dumps(job).encode() + b"\n")
 
@@ -174,21 +172,24 @@ class Server:
                 return
         if not chunk:
             status, peak = self._reap(worker)
-            if worker.job is not None and not (worker.begun or worker.overdue) and not worker.job.get("again"):
-                self.waiting.appendleft({**worker.job, "again": True})  # it ended before, so for another reason
-            elif worker.scored is not None:
-                ended = {"message": halves_ended(worker.overdue)}
-                self._answer(worker, {**worker.scored, "halves": ended})
-            elif worker.job is not None and was_killed(worker.overdue, status):
-                _write(self.replies, {"id": worker.job["id"], "killed": peak})
-            elif worker.job is not None:
-                verdict = worker_ended(worker.phase, worker.overdue, status, self.bounds)
-                self._answer(worker, dataclasses.asdict(verdict))
+            if worker.job is not None:
+                self._ended(worker, worker.job, status, peak)
+
+    def _ended(self, worker: _Worker, job: dict[str, Any], status: int, peak: int) -> None:
+        """Answer for a worker that ended without a verdict, or have another one do its job."""
+        if not (worker.begun or worker.overdue or job.get("again")):
+            self.waiting.appendleft({**job, "again": True})  # it ended before it read the job, so for another reason
+        elif worker.scored is not None:
+            self._answer(worker, {**worker.scored, "halves": {"message": halves_ended(worker.overdue)}})
+        elif was_killed(worker.overdue, status):
+            _write(self.replies, {"id": job["id"], "killed": peak})
+        else:
+            verdict = worker_ended(worker.phase, worker.overdue, status, self.bounds)
+            self._answer(worker, dataclasses.asdict(verdict))
 
     def _answer(self, worker: _Worker, verdict: dict[str, Any], peak: int = 0) -> None:
         assert worker.job is not None
         _write(self.replies, {"id": worker.job["id"], "verdict": verdict, "peak": peak})
-        worker.job, worker.deadline = None, float("inf")
 
     def _end(self, worker: _Worker) -> int:
         """End a worker that has said everything. The most bytes of memory that it took, if the job asks for that."""
