@@ -62,10 +62,18 @@ def in_use(folder: Path, shared: bool = False) -> bool:
 
     `shared` says that several machines share the folder: a run of another boot may then go on on another machine.
     """
-    living = [path for path in folder.glob("*.json") if _lives(path, shared)]
+    living = [path for path in _users(folder) if _lives(path, shared)]
     if not living:
         _remove_empty(folder)
     return bool(living)
+
+
+def _users(folder: Path) -> list[Path]:
+    """The files of users. `Path.glob` fails if somebody removes the folder, which is empty, at the same time."""
+    try:
+        return [path for path in folder.iterdir() if path.suffix == ".json"]
+    except FileNotFoundError:
+        return []
 
 
 def _locked_draft(draft: Path) -> int:

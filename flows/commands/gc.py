@@ -87,10 +87,11 @@ def command(
 
 def _folders_of_runs(place: Store, dry: bool) -> Iterator[DiskUsage]:
     """Remove folders on the scratch disk of runs that are stored."""
+    from competitions.preparing.archives.listing import sizes_on_disk
     from storage.upkeep.space import DiskUsage
     from tasks.wiring import scratch
 
     for folder in scratch.finished(place):
-        sizes = [path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+        sizes = list(sizes_on_disk(str(folder)))
         if dry or scratch.collect(folder):
             yield DiskUsage("scratch", folder.name, str(folder), sum(sizes), len(sizes))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from competitions.editions import EDITIONS, Edition
+from competitions.preparing.archives.listing import sizes_on_disk
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.datasets.current import sharing
@@ -95,7 +96,7 @@ def local_copies(cache: Cache, scratch: Path, dry: bool) -> Iterator[DiskUsage]:
         elif each.kind == "cache" and each.state != "in use" and (dry or cache.remove(each.where)):
             yield each
     for trash in cache.folder.glob(".trash-*"):
-        size = sum(path.stat().st_size for path in trash.rglob("*") if path.is_file())
+        size = sum(sizes_on_disk(str(trash)))
         if not dry:
             shutil.rmtree(trash, ignore_errors=True)
         yield DiskUsage("cache", "half removed", str(trash), size, 0)
