@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from common.heap import release_freed_memory
 from competitions.tables import pieces
 from competitions.tables.arrays import MANY, text_of, whole
 from competitions.tables.csv_blocks import (
@@ -46,6 +47,8 @@ Texts = Literal["object", "arrow"]
 
 SMALL = 1 << 15
 """Bytes of a file from which it is read here. Shorter ones are read by `short_files`, or by pandas."""
+_LARGE = 256 << 20
+"""Bytes of a file from which what was needed to read it is returned to the system."""
 _SLACK = 1 << 12  # bytes by which a piece is longer than its share of the file, which ends within a row
 _SHARE = 1 << 20  # bytes of a file that are worth the other cores
 _BOOLEANS = pa.array(["True", "TRUE", "true", "False", "FALSE", "false"])
@@ -103,7 +106,10 @@ def read_table(path: Path, wanted: Collection[str] | None = None, known: KnownRo
         count = WORKERS * -(-size // (pieces.PIECE * WORKERS)) if size > max(_SHARE, commas * SMALL) else 1
         buffers = Buffers(size // count + _SLACK)
         cut = partial(pieces.from_file, buffers=buffers)
-        return _read(file, cut, wanted, buffers, PLAIN, count, known)
+        table = _read(file, cut, wanted, buffers, PLAIN, count, known)
+    if size > _LARGE:
+        release_freed_memory()  # its columns take much, what they were made of is not needed again
+    return table
 
 
 def read_stream(file: IO[bytes], rules: Rules = PLAIN, size: int = 0) -> pa.Table | None:

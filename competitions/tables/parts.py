@@ -78,6 +78,28 @@ class Parts:
         return None
 
 
+class _Validity:
+    """Which values of a column are there. Parts without a missing one take no memory."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.missing = 0
+        self._known: dict[int, NDArray[np.bool_]] = {}
+
+    def add(self, part: pa.Array) -> None:
+        if part.null_count:
+            self._known[len(self.sizes)] = part.is_valid().to_numpy(False)
+        self.sizes.append(len(part))
+        self.missing += part.null_count
+
+    def buffer(self) -> pa.Buffer | None:
+        """As Arrow has it; None if nothing is missing."""
+        if not self.missing:
+            return None
+        known = [self._known.get(place, np.ones(size, bool)) for place, size in enumerate(self.sizes)]
+        return pa.py_buffer(np.packbits(np.concatenate(known), bitorder="little"))
+
+
 class _Texts:
     """One array of strings that grows."""
 
@@ -86,8 +108,7 @@ class _Texts:
         self._text = np.empty(0, np.uint8)
         self._used = 0
         self._ends: list[NDArray[np.int32]] = [np.zeros(1, np.int32)]
-        self._valid: list[NDArray[np.bool_]] = []
-        self._missing = 0
+        self._validity = _Validity()
 
     def add(self, part: pa.StringArray) -> None:
         text, offsets = np.frombuffer(text_of(part), np.uint8), offsets_of(part)
@@ -102,17 +123,16 @@ class _Texts:
             self._text = grown
         self._text[self._used : end] = text
         self._ends.append(offsets[1:] + np.int32(self._used - int(offsets[0])))
-        self._valid.append(np.ones(len(part), bool) if not part.null_count else part.is_valid().to_numpy(False))
-        self._used, self._missing = end, self._missing + part.null_count
+        self._validity.add(part)
+        self._used = end
 
     def joined(self, rows: int) -> pa.ChunkedArray | None:
         if self._used > _MOST:
             return None
-        valid = pa.py_buffer(np.packbits(np.concatenate(self._valid), bitorder="little")) if self._missing else None
         offsets, text = pa.py_buffer(np.concatenate(self._ends)), pa.py_buffer(self._text[: self._used])
-        count = sum(map(len, self._valid))
-        column = pa.Array.from_buffers(pa.string(), count, [valid, offsets, text], self._missing)
-        starts = np.cumsum([0, *map(len, self._valid)])
+        starts = np.cumsum([0, *self._validity.sizes])
+        count, buffers = int(starts[-1]), [self._validity.buffer(), offsets, text]
+        column = pa.Array.from_buffers(pa.string(), count, buffers, self._validity.missing)
         for start in range(0, count, rows):
             stop = min(start + rows, count)
             cuts = [start, *starts[(starts > start) & (starts < stop)].tolist(), stop]
@@ -129,8 +149,7 @@ class _Numbers:
         self._pieces = pieces
         self._values: NDArray[Any] = np.empty(0, np.int64)
         self._used = 0
-        self._valid: list[NDArray[np.bool_]] = []
-        self._missing = 0
+        self._validity = _Validity()
 
     def add(self, part: pa.Array) -> None:
         values = part.to_numpy(zero_copy_only=False) if not _is_empty(part) else np.full(len(part), np.nan)
@@ -145,15 +164,14 @@ class _Numbers:
             grown[: self._used] = self._values[: self._used]
             self._values = grown
         self._values[self._used : end] = values
-        self._valid.append(np.ones(len(part), bool) if not part.null_count else part.is_valid().to_numpy(False))
-        self._used, self._missing = end, self._missing + part.null_count
+        self._validity.add(part)
+        self._used = end
 
     def joined(self) -> pa.ChunkedArray:
-        valid = pa.py_buffer(np.packbits(np.concatenate(self._valid), bitorder="little")) if self._missing else None
         values = self._values[: self._used]
-        column = pa.Array.from_buffers(
-            pa.from_numpy_dtype(values.dtype), len(values), [valid, pa.py_buffer(values)], self._missing
-        )
+        buffers = [self._validity.buffer(), pa.py_buffer(values)]
+        kind = pa.from_numpy_dtype(values.dtype)
+        column = pa.Array.from_buffers(kind, len(values), buffers, self._validity.missing)
         return pa.chunked_array([column])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from competitions.tables.threads import on_all_cores
+
 _BLOCK = 1 << 16  # directions at a time, so that what is computed of them stays in the processor's cache
 
 
@@ -47,10 +49,17 @@ def angular_distance(
     """
     a, z, a2, z2 = (np.asarray(x, dtype=np.float64) for x in (azimuth, zenith, azimuth2, zenith2))
     angles = np.empty(len(a))
-    for start in range(0, len(a), _BLOCK):
+
+    def compute(start: int) -> None:
         ours = slice(start, start + _BLOCK)
         theirs = ours if rows is None else rows[ours]
         angles[ours] = _angles(a[ours], z[ours], a2[theirs], z2[theirs])
+
+    starts = range(0, len(a), _BLOCK)
+    if len(starts) > 1:
+        on_all_cores(compute, starts)
+    elif starts:
+        compute(0)
     return angles
 
 

@@ -229,6 +229,19 @@ def test_align_is_the_same_with_and_without_sorting(dtype: Any, order: list[int]
     assert given["t"].tolist() == list("abcd")
 
 
+def test_numbers_in_the_order_of_the_answers_need_no_places() -> None:
+    answers = pd.DataFrame({"id": [3, 5, 8], "y": [1.0, 2.0, 3.0]})
+    submission = answers.rename(columns={"y": "p"}).set_index(pd.Index([7, 1, 4]))
+    given, wanted, rows = locate(submission, answers, "id", ["p"])
+    assert rows is None
+    assert list(given.index) == list(wanted.index) == [0, 1, 2]
+    assert given["p"].tolist() == wanted["y"].tolist()
+    assert list(submission.index) == [7, 1, 4]
+    *_, rows = locate(submission.iloc[::-1], answers, "id", ["p"])
+    assert rows is not None
+    assert rows.tolist() == [2, 1, 0]
+
+
 @pytest.mark.parametrize("dtype", [object, ARROW])
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
 @pytest.mark.parametrize("repeated", [False, True])
