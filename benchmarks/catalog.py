@@ -21,25 +21,26 @@ from __future__ import annotations
 
 import argparse
 import csv as standard_csv
+import json
 import multiprocessing
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from pyarrow import csv
 
-from benchmarks.enlarged import downloads, renamings, repeat
+from benchmarks.enlarged import Download, downloads, renamings, repeat
 from benchmarks.folders import fresh
 from competitions import registry
-from competitions.competition import Competition
 from competitions.editions import EDITIONS, Edition
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ SHAPES: dict[str, Callable[[pd.DataFrame, Path], None]] = {
     "crlf": lambda table, path: table.to_csv(path, index=False, lineterminator="\r\n"),
     "indexed": lambda table, path: table.to_csv(path),
 }
+_REAL = Path(__file__).with_name("real_rows.json")
 _FEWEST = 10_000  # rows and files below which a time for 100,000 says little
 _RUNS, _MOST_RUNS = 3, 10  # other work on the machine also takes from its caches, so that a few runs say little
 
@@ -71,6 +73,8 @@ class Cost:
     """CPU time"""
     memory: int
     """bytes by which the peak grew"""
+    peak: int
+    """bytes of the whole process at its peak"""
     enlarged: bool
     parsing: float = 0.0
     """CPU seconds that Arrow takes to parse what is graded"""
@@ -89,54 +93,117 @@ class Cost:
     def too_much(self) -> bool:
         """Whether a grader needs more time or memory than it may."""
         slow = self.each > SECONDS and self.seconds > PARSING * self.parsing
-        return self.large and (slow or self.memory > MEMORY)
+        return self.large and (slow or self.peak > MEMORY)
 
     def __str__(self) -> str:
         note = "" if self.enlarged else "  miniature"
         parsing = f"  {self.seconds / self.parsing:4.1f} x parsing" if self.parsing else ""
         return (
             f"{self.competition_id:60} {self.entries:8,} {self.seconds:7.2f} s {self.each:7.2f} s for 100,000 "
-            f"{self.size / max(self.seconds, 1e-9) / 1e6:7.1f} MB/s{parsing} {self.memory / 1e6:6.0f} MB "
+            f"{self.size / max(self.seconds, 1e-9) / 1e6:7.1f} MB/s{parsing} {self.peak / 1e6:6.0f} MB "
             f"{max(0, self.memory) / max(self.size, 1):6.1f} B/B{note}"
         )
 
 
-def preparing(competition_id: str, root: Path, edition: Edition, size: int) -> Cost:
-    """Prepare an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
-    from storage.datasets import prepare
+class Rows(NamedTuple):
+    """Rows of a submission, and of the answers if these are fewer."""
+
+    submission: int
+    answers: int | None = None
+
+
+class Miniature(NamedTuple):
+    """A small download, with what a competition's `params` are for it."""
+
+    raw: Path
+    params: dict[str, Any] | None
+
+
+class Subject(NamedTuple):
+    """What one process measures: a download to prepare, or a submission to grade."""
+
+    competition_id: str
+    edition: Edition
+    path: Path
+    """The download or the submission."""
+    folder: Path
+    """Where to prepare, or the prepared directory with the answers."""
+    enlarged: bool
+    rows: int = 0
+    """Of a submission."""
+    miniature: Miniature | None = None
+    """Of a download."""
+    found: Download | None = None
+    """What is in a download."""
+
+
+def download_of(competition_id: str, root: Path, edition: Edition, size: int, way: int) -> Subject:
+    """The download in one of the ways to enlarge it; after the last one, the miniature."""
     from tests.prepared import PreparedCompetitions  # not part of the installed package
 
     subject = PreparedCompetitions(root).get(competition_id, edition)
     folder = fresh(f"{competition_id}-", root)
-    work = partial(prepare, competition_id, edition=edition, params=subject.params)
-    work(subject.raw, folder / "once")  # imports what it needs
-    for raw, found in downloads(subject.raw, folder / "raw.zip", size):
-        before, start = _peak(), time.process_time()
-        try:
-            work(raw, fresh("out-", folder) / "out")
-        except Exception:  # the repeated ids may be anything to it
-            if raw == subject.raw:
-                raise
-            continue
-        seconds, memory = time.process_time() - start, _peak() - before
-        return Cost(competition_id, found.rows + found.files, found.size, seconds, memory, raw != subject.raw)
-    raise AssertionError("the download itself is the last one")
+    *_, (raw, found) = islice(downloads(subject.raw, folder / "raw.zip", size), way + 1)
+    enlarged = raw != subject.raw
+    miniature = Miniature(subject.raw, subject.params)
+    return Subject(competition_id, edition, raw, folder, enlarged, miniature=miniature, found=found)
 
 
-def grading(competition_id: str, root: Path, edition: Edition, rows: int, shape: str = "plain") -> Cost:
-    """Grade an enlarged miniature, or the miniature where that is not possible. Call it in a new process."""
+def submission_of(competition_id: str, root: Path, edition: Edition, rows: Rows, shape: str, way: int) -> Subject:
+    """A submission in one of the ways to enlarge it and the answers; after the last one, that of the miniature."""
     from tests.prepared import PreparedCompetitions
 
     subject = PreparedCompetitions(root).get(competition_id, edition)
-    competition = subject.competition
-    competition.load_grader()
     submission = _submission(subject)
-    for enlarged in _enlarged(subject, submission, rows, root, shape):
-        try:
-            return _graded(competition, *enlarged, edition, enlarged=True)
-        except Exception:  # the repeated ids may be anything to a grader
-            continue
-    return _graded(competition, submission, subject.path, edition, enlarged=False)
+    found = _enlarged(subject, submission, rows, root, shape, way)
+    if found is None:
+        return Subject(competition_id, edition, submission, subject.path, False, len(_texts(submission)))
+    return Subject(competition_id, edition, *found)
+
+
+def preparing(subject: Subject) -> Cost | None:
+    """Prepare a download, in a new process. None if one that was enlarged cannot be prepared."""
+    from storage.datasets import prepare
+
+    assert subject.found is not None
+    assert subject.miniature is not None
+    work = partial(prepare, subject.competition_id, edition=subject.edition, params=subject.miniature.params)
+    work(subject.miniature.raw, subject.folder / "once")  # imports what it needs
+    before, start = _peak(), time.process_time()
+    try:
+        work(subject.path, subject.folder / "out")
+    except Exception:  # the repeated ids may be anything to it
+        if subject.enlarged:
+            return None
+        raise
+    seconds, peak = time.process_time() - start, _peak()
+    rows, files, size = subject.found
+    return Cost(subject.competition_id, rows + files, size, seconds, peak - before, peak, subject.enlarged)
+
+
+def grading(subject: Subject) -> Cost | None:
+    """Grade a submission, in a new process. None if one that was enlarged is not valid."""
+    competition = registry.get(subject.competition_id)
+    competition.load_grader()
+    answers = subject.folder / competition.facts.files.answers
+
+    def grade() -> None:
+        competition.score(subject.path, competition.answers(subject.folder), subject.edition)
+
+    before = _peak()
+    try:
+        seconds = [_seconds(grade)]
+    except Exception:  # the repeated ids may be anything to a grader
+        if subject.enlarged:
+            return None
+        raise
+    peak = _peak()
+    size = subject.path.stat().st_size + answers.stat().st_size
+    while len(seconds) < (_MOST_RUNS if min(seconds) / max(subject.rows, 1) * 1e5 > SECONDS else _RUNS):
+        seconds.append(_seconds(grade))
+    parse = partial(_parse, (subject.path, answers))
+    parsing = min(_seconds(parse) for _ in range(_RUNS)) if subject.enlarged else 0.0
+    return Cost(competition.id, subject.rows, size, min(seconds), peak - before, peak, subject.enlarged, parsing)
 
 
 def _submission(subject: Prepared) -> Path:
@@ -153,19 +220,6 @@ def _submission(subject: Prepared) -> Path:
     return max(map(subject.submission, valid), key=lambda path: path.stat().st_size)
 
 
-def _graded(competition: Competition, submission: Path, prepared: Path, edition: Edition, *, enlarged: bool) -> Cost:
-    answers = prepared / competition.facts.files.answers
-    size = submission.stat().st_size + answers.stat().st_size
-    rows = submission.read_bytes().count(b"\n") - 1
-    before = _peak()
-    seconds = [_seconds(lambda: competition.score(submission, competition.answers(prepared), edition))]
-    memory = _peak() - before
-    while len(seconds) < (_MOST_RUNS if min(seconds) / max(rows, 1) * 1e5 > SECONDS else _RUNS):
-        seconds.append(_seconds(lambda: competition.score(submission, competition.answers(prepared), edition)))
-    parsing = min(_seconds(partial(_parse, (submission, answers))) for _ in range(_RUNS)) if enlarged else 0.0
-    return Cost(competition.id, rows, size, min(seconds), memory, enlarged, parsing)
-
-
 def _parse(paths: tuple[Path, ...]) -> None:
     for path in paths:
         csv.read_csv(path, csv.ReadOptions(use_threads=False), csv.ParseOptions(newlines_in_values=True))
@@ -178,27 +232,49 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _peak() -> int:
+    """The most memory that this process had, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _enlarged(subject: Prepared, submission: Path, rows: int, root: Path, shape: str) -> Iterator[tuple[Path, Path]]:
-    """Yield ways to repeat submission and answers: the submission, and a prepared directory with the answers."""
+def _texts(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def _enlarged(
+    subject: Prepared, submission: Path, rows: Rows, root: Path, shape: str, way: int
+) -> tuple[Path, Path, bool, int] | None:
+    """A way to repeat submission and answers, as a `Subject` has it: paths, that they are enlarged, and rows."""
     answers = subject.path / subject.competition.facts.files.answers
     if answers.suffix != ".csv":
-        return
-    truth, own = (pd.read_csv(path, dtype=str, keep_default_na=False) for path in (answers, submission))
+        return None
+    truth, own = _texts(answers), _texts(submission)
     how = subject.competition.facts.resampling
     names = [how.id] if how and how.id else [f"{name}" for name in own if name in truth and own[name].is_unique]
-    times = max(1, rows // max(len(own), 1))
+    times = max(1, rows.submission // max(len(own), 1))
     if not names or names[0] not in own or names[0] not in truth or times == 1:
-        return
-    for rename in renamings(truth[names[0]]):
-        folder = fresh(f"{subject.competition.id}-", root)
-        target = folder / answers.relative_to(subject.path)
-        target.parent.mkdir(parents=True)
-        repeat(truth, names[:1], times, rename).to_csv(target, index=False)
-        SHAPES[shape](repeat(own, names[:1], times, rename), folder / "submission.csv")
-        yield folder / "submission.csv", folder
+        return None
+    ways = renamings(truth[names[0]])
+    if way >= len(ways):
+        return None
+    folder = fresh(f"{subject.competition.id}-", root)
+    target = folder / answers.relative_to(subject.path)
+    target.parent.mkdir(parents=True)
+    asked = times if rows.answers is None else max(1, rows.answers // max(len(truth), 1))
+    repeat(truth, names[:1], min(asked, times), ways[way]).to_csv(target, index=False)
+    SHAPES[shape](repeat(own, names[:1], times, ways[way]), folder / "submission.csv")
+    return folder / "submission.csv", folder, True, times * len(own)
+
+
+def measured(enlarge: Callable[[int], Subject], measure: Callable[[Subject], Cost | None]) -> Cost:
+    """What the first way to enlarge takes that works. Each step has a process of its own, whose memory is its own."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
+        for way in count():
+            subject = pool.submit(enlarge, way).result()
+            cost = pool.submit(measure, subject).result()
+            if cost is not None:
+                return cost
+    raise AssertionError("the miniature itself is the last one")
 
 
 def main() -> int:
@@ -210,23 +286,25 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=20_000, help="of a submission (default: %(default)s)")
     parser.add_argument("--shape", choices=SHAPES, default="plain", help="of a submission (default: %(default)s)")
     parser.add_argument("--megabytes", type=float, default=4, help="of a download (default: %(default)s)")
+    parser.add_argument("--real", action="store_true", help="rows of submissions and answers as with the real data")
     args = parser.parse_args()
+    real = {name: Rows(each["rows"], each.get("answers")) for name, each in json.loads(_REAL.read_text()).items()}
     ids = args.competitions or registry.list(split="all") + registry.list(split="dev")
-    parts: dict[str, Callable[[str, Path], Cost]] = {
-        "prepare": partial(preparing, edition=args.edition, size=int(args.megabytes * 1e6)),
-        "grade": partial(grading, edition=args.edition, rows=args.rows, shape=args.shape),
-    }
     bad = False
     with tempfile.TemporaryDirectory(prefix="mlebench-catalog-") as folder:
         root = Path(folder)
-        context = multiprocessing.get_context("spawn")
-        for name in [args.part] if args.part else list(parts):
+        for name in [args.part] if args.part else ["prepare", "grade"]:
             print(f"{name} ({args.edition}):")
             found = []
-            with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
-                for each in ids:
-                    found.append(pool.submit(parts[name], each, root).result())
-                    print(found[-1], flush=True)
+            for each in ids:
+                if name == "prepare":
+                    size = int(args.megabytes * 1e6)
+                    cost = measured(partial(download_of, each, root, args.edition, size), preparing)
+                else:
+                    rows = real[each] if args.real and each in real else Rows(args.rows)
+                    cost = measured(partial(submission_of, each, root, args.edition, rows, args.shape), grading)
+                found.append(cost)
+                print(cost, flush=True)
             large = [one for one in found if one.large]
             print(f"\n{len(large)} of {len(found)} enlarged to {_FEWEST:,} rows or files; the slowest:")
             for one in sorted(large, key=lambda one: -one.each)[:10]:

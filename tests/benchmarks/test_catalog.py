@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ import pandas as pd
 import pytest
 
 from benchmarks import catalog
-from benchmarks.catalog import Cost
+from benchmarks.catalog import Cost, Rows, download_of, grading, measured, preparing, submission_of
 from benchmarks.enlarged import downloads, renamings
+from competitions import registry
 
-GRADED = Cost("a", entries=20_000, size=1_000_000, seconds=0.5, memory=1_000_000, enlarged=True, parsing=0.01)
+GRADED = Cost("a", 20_000, 1_000_000, seconds=0.5, memory=1_000_000, peak=150_000_000, enlarged=True, parsing=0.01)
 
 
 def test_tables_and_the_files_that_they_name_get_new_ids(tmp_path: Path) -> None:
@@ -52,20 +55,48 @@ def test_numbers_stay_numbers() -> None:
         ({"seconds": 0.3}, False),
         ({"parsing": 0.2}, False),  # hardly more than reading the files
         ({"enlarged": False}, False),
-        ({"seconds": 0.3, "memory": 2_000_000_000}, True),
+        ({"seconds": 0.3, "peak": 2_000_000_000}, True),
     ],
 )
 def test_a_grader_may_take_two_seconds_or_four_times_parsing(change: dict[str, Any], too_much: bool) -> None:
     assert replace(GRADED, **change).too_much is too_much
 
 
-@pytest.mark.parametrize("part", ["preparing", "grading"])
-def test_a_competition_is_measured(part: str, tmp_path: Path) -> None:
-    cost = getattr(catalog, part)("spaceship-titanic", tmp_path, "v1", 600_000 if part == "preparing" else 11_000)
+def test_a_download_is_measured(tmp_path: Path) -> None:
+    cost = measured(partial(download_of, "spaceship-titanic", tmp_path, "v1", 600_000), preparing)
     assert cost.enlarged
     assert cost.entries >= 7_000
     assert cost.seconds > 0
     assert f"{cost.entries:,}" in str(cost)
+
+
+def test_a_submission_is_measured(tmp_path: Path) -> None:
+    cost = measured(partial(submission_of, "spaceship-titanic", tmp_path, "v1", Rows(11_000), "plain"), grading)
+    assert cost.enlarged
+    assert 7_000 <= cost.entries <= 11_000
+    assert cost.seconds > 0
+    assert cost.peak > cost.memory
+
+
+def test_answers_may_have_fewer_rows_than_a_submission(tmp_path: Path) -> None:
+    """As of customers, of whom few buy anything."""
+    rows = Rows(submission=4_000, answers=1_000)
+    subject = submission_of("h-and-m-personalized-fashion-recommendations", tmp_path, "v1", rows, "plain", way=0)
+    submission, answers = pd.read_csv(subject.path), pd.read_csv(next(subject.folder.rglob("answers.csv")))
+    assert len(submission) == subject.rows > 3 * len(answers)
+    assert set(answers["customer_id"]) <= set(submission["customer_id"])
+
+
+def test_the_last_way_is_the_miniature(tmp_path: Path) -> None:
+    subject = submission_of("spaceship-titanic", tmp_path, "v1", Rows(11_000), "plain", way=9)
+    assert not subject.enlarged
+    assert grading(subject) is not None
+
+
+def test_every_competition_with_a_sheet_has_a_real_size() -> None:
+    real = json.loads(Path(catalog.__file__).with_name("real_rows.json").read_text())
+    assert set(real) == set(registry.list(split="all") + registry.list(split="dev"))
+    assert all(each["rows"] > 0 and each["from"] for each in real.values())
 
 
 @pytest.mark.parametrize("shape", catalog.SHAPES)
