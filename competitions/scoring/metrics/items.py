@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from competitions.scoring.permutations import join, texts_of
-from competitions.tables.arrays import WORD
+from competitions.tables.arrays import WORD, offsets_of, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,8 +59,7 @@ def split_items(cells: pa.Array, separator: str | None = None) -> Items:
 
     if separator is not None:
         return _flat(pc.split_pattern(cells, separator))
-    if not _is_plain(cells):
-        return Items.of([cell.split() for cell in cells.to_pylist()])
+    cells = _with_plain_separators(cells)
     trimmed = pc.ascii_trim_whitespace(cells)
     blank = pc.equal(trimmed, "").to_numpy(zero_copy_only=False)
     found = _flat(pc.ascii_split_whitespace(trimmed))
@@ -70,11 +69,25 @@ def split_items(cells: pa.Array, separator: str | None = None) -> Items:
     return Items(pc.filter(found.values, kept), np.where(blank, 0, found.sizes))
 
 
-def _is_plain(cells: pa.Array) -> bool:
-    """Whether white space means the same to Arrow and Python here: ASCII without the separators 28 to 31."""
-    data = cells.buffers()[2]
-    characters = data.to_pybytes() if data is not None else b""
-    return characters.isascii() and not any(separator in characters for separator in b"\x1c\x1d\x1e\x1f")
+def _with_plain_separators(cells: pa.Array) -> pa.Array:
+    """The cells with the same items, between which is only white space that Arrow knows: that of ASCII.
+
+    For Python, the characters 28 to 31 are white space, too, and some beyond ASCII.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    characters = np.frombuffer(text_of(cells), np.uint8)
+    # Smaller than a blank, or beyond ASCII; line ends and tabs are not, but seldom occur.
+    places = np.flatnonzero(characters - np.uint8(32) >= 96)
+    if not len(places):
+        return cells
+    ends = offsets_of(cells)[1:] - offsets_of(cells)[0]
+    odd = np.zeros(len(cells), dtype=bool)
+    odd[np.searchsorted(ends, places, side="right")] = True
+    mask = pa.array(odd)
+    plain = [" ".join(cell.split()) for cell in cells.filter(mask).to_pylist()]
+    return pc.replace_with_mask(cells, mask, pa.array(plain, cells.type))
 
 
 def _flat(lists: pa.Array) -> Items:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.spatial.distance import directed_hausdorff
 
 from competitions.scoring.metrics.boxes3d import Box3D, Boxes3D, joint_groups, mean_average_precision_3d
@@ -59,6 +61,16 @@ def test_items_are_split_as_python_splits_them(separator: str | None) -> None:
         lists = [cell.split(separator) for cell in cells]
         assert found.sizes.tolist() == list(map(len, lists))
         assert [str(value) for value in found.values] == [item for row in lists for item in row]
+
+
+@given(
+    cells=st.lists(st.text("ab \t\n\x0b\x0c\r\x1b\x1c\x1f\x7f\x85é\xa0\u180e\u200b\u2003日", max_size=6), max_size=6)
+)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_any_white_space_separates_items_as_in_python(kind: pa.DataType, cells: list[str]) -> None:
+    found = split_items(pa.array(["é a", *cells, "b"], kind)[1:-1])
+    assert found.sizes.tolist() == [len(cell.split()) for cell in cells]
+    assert [str(value) for value in found.values] == [item for cell in cells for item in cell.split()]
 
 
 def test_joint_keys_are_equal_for_equal_items_of_a_row() -> None:
