@@ -73,6 +73,8 @@ def order_as(numbers: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any] | None
     >>> order_as(np.array([7, 5, 9]), np.array([5, 7, 9])), order_as(np.array([7, 5]), np.array([5, 8]))
     (array([1, 0, 2]), None)
     """
+    if len(numbers) != len(wanted):
+        return None
     found = _sorted_with_places(numbers)
     if found is None:
         order, ascending = ordered(numbers)

@@ -66,6 +66,7 @@ def angular_distance(
 def _angles(
     a: NDArray[np.float64], z: NDArray[np.float64], a2: NDArray[np.float64], z2: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    product = np.sin(z) * np.sin(z2) * (np.cos(a) * np.cos(a2) + np.sin(a) * np.sin(a2)) + np.cos(z) * np.cos(z2)
+    with np.errstate(invalid="ignore"):  # set here, since threads do not have the caller's
+        product = np.sin(z) * np.sin(z2) * (np.cos(a) * np.cos(a2) + np.sin(a) * np.sin(a2)) + np.cos(z) * np.cos(z2)
     angles: NDArray[np.float64] = np.abs(np.arccos(np.clip(product, -1, 1)))
     return angles

@@ -58,6 +58,8 @@ def test_the_order_of_numbers_that_need_all_bits() -> None:
     assert order is not None
     assert order.tolist() == [1, 3, 0, 2]
     assert order_as(wanted[[2, 0, 3, 0]], wanted) is None
+    assert order_as(wanted[:-1], wanted) is None
+    assert order_as(wanted[:0], wanted) is None
     above = np.array([2**63, 2**63 + 1], np.uint64)
     assert order_as(above[::-1], above) is not None
     assert order_as(above, np.array([-(2**63), -(2**63) + 1])) is None, "the same bits are other numbers"

@@ -35,3 +35,22 @@ def test_angular_distance(rng: np.random.Generator) -> None:
 def test_equal_and_opposite_directions() -> None:
     assert angular_distance([1.0], [2.0], [1.0], [2.0])[0] == pytest.approx(0, abs=1e-7)
     assert angular_distance([1], [0], [5], [np.pi])[0] == pytest.approx(np.pi)
+
+
+@pytest.mark.parametrize("count", [10, 200_000])
+@pytest.mark.filterwarnings("error")
+def test_infinity_gives_nan_without_a_warning_however_many_there_are(count: int) -> None:
+    azimuth, zenith = np.zeros(count), np.zeros(count)
+    azimuth[0] = np.inf
+    found = angular_distance(azimuth, zenith, zenith, zenith)
+    assert np.isnan(found[0])
+    assert not found[1:].any()
+
+
+def test_many_angles_are_those_of_each(rng: np.random.Generator) -> None:
+    angles = rng.random((4, 150_000)) * 3
+    order = rng.permutation(150_000)
+    found = angular_distance(*angles, rows=order)
+    for part in np.array_split(np.arange(150_000), 7):
+        some = angular_distance(*angles[:2, part], *angles[2:, order[part]])
+        assert found[part].tolist() == some.tolist()
