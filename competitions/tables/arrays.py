@@ -17,6 +17,7 @@ MANY_ROWS = 1 << 22
 WORD = 8
 """Bytes of a word."""
 _BITS = 63  # of a number that is not negative
+_SPARSE, _DENSE = 0.04, 0.1  # shares of true values: up to the second one, NumPy searches for each anew
 _PART = 1 << 16  # numbers at a time, which stay in the processor's cache
 
 
@@ -43,6 +44,21 @@ def text_of(strings: pa.Array) -> memoryview:
 def words_of(characters: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """The 64-bit word, the first byte lowest, at each of n characters that has seven after it: n - 7, of at least 8."""
     return np.lib.stride_tricks.as_strided(characters[:WORD].view("<u8"), (len(characters) - WORD + 1,), (1,))
+
+
+def places_in(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Where a mask of shape (n,) is true: `numpy.flatnonzero`, up to three times as fast if 4 to 10 % of it are.
+
+    >>> places_in(np.array([False, True, True]))
+    array([1, 2])
+    """
+    size, count = len(mask), int(np.count_nonzero(mask))
+    if not _SPARSE * size < count <= _DENSE * size:
+        return np.flatnonzero(mask)
+    more = int((_DENSE * size - count) / (1 - _DENSE)) + 2  # true values behind it, with which the share is larger
+    padded = np.empty(size + more, dtype=bool)
+    padded[:size], padded[size:] = mask, True
+    return np.flatnonzero(padded)[:count]
 
 
 def ordered(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:

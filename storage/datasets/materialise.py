@@ -35,7 +35,7 @@ from storage.datasets.declare import declare, run_prepare
 from storage.datasets.execute import execute
 from storage.datasets.job import Job, download_of, load_competition
 from storage.datasets.manifest import Columns, columns_of, manifest_of, table_of
-from storage.datasets.memory import few_collections, release_memory
+from storage.datasets.memory import few_collections
 from storage.datasets.plan import Chunk, plan, unpack
 from storage.datasets.traces import hidden_paths, written_in_order
 from storage.writers import Destination
@@ -160,7 +160,6 @@ def materialise_here(job: Job) -> pa.Table:
             left_out, hidden = declared.counts(), hidden_paths(unpack(chunk.task) for chunk in planned)
             del declared  # frees tables, which may be large
             manifest = manifest_of([table_of(rows), *finish()])
-    release_memory()
     commit(destination, manifest, job, left_out, hidden)
     Checkpoint(destination, job.checkpoint).clear()
     return manifest

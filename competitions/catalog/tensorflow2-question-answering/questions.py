@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-import pandas as pd
 from numpy.typing import NDArray
+
+from competitions.tables.arrays import places_in
 
 _START, _END, _NEXT = b'{"document_text": "', b'", "long_answer_candidates": ', b', "question_text": '
 _REST = ("question_text", "annotations", "document_url", "example_id")
@@ -35,6 +36,8 @@ _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA
 _SHORT = {b'\\"', b"\\\\", b"\\b", b"\\f", b"\\n", b"\\r", b"\\t"}
 _KNOWN = np.isin(np.arange(256), [ord("u"), *(escape[1] for escape in _SHORT)])
 """Whether a character stands for an escape after a backslash."""
+_HEXADECIMAL = np.isin(np.arange(256), list(b"0123456789abcdef"))
+"""Whether a character is a digit of an escape as pandas writes it."""
 _PLAIN = b'{}[],:"_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 """Characters of nested values of which pandas changes none; fractions, escapes and slashes are not among them."""
 _LONGEST = 18  # digits of a number of 64 bits
@@ -143,7 +146,7 @@ def _are_plain(lists: list[bytes]) -> bool:
     text = b"".join([*lists, b" " * _WORD])  # so that a word follows each place
     characters = np.frombuffer(text, np.uint8)
     digits = characters - np.uint8(ord("0")) < len(_DIGITS)  # smaller characters become large ones
-    edges = np.flatnonzero(digits[1:] != digits[:-1]) + 1
+    edges = places_in(digits[1:] != digits[:-1]) + 1
     first, last = edges[::2], edges[1::2]
     if digits[0] or not len(first) or len(first) % 2:
         return False
@@ -232,9 +235,10 @@ def _are_canonical(texts: list[memoryview]) -> bool:
         return False
     if np.count_nonzero(characters == ord('"')) != np.count_nonzero(kinds == ord('"')) + 2 * len(texts):
         return False
-    codes = pd.unique(_words(text, np.uint32)[marks[kinds == ord("u")] + 2])
-    escapes = [b"\\u" + code.tobytes() for code in codes]
-    return all(escape[2:3] not in b"dD" and _is_canonical_number(escape) for escape in escapes)
+    digits = _words(text, np.uint32)[marks[kinds == ord("u")] + 2].view(np.uint8).reshape(-1, 4)
+    first, second, third = digits[:, 0], digits[:, 1], digits[:, 2]
+    beyond_ascii = (first != ord("0")) | (second != ord("0")) | (third > ord("7"))
+    return bool(_HEXADECIMAL[digits].all() and (first != ord("d")).all() and beyond_ascii.all())
 
 
 def _is_canonical(text: bytes) -> bool:
