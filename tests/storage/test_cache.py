@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -124,21 +123,6 @@ def test_many_that_together_exceed_the_limit_never_do_and_all_have_their_turn(ca
         thread.join(60)
     assert len(most) == 5
     assert max(most) <= cache.limit
-
-
-@pytest.mark.parametrize("listing", ["listdir", "scandir"])
-def test_the_folder_of_users_may_vanish_before_it_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: str
-) -> None:
-    folder, listed = tmp_path / "uses", getattr(os, listing)
-    folder.mkdir()
-
-    def vanished(path: Path) -> Any:
-        folder.rmdir()  # as another user does whose last file it had
-        return listed(path)
-
-    monkeypatch.setattr(f"os.{listing}", vanished)
-    assert not uses.in_use(folder)
 
 
 def test_a_failed_copy_is_not_complete_and_goes_on(cache: Cache) -> None:
