@@ -1,6 +1,6 @@
 """Memory of processes that prepare. Freed blocks are retained for the next file.
 
-Workers, and processes that prepare for a store, release them after a dataset; to do so takes 10 ms for 128 MB.
+Workers, and processes that prepare for a store, release them after a dataset.
 """
 
 from __future__ import annotations
