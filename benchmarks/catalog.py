@@ -158,7 +158,8 @@ def submission_of(competition_id: str, root: Path, edition: Edition, rows: Rows,
     found = _enlarged(subject, submission, rows, root, shape, way)
     if found is None:
         return Subject(competition_id, edition, submission, subject.path, False, len(_texts(submission)))
-    return Subject(competition_id, edition, *found)
+    path, prepared, written = found
+    return Subject(competition_id, edition, path, prepared, True, written)
 
 
 def preparing(subject: Subject) -> Cost | None:
@@ -242,8 +243,8 @@ def _texts(path: Path) -> pd.DataFrame:
 
 def _enlarged(
     subject: Prepared, submission: Path, rows: Rows, root: Path, shape: str, way: int
-) -> tuple[Path, Path, bool, int] | None:
-    """A way to repeat submission and answers, as a `Subject` has it: paths, that they are enlarged, and rows."""
+) -> tuple[Path, Path, int] | None:
+    """A way to repeat submission and answers: the submission, a prepared directory with the answers, and rows."""
     answers = subject.path / subject.competition.facts.files.answers
     if answers.suffix != ".csv":
         return None
@@ -262,7 +263,7 @@ def _enlarged(
     asked = times if rows.answers is None else max(1, rows.answers // max(len(truth), 1))
     repeat(truth, names[:1], min(asked, times), ways[way]).to_csv(target, index=False)
     SHAPES[shape](repeat(own, names[:1], times, ways[way]), folder / "submission.csv")
-    return folder / "submission.csv", folder, True, times * len(own)
+    return folder / "submission.csv", folder, times * len(own)
 
 
 def measured(enlarge: Callable[[int], Subject], measure: Callable[[Subject], Cost | None]) -> Cost:

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
 MANY = 20
 """Columns of floats of a table from which they are one block of a frame."""
-MANY_ROWS = 1 << 22
-"""Rows from which memory counts more than a little time."""
 WORD = 8
 """Bytes of a word."""
 _BITS = 63  # of a number that is not negative
 _SPARSE, _DENSE = 0.04, 0.1  # shares of true values: up to the second one, NumPy searches for each anew
+_MANY_ROWS = 1 << 22  # rows from which memory counts more than a little time
 _PART = 1 << 16  # numbers at a time, which stay in the processor's cache
 
 
@@ -96,7 +95,7 @@ def order_as(numbers: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any] | None
         order, ascending = ordered(numbers)
         return order if np.array_equal(ascending, wanted) else None
     both, bits, start = found
-    order = np.empty(len(both), np.int32 if MANY_ROWS <= len(both) < 1 << 31 else np.intp)
+    order = np.empty(len(both), np.int32 if _MANY_ROWS <= len(both) < 1 << 31 else np.intp)
     for place in range(0, len(both), _PART):
         part = slice(place, place + _PART)
         order[part] = both[part] & ((1 << bits) - 1)

@@ -78,8 +78,9 @@ def _with_plain_separators(cells: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     characters = np.frombuffer(text_of(cells), np.uint8)
-    # Smaller than a blank, or beyond ASCII; line ends and tabs are not, but seldom occur.
-    places = np.flatnonzero(characters - np.uint8(32) >= 96)
+    # Bytes beyond ASCII and control characters, which smaller than a blank become large ones: line ends and tabs would
+    # need no care, but are rare.
+    places = np.flatnonzero(characters - np.uint8(ord(" ")) >= 128 - ord(" "))
     if not len(places):
         return cells
     ends = offsets_of(cells)[1:] - offsets_of(cells)[0]
