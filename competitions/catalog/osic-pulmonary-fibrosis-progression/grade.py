@@ -10,7 +10,7 @@ from competitions.scoring.reading import Reads
 
 from .columns import ID
 
-READS = Reads(answers=(ID, "Patient", "Weeks", "FVC", "visited"))
+READS = Reads(answers=(ID, "FVC", "visited"))
 
 PREDICTED = ["FVC", "Confidence"]
 
@@ -21,11 +21,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         align(submission, answers, ID)
     require_known_and_numeric(submission, answers)
     visited = answers["visited"] if "visited" in answers else answers["FVC"].notna()
-    visits = answers[visited].sort_values("Weeks")
+    # As published, the week is that of the id.
+    parts = answers[ID].str.rsplit("_", n=1, expand=True)
+    visits = answers.assign(patient=parts[0], week=parts[1].astype(int))[visited].sort_values("week")
     if edition == "v2":  # v2 fixes nan-score, first-visit-scored
         numbers(submission, PREDICTED)
-        visits = visits[visits.duplicated("Patient")]  # the first one is public
-    visits = visits.groupby("Patient").tail(3)
+        visits = visits[visits.duplicated("patient")]  # the first one is public
+    visits = visits.groupby("patient").tail(3)
     scored = submission[submission[ID].isin(visits[ID])].sort_values(ID)
     visits = visits[visits[ID].isin(scored[ID])].sort_values(ID)  # v1 ignores missing visits
     # A single visit is compared with each of its repetitions.

@@ -17,7 +17,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     submission, answers = align(submission, answers, on="row_id", columns=["fractured"])
     predicted = np.clip(probabilities(submission, "fractured"), EPS, 1 - EPS)
     truth = answers["fractured"].to_numpy()
-    weights = np.where(answers["prediction_type"] == "patient_overall", 7, 1) * (1 + truth)
-    table = answers.assign(weight=weights, loss=weights * log_loss_terms(truth, predicted))
-    studies = table.groupby("StudyInstanceUID")[["loss", "weight"]].sum()
+    # An id is a study and what is predicted of it: as published, other columns of the answers do not count.
+    parts = answers["row_id"].str.split("_", n=1, expand=True)
+    weights = np.where(parts[1] == "patient_overall", 7, 1) * (1 + truth)
+    table = pd.DataFrame({"weight": weights, "loss": weights * log_loss_terms(truth, predicted)})
+    studies = table.groupby(parts[0]).sum()
     return float((studies["loss"] / studies["weight"]).mean())

@@ -15,8 +15,8 @@ READS = Reads(texts="arrow")
 def check(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> None:
     """Require numbers in all rows, also those that are not scored: which these are is not public."""
     align(submission, answers, "id_seqpos", TARGETS)
-    if edition == "v1" and set(submission.index) != set(answers.index):  # v2 fixes rows-picked-by-file-position
-        raise InvalidSubmission("Every row must have as many cells as the header has names.")
+    if edition == "v1":  # v2 fixes rows-picked-by-file-position
+        require_row_numbers(submission, answers)
     numbers(submission, SCORED)
 
 
@@ -27,8 +27,14 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         numbers(aligned, TARGETS)
         predicted = aligned[keep]
     else:  # rows are selected by position, so the score is right only in the order of the sample submission
-        if set(submission.index) != set(answers.index):
-            raise InvalidSubmission("Every row must have as many cells as the header has names.")
+        require_row_numbers(submission, answers)
         ordered = submission.sort_values("id_seqpos")
         predicted = ordered[ordered.index.isin(answers.index[answers["keep"]])]
     return mean_columnwise_rmse(truth.loc[keep, SCORED], numbers(predicted, SCORED))
+
+
+def require_row_numbers(submission: pd.DataFrame, answers: pd.DataFrame) -> None:
+    """Require the index of the answers, in any order: where rows have more cells than the header, it is a column."""
+    found, wanted = submission.index, answers.index
+    if not (found.equals(wanted) or set(found) == set(wanted)):
+        raise InvalidSubmission("Every row must have as many cells as the header has names.")
