@@ -1,11 +1,14 @@
 """Split the 58 GB of train.bson into a training and a test file.
 
-The file is never decoded: one pass reads the ids, and one pass for each output copies the bytes of whole documents.
-This needs memory for two integers per product (113 MB) and one block of the file.
+The file is never decoded: one pass reads the ids, and one for all outputs copies the bytes of whole documents, while a
+thread reads and divides what follows. This needs memory for two integers per product (113 MB) and a few groups of
+documents, of some 4 MB each.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -13,27 +16,34 @@ from numpy.typing import NDArray
 
 from competitions.editions import Edition
 from competitions.errors import DownloadError
-from competitions.preparing.declaration import Params, Preparation
+from competitions.preparing.declaration import Params, Pass, Preparation
 from competitions.preparing.download import Download
 from competitions.preparing.holdout import hold_out
+from competitions.tables.threads import ahead
 
 from . import bson
+
+EXAMPLES = 100
+TOGETHER = 500  # products; some 4 MB
 
 
 def prepare(raw: Download, edition: Edition, params: Params) -> Preparation:
     with raw.open_file("train.bson") as file:
         pairs = (
-            (bson.integer(product, "_id"), bson.integer(product, "category_id")) for product in bson.documents(file)
+            (bson.integer(product, "_id"), bson.integer(product, "category_id"))
+            for product in chain.from_iterable(ahead(groups(file)))
         )
         values = np.fromiter(chain.from_iterable(pairs), dtype=np.int64)
     products = pd.DataFrame(values.reshape(-1, 2), columns=["_id", "category_id"])
     if not products["_id"].is_unique:
         raise DownloadError("train.bson contains a product twice; download it again")
-    answers = products[drawn(len(products))].sort_values("_id")
+    in_test = drawn(len(products))
+    answers = products[in_test].sort_values("_id")
+    train, examples, test = Pass(partial(divided, raw, in_test)).contents(3)
     out = Preparation()
-    out.public.derived("train.bson", train_products, len(products))
-    out.public.derived("train_example.bson", train_products, len(products), 100)
-    out.public.derived("test.bson", test_products, len(products))
+    out.public.content("train.bson", train)
+    out.public.content("train_example.bson", examples)
+    out.public.content("test.bson", test)
     out.public.copy("category_names.csv", raw.file("category_names.csv"))
     out.private.table("answers.csv", answers)
     out.public.table("sample_submission.csv", answers.assign(category_id=1000010653))
@@ -46,14 +56,24 @@ def drawn(count: int) -> NDArray[np.bool_]:
     return np.isin(np.arange(count), test)
 
 
-def train_products(raw: Download, count: int, limit: int | None = None) -> Iterator[bytes]:
-    with raw.open_file("train.bson") as file:
-        products = zip(bson.documents(file), drawn(count), strict=True)
-        yield from islice((product for product, in_test in products if not in_test), limit)
+def groups(file: IO[bytes]) -> Iterator[list[bytes]]:
+    """Yield the documents, some at a time."""
+    documents = bson.documents(file)
+    while some := list(islice(documents, TOGETHER)):
+        yield some
 
 
-def test_products(raw: Download, count: int) -> Iterator[bytes]:
+def divided(raw: Download, in_test: NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
+    """Yield the next documents for the training set (0), its first ones alone (1), and the test set (2)."""
+    start = shown = 0
     with raw.open_file("train.bson") as file:
-        for product, in_test in zip(bson.documents(file), drawn(count), strict=True):
-            if in_test:
-                yield bson.without(product, "category_id")
+        for products in ahead(groups(file)):
+            held = in_test[start : start + len(products)].tolist()
+            start += len(products)
+            train = [product for product, is_test in zip(products, held, strict=True) if not is_test]
+            test = [product for product, is_test in zip(products, held, strict=True) if is_test]
+            examples = train[: EXAMPLES - shown]
+            shown += len(examples)
+            yield 0, b"".join(train)
+            yield 1, b"".join(examples)
+            yield 2, b"".join(bson.without(product, "category_id") for product in test)
