@@ -9,8 +9,9 @@ import tarfile
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, TypeGuard
 
@@ -29,17 +30,97 @@ MADE = "made:"
 _IN_MEMORY = 64 << 20  # a member that is needed several times is kept in memory up to this size
 
 
+Add = Callable[[str, Iterable[Buffer]], object]
+"""Adds the member of this name."""
+
+
+class Begun:
+    """An archive that has what is read in any order: `add` takes the rest, and then there is `written`."""
+
+    def __init__(self, add: Add) -> None:
+        self.add = add
+        self.written: Written
+
+
 def build(name: str, archive: Archive, download: Download, destination: Destination, md5: bool = False) -> Written:
     """Write the archive to `name` below `destination`, reading each member once."""
-    of_kind = {"zip": _build_zip, "tar": _build_tar, "7z": _build_7z}[archive.kind]
-    return of_kind(name, archive, download, destination, md5)
+    containers = Containers(download)
+    with begun(name, archive, containers, destination, md5) as made:
+        for label, takers in takers_of(archive, made, containers).items():
+            for _ in Passing(containers[label], takers).stream(()):
+                pass
+    return made.written
 
 
-def _build_zip(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
-    containers = _Containers(download)
+def begun(
+    name: str, archive: Archive, containers: Containers, destination: Destination, md5: bool
+) -> contextlib.AbstractContextManager[Begun]:
+    """Begin to write the archive to `name` below `destination`. It is complete when the context ends without an error.
+
+    Missing are members of sequential archives (`takers_of`), which are added as they come.
+    """
+    of_kind = {"zip": _begun_zip, "tar": _begun_tar, "7z": _begun_7z}[archive.kind]
+    return of_kind(name, archive, containers, destination, md5)
+
+
+Takers = dict[str, list[Callable[[Iterable[Buffer]], object]]]
+"""What takes the bytes of a member, by its name."""
+
+
+def takers_of(archive: Archive, made: Begun, containers: Containers) -> dict[str, Takers]:
+    """The members of sequential archives that an archive takes, by archive."""
+    found: dict[str, Takers] = defaultdict(lambda: defaultdict(list))
+    for name, entry in archive.entries:
+        if isinstance(entry, Member) and not containers[entry.archive].random_access:
+            found[entry.archive][entry.name].append(partial(made.add, name))
+    return found
+
+
+class Passing:
+    """A sequential archive, of which others take members as they pass while it is streamed."""
+
+    random_access = False
+
+    def __init__(self, container: Container, takers: Takers) -> None:
+        self._container, self._takers = container, takers
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Those of the archive."""
+        return self._container.sizes
+
+    def open(self, name: str) -> IO[bytes]:
+        """A file alone."""
+        return self._container.open(name)
+
+    def stream(self, names: Iterable[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        """Yield the named files in storage order. The stream has to be read to its end for those who take members."""
+        wanted = set(names)
+        for member, file in self._container.stream(wanted | self._takers.keys()):
+            takers = self._takers.get(member, [])
+            if not takers:
+                yield member, file
+            elif len(takers) == 1 and member not in wanted:
+                takers[0](_pieces(file))
+            else:
+                with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="mlebench-member-") as again:
+                    shutil.copyfileobj(file, again, BLOCK)
+                    for take in takers:
+                        again.seek(0)
+                        take(_pieces(again))
+                    if member in wanted:
+                        again.seek(0)
+                        yield member, again
+
+
+@contextlib.contextmanager
+def _begun_zip(
+    target: str, archive: Archive, containers: Containers, destination: Destination, md5: bool
+) -> Iterator[Begun]:
     source, members = _source_of_small(archive, containers)
     with destination.open(target, md5, _size(archive)) as sink:
         writer = ZipWriter(sink)
+        made = Begun(partial(_add, writer, archive))
         try:
             for folder in archive.folders:
                 writer.add_folder(folder)
@@ -47,20 +128,20 @@ def _build_zip(target: str, archive: Archive, download: Download, destination: D
                 names = (name for name, _ in archive.entries)
                 writer.copy_small(zip(names, source.checked_small(members), strict=True))
             else:
-                _add_entries(writer, archive, containers)
+                _add_all(made, archive, containers)
+            yield made
         except BaseException:
             writer.abandon()
             raise
         writer.close()
-    return sink.written()
+    made.written = sink.written()
 
 
-def _add_entries(writer: ZipWriter, archive: Archive, containers: _Containers) -> None:
-    for name, content in _entries(archive, containers):
-        if isinstance(content, _Stored):
-            writer.copy_compressed(name, content.entry, content)
-        else:
-            writer.add(name, content, archive.stored)
+def _add(writer: ZipWriter, archive: Archive, name: str, content: Iterable[Buffer]) -> None:
+    if isinstance(content, _Stored):
+        writer.copy_compressed(name, content.entry, content)
+    else:
+        writer.add(name, content, archive.stored)
 
 
 class _Stored:
@@ -73,7 +154,7 @@ class _Stored:
         return self.pieces
 
 
-def _source_of_small(archive: Archive, containers: _Containers) -> tuple[ZipContainer | None, list[str]]:
+def _source_of_small(archive: Archive, containers: Containers) -> tuple[ZipContainer | None, list[str]]:
     """The zip archive of which all entries are small members, if there is one, and the names of these."""
     members = [entry for _, entry in archive.entries if isinstance(entry, Member)]
     labels = {member.archive for member in members}
@@ -83,38 +164,23 @@ def _source_of_small(archive: Archive, containers: _Containers) -> tuple[ZipCont
     return (container, names) if isinstance(container, ZipContainer) and container.are_small(names) else (None, [])
 
 
-def _entries(archive: Archive, containers: _Containers) -> Iterator[tuple[str, Iterable[Buffer]]]:
-    """Yield (name, bytes) of each entry.
-
-    Members of containers without random access come in storage order, all others in the declared order.
-    """
-    sequential: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+def _add_all(made: Begun, archive: Archive, containers: Containers) -> None:
+    """Add the entries in their order, but for members of sequential archives."""
     for name, entry in archive.entries:
         if isinstance(entry, Content):
-            yield name, entry.pieces()
+            made.add(name, entry.pieces())
             continue
-        label, member, _ = entry
-        container = containers[label]
+        container = containers[entry.archive]
         if not container.random_access:
-            sequential[label][member].append(name)
-        elif _can_copy_compressed(container, member, archive):
-            yield name, _Stored(container, member)
+            continue
+        if _can_copy_compressed(container, entry.name, archive):
+            made.add(name, _Stored(container, entry.name))
         else:
-            with container.open(member) as file:
-                yield name, _pieces(file)
-    for label, wanted in sequential.items():
-        for member, file in containers[label].stream(wanted):
-            if len(wanted[member]) == 1:
-                yield wanted[member][0], _pieces(file)
-                continue
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="mlebench-member-") as again:
-                shutil.copyfileobj(file, again, BLOCK)
-                for name in wanted[member]:
-                    again.seek(0)
-                    yield name, _pieces(again)
+            with container.open(entry.name) as file:
+                made.add(name, _pieces(file))
 
 
-class _Containers(dict[str, Container]):
+class Containers(dict[str, Container]):
     """The containers of a download by the `archive` of members, each looked up once."""
 
     def __init__(self, download: Download) -> None:
@@ -146,8 +212,11 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _build_tar(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
-    """Build a reproducible uncompressed tar archive: members sorted by name, without times and owners.
+@contextlib.contextmanager
+def _begun_tar(
+    target: str, archive: Archive, containers: Containers, destination: Destination, md5: bool
+) -> Iterator[Begun]:
+    """Write a reproducible uncompressed tar archive: members sorted by name, without times and owners.
 
     It is written from front to back. Only if a member is in a sequential source such as a .tar.gz, which is read once
     in its own order, members are written to computed offsets of a local file first.
@@ -156,39 +225,43 @@ def _build_tar(target: str, archive: Archive, download: Download, destination: D
         raise TypeError(f"{target}: tar archives can only contain members")
     members = {name: entry for name, entry in sorted(archive.entries) if isinstance(entry, Member)}
     ordered = replace(archive, entries=tuple(members.items()))
-    containers = _Containers(download)
-    if all(containers[label].random_access for label in {entry.archive for entry in members.values()}):
-        with destination.open(target, md5, _size(archive)) as sink:
-            buffered = io.BufferedWriter(sink, BLOCK)  # combines small members into large writes
-            end = 0
-            for name, pieces in _entries(ordered, containers):
-                end += _write_tar_member(buffered, name, members[name], pieces)
-            buffered.write(bytes(_tar_size(end) - end))
-            buffered.flush()
-            buffered.detach()
-        return sink.written()
     offsets, end = {}, 0
     for name, entry in members.items():
         offsets[name] = end
         end += len(_tar_header(name, entry)) + entry.size + -entry.size % tarfile.BLOCKSIZE
+    if all(containers[label].random_access for label in {entry.archive for entry in members.values()}):
+        with destination.open(target, md5, _size(archive)) as sink:
+            buffered = io.BufferedWriter(sink, BLOCK)  # combines small members into large writes
+            made = Begun(lambda name, pieces: _write_tar_member(buffered, name, members[name], pieces))
+            _add_all(made, ordered, containers)
+            yield made
+            buffered.write(bytes(_tar_size(end) - end))
+            buffered.flush()
+            buffered.detach()
+        made.written = sink.written()
+        return
     with tempfile.TemporaryDirectory(prefix="mlebench-tar-", dir=_scratch(destination)) as scratch:
         path = Path(scratch) / "out.tar"
         with path.open("wb") as file:
             file.truncate(_tar_size(end))
-            for name, pieces in _entries(ordered, containers):
+
+            def add(name: str, pieces: Iterable[Buffer]) -> None:
                 file.seek(offsets[name])
                 _write_tar_member(file, name, members[name], pieces)
-        return destination.move(target, str(path), md5)
+
+            made = Begun(add)
+            _add_all(made, ordered, containers)
+            yield made
+        made.written = destination.move(target, str(path), md5)
 
 
-def _write_tar_member(file: IO[bytes], name: str, member: Member, pieces: Iterable[Buffer]) -> int:
-    """Write header, content and padding; returns the number of bytes. Raises `DownloadError` for a wrong size."""
-    header = _tar_header(name, member)
-    file.write(header)
+def _write_tar_member(file: IO[bytes], name: str, member: Member, pieces: Iterable[Buffer]) -> None:
+    """Write header, content and padding. Raises `DownloadError` for a wrong size."""
+    file.write(_tar_header(name, member))
     size = sum(file.write(piece) for piece in pieces)
     if size != member.size:
         raise DownloadError(f"{member} has {size:,} bytes instead of {member.size:,}; download it again")
-    return len(header) + size + file.write(bytes(-size % tarfile.BLOCKSIZE))
+    file.write(bytes(-size % tarfile.BLOCKSIZE))
 
 
 def _tar_header(name: str, member: Member) -> bytes:
@@ -202,23 +275,30 @@ def _tar_size(end: int) -> int:
     return -(-(end + 2 * tarfile.BLOCKSIZE) // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
 
 
-def _build_7z(target: str, archive: Archive, download: Download, destination: Destination, md5: bool) -> Written:
+@contextlib.contextmanager
+def _begun_7z(
+    target: str, archive: Archive, containers: Containers, destination: Destination, md5: bool
+) -> Iterator[Begun]:
     import py7zr
 
     with tempfile.TemporaryDirectory(prefix="mlebench-7z-", dir=_scratch(destination)) as scratch:
-        path = Path(scratch) / "out.7z"
+        path, member = Path(scratch) / "out.7z", Path(scratch) / "member"
         with py7zr.SevenZipFile(path, "w") as writer:
             for folder in archive.folders:
                 empty = Path(scratch) / "empty"
                 empty.mkdir(exist_ok=True)
                 writer.write(empty, folder)
-            for index, (name, pieces) in enumerate(_entries(archive, _Containers(download))):
-                member = Path(scratch) / f"member-{index}"
+
+            def add(name: str, pieces: Iterable[Buffer]) -> None:
                 with member.open("wb") as file:
                     file.writelines(pieces)
                 writer.write(member, name)
                 member.unlink()
-        return destination.move(target, str(path), md5)
+
+            made = Begun(add)
+            _add_all(made, archive, containers)
+            yield made
+        made.written = destination.move(target, str(path), md5)
 
 
 def _size(archive: Archive) -> int:

@@ -126,7 +126,7 @@ def _taken(job: Job, draft: Draft, download: Download, destination: Destination)
                 else draft.archives.copy
             )
             tasks = with_archives(tasks, manifest, job.like, archives, download)
-    return written_in_order(tasks) if destination.local else tasks
+    return written_in_order(tasks, download) if destination.local else tasks
 
 
 def _archives_of_other(job: Job, edition: Edition, download: Download) -> Iterable[Known]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from competitions.preparing.archives.containers import Container, DirectoryConta
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Content, Derived, Pass
 from competitions.preparing.download import Download
-from storage.datasets.archives import build
+from storage.datasets.archives import Containers, Passing, Takers, begun, build, takers_of
 from storage.datasets.manifest import Columns, Done, columns_of, joined
 from storage.datasets.work import Copies, Same, Several, Task, Work, by_pass, pass_of
 from storage.writers import IN_FLIGHT, UPLOADS, WHOLE, Destination, HashingWriter, Written
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TIME = 315532800
 """The modification time of hidden files, as in zip archives: 1980-01-01 in seconds since 1970."""
+_OPEN = 20  # archives that are written at the same time
 _SMALL = 1 << 20  # files up to this size are read whole and written in one call
 
 
@@ -39,12 +40,15 @@ def execute(
     """
     done: list[Columns] = []
     for task, *others in by_pass(tasks):
-        if (among := pass_of(task)) is not None:
+        among = pass_of(task)
+        if isinstance(among, Pass):
             done.append(_write_together(among, [task, *others], destination))
+        elif among is not None:
+            some = [task, *others]
+            for start in range(0, len(some), _OPEN):
+                done += _take_together(among, some[start : start + _OPEN], download, destination)
         elif isinstance(task, Copies):
-            written = _copy(task, download.view(task.archive).container, destination)
-            bytes_, hashes, md5s = zip(*written, strict=True)
-            done.append([task.parts, task.paths, list(bytes_), list(hashes), list(md5s), task.sources])
+            done.append(_copied(task, download.view(task.archive).container, destination))
         elif isinstance(task, Same):
             _take(task, destination)
             done.append(task.rows)
@@ -54,6 +58,11 @@ def execute(
             written_one = _write(task, competition, download, destination)
             done.append(columns_of([Done(task.part, task.path, *written_one, task.source)]))
     return joined(done)
+
+
+def _copied(copies: Copies, container: Container, destination: Destination) -> Columns:
+    bytes_, hashes, md5s = zip(*_copy(copies, container, destination), strict=True)
+    return [copies.parts, copies.paths, list(bytes_), list(hashes), list(md5s), copies.sources]
 
 
 def _copy(copies: Copies, container: Container, destination: Destination) -> list[Written]:
@@ -212,6 +221,31 @@ def _write_together(among: Pass, tasks: Iterable[Work], destination: Destination
             for writer in numbered.get(number, ()):
                 writer.write(piece)
     return columns_of(Done(task.part, task.path, *writer.written(), task.source) for task, writer in done)
+
+
+def _take_together(
+    label: str, works: Sequence[Work], download: Download, destination: Destination
+) -> Iterator[Columns]:
+    """Copy members of a sequential archive, and build archives of others, while it is decompressed once."""
+    containers = Containers(download)
+    takers: Takers = defaultdict(list)
+    copies = [work for work in works if isinstance(work, Copies)]
+    archives = []
+    with contextlib.ExitStack() as stack:
+        for work in works:
+            if isinstance(work, Task) and isinstance(work.operation, Archive):
+                made = stack.enter_context(begun(work.name, work.operation, containers, destination, work.md5))
+                archives.append((work, made))
+                for member, some in takers_of(work.operation, made, containers)[label].items():
+                    takers[member] += some
+        source: Container = Passing(containers[label], takers)
+        if not copies:
+            for _ in source.stream(()):
+                pass
+        for work in copies:  # there is one, see `group_copies`
+            yield _copied(work, source, destination)
+            source = containers[label]
+    yield columns_of(Done(work.part, work.path, *made.written, work.source) for work, made in archives)
 
 
 def _write(task: Task, competition: Preparable | None, download: Download, destination: Destination) -> Written:

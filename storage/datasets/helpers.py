@@ -27,7 +27,7 @@ from storage.datasets.checkpoint import DRAFTS
 from storage.datasets.execute import execute
 from storage.datasets.manifest import Columns, table_of
 from storage.datasets.plan import Chunk, unpack
-from storage.datasets.work import Copies, Task
+from storage.datasets.work import Copies, Several, Task
 from storage.writers import Destination
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Helpers:
         the first error of any of them.
         """
         chunks = list(chunks)
-        portable = [_weight(chunk) for chunk in chunks if chunk.task[0] in _PORTABLE]
+        portable = [_weight(chunk) for chunk in chunks if _is_portable(chunk.task)]
         if portable and sum(portable) >= _WORTHWHILE:
             self.start()
         todo = _Chunks(chunks)
@@ -129,6 +129,12 @@ def _feed(helper: _Helper, todo: _Chunks, download: Download) -> None:
             todo.put_back(chunk)
 
 
+def _is_portable(task: list[Any]) -> bool:
+    """Whether a helper can execute it."""
+    kind, *rest = task
+    return kind in _PORTABLE or (kind == "several" and all(map(_is_portable, rest[0])))
+
+
 def _weight(chunk: Chunk) -> int:
     """The work of a chunk, in bytes: creating a file takes as long as copying 16 KB."""
     return chunk.bytes + (chunk.files << 14)
@@ -155,7 +161,7 @@ class _Chunks:
         """The largest chunk, or the largest that a helper can execute; None if there is none."""
         with self._changed:
             for place in reversed(range(len(self._chunks))):
-                if not portable or self._chunks[place].task[0] in _PORTABLE:
+                if not portable or _is_portable(self._chunks[place].task):
                     self._taken += 1
                     return self._chunks.pop(place)
             return None
@@ -232,10 +238,11 @@ def _scratch_files(chunk: Chunk, download: Download) -> dict[str, str]:
     """Nested archives of a chunk that this process has decompressed to scratch files, and where these are."""
     task = unpack(chunk.task)
     labels: set[str] = set()
-    if isinstance(task, Copies):
-        labels = {task.archive}
-    elif isinstance(task, Task) and isinstance(task.operation, Archive):
-        labels = {entry.archive for _, entry in task.operation.entries if isinstance(entry, Member)}
+    for each in task.tasks if isinstance(task, Several) else [task]:
+        if isinstance(each, Copies):
+            labels.add(each.archive)
+        elif isinstance(each, Task) and isinstance(each.operation, Archive):
+            labels |= {entry.archive for _, entry in each.operation.entries if isinstance(entry, Member)}
     found = {}
     for label in labels:
         parts = label.split("!/") if label else []

@@ -152,7 +152,7 @@ def materialise_here(job: Job) -> pa.Table:
         def execute_here(chunk: Chunk) -> Columns:
             return execute([unpack(chunk.task)], competition, download, destination)
 
-        elsewhere = written_in_order(declared.elsewhere) if destination.local else declared.elsewhere
+        elsewhere = written_in_order(declared.elsewhere, download) if destination.local else declared.elsewhere
         planned = list(plan(elsewhere, download, count + 1 if count else 0))
         with helpers.executing(planned, download, execute_here) as finish:
             rows = execute(declared.here, competition, download, destination)

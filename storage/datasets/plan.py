@@ -8,19 +8,16 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from competitions.preparing.archives.containers import Container
-from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.declaration import Archive, Derived
 from competitions.preparing.download import Download, Member
 from storage.datasets.manifest import Done
-from storage.datasets.work import Copies, Same, Several, Task
+from storage.datasets.work import Copies, Same, Several, Task, by_pass, pass_of
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_FILES = 2_000
 _LEAST_BYTES, _LEAST_FILES = 8 << 20, 100  # of the last chunks, where these become smaller
 _FILE_COST = 16 << 10  # creating a file takes as long as copying this many bytes, so chunks of tiny files stay small
-# Sequential formats, in which reaching a member requires decompressing everything before it.
 _BYTES = Done._fields.index("bytes")
-_SEQUENTIAL = (".7z", ".gz", ".tgz")
 
 
 class Chunk(NamedTuple):
@@ -34,32 +31,37 @@ class Chunk(NamedTuple):
 def plan(tasks: Iterable[Task | Copies | Same], download: Download, processes: int = 0) -> Iterator[Chunk]:
     """Yield tasks as chunks: copies in storage order with bounded bytes and files, other tasks one by one.
 
-    Hidden copies from a local zip keep their order. With a number of `processes`, copies end with chunks that become
-    smaller and smaller: what the others have to wait for at the end is little.
+    Hidden copies keep their order. With a number of `processes`, copies end with chunks that become smaller and
+    smaller: what the others have to wait for at the end is little. All that is read of one sequential archive is one
+    chunk, because it is decompressed once for all.
 
     Derived files of known size are put together like copies. Files that another dataset has are only bounded in number.
 
     Raises `TypeError` for content computed by prepare.py, which cannot be sent to a worker.
     """
     small: list[Task] = []
-    for task in tasks:
-        if isinstance(task, Task) and isinstance(task.operation, Derived) and task.operation.size:
+    for task, *others in by_pass(tasks):
+        if pass_of(task) is not None:
+            yield _chunk(Several([task, *others]) if others else task)
+        elif isinstance(task, Task) and isinstance(task.operation, Derived) and task.operation.size:
             small.append(task)
         elif isinstance(task, Copies):
-            container = download.view(task.archive).container
-            if not task.hidden or not (isinstance(container, ZipContainer) and container.on_disk):
-                task = in_storage_order(task._replace(hidden=False), container)
-            for each in split_copies(task, processes):
-                yield Chunk(len(each.names), sum(each.sizes), pack(each))
+            if not task.hidden:
+                task = in_storage_order(task, download.view(task.archive).container)
+            yield from map(_chunk, split_copies(task, processes))
         elif isinstance(task, Same):
             for start in range(0, len(task.names), _CHUNK_FILES):
                 piece = slice(start, start + _CHUNK_FILES)
-                same = Same(task.like, task.names[piece], [column[piece] for column in task.rows])
-                yield Chunk(len(same.names), sum(same.rows[_BYTES]), pack(same))
+                yield _chunk(Same(task.like, task.names[piece], [column[piece] for column in task.rows]))
         else:
-            yield Chunk(1, size_of(task), pack(task))
-    for several in split_small(small):
-        yield Chunk(len(several.tasks), sum(map(size_of, several.tasks)), pack(several))
+            yield _chunk(task)
+    yield from map(_chunk, split_small(small))
+
+
+def _chunk(work: Task | Copies | Same | Several) -> Chunk:
+    parts = work.tasks if isinstance(work, Several) else [work]
+    files = sum(1 if isinstance(part, Task) else len(part.names) for part in parts)
+    return Chunk(files, sum(map(size_of, parts)), pack(work))
 
 
 def in_storage_order(copies: Copies, container: Container) -> Copies:
@@ -73,13 +75,10 @@ def in_storage_order(copies: Copies, container: Container) -> Copies:
 
 
 def split_copies(copies: Copies, processes: int = 0) -> Iterator[Copies]:
-    """Yield copies in pieces of bounded bytes and number of files. Copies from a sequential archive stay together.
+    """Yield copies in pieces of bounded bytes and number of files.
 
     With a number of `processes`, a piece is at most half of what each has left to do if the rest is shared evenly.
     """
-    if copies.archive.endswith(_SEQUENTIAL):
-        yield copies
-        return
     count = len(copies.sizes)
     costs = list(accumulate((size + _FILE_COST for size in copies.sizes), initial=0))  # of the rows before each
     start = 0
@@ -101,7 +100,7 @@ def _most(size: int, files: int, processes: int) -> tuple[int, int]:
 
 def split_small(tasks: Iterable[Task]) -> Iterator[Several]:
     """Yield derived files in pieces of bounded bytes and number of files."""
-    piece: list[Task] = []
+    piece: list[Task | Copies | Same] = []
     size = 0
     for task in tasks:
         more = size_of(task) + _FILE_COST
@@ -114,8 +113,12 @@ def split_small(tasks: Iterable[Task]) -> Iterator[Several]:
         yield Several(piece)
 
 
-def size_of(task: Task) -> int:
+def size_of(task: Task | Copies | Same) -> int:
     """Number of bytes that the task reads; 0 if unknown."""
+    if isinstance(task, Copies):
+        return sum(task.sizes)
+    if isinstance(task, Same):
+        return sum(task.rows[_BYTES])
     match task.operation:
         case Archive(entries=entries):
             return sum(getattr(entry, "size", 0) for _, entry in entries)
@@ -153,7 +156,7 @@ def unpack(packed: list[Any]) -> Task | Copies | Same | Several:
     if kind == "same":
         return Same(*rest)
     if kind == "several":
-        return Several([each for each in map(unpack, rest[0]) if isinstance(each, Task)])
+        return Several([each for each in map(unpack, rest[0]) if not isinstance(each, Several)])
     if kind == "archive":
         part, path, md5, suffix, names, members, stored, folders = rest
         entries = tuple(zip(names, map(Member, *members), strict=True)) if names else ()

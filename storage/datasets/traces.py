@@ -18,6 +18,8 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from common.cloning import clone
+from competitions.preparing.archives.zips import ZipContainer
+from competitions.preparing.download import Download
 from storage.datasets.execute import TIME
 from storage.datasets.work import Copies, Same, Several, Task
 
@@ -32,10 +34,11 @@ _AT_ONCE = 1_000
 """Files that exist twice for a moment. Later ones may get inodes of earlier ones, of which only the lot is known."""
 
 
-def written_in_order(tasks: Iterable[Task | Copies | Same]) -> list[Task | Copies | Same]:
+def written_in_order(tasks: Iterable[Task | Copies | Same], download: Download) -> list[Task | Copies | Same]:
     """Set test files apart that have to be written in the order of their names; they are `Copies` marked as `hidden`.
 
-    Of each folder at the top of a dataset, this is possible if all test files are members of one archive.
+    Of each folder at the top of a dataset, this is done if all test files are members of one zip on a local disk. Of a
+    sequential archive, it would take another pass.
     """
     tasks = list(tasks)
     folders = [_test_folders(task) for task in tasks]
@@ -43,11 +46,17 @@ def written_in_order(tasks: Iterable[Task | Copies | Same]) -> list[Task | Copie
     for task, tops in zip(tasks, folders, strict=True):
         for top in {*tops} - {""}:
             origins[top].add(task.archive if isinstance(task, Copies) else None)
-    apart = {top for top, found in origins.items() if len(found) == 1 and None not in found}
+    apart = {top for top, (label, *others) in origins.items() if not others and _in_any_order(label, download)}
     found: list[Task | Copies | Same] = []
     for task, tops in zip(tasks, folders, strict=True):
         found += _set_apart(task, tops, apart) if isinstance(task, Copies) else [task]
     return found
+
+
+def _in_any_order(label: str | None, download: Download) -> bool:
+    """Whether members of this archive, if it is one, can be read in any order at no cost."""
+    container = None if label is None else download.view(label).container
+    return isinstance(container, ZipContainer) and container.on_disk
 
 
 def _test_folders(task: Task | Copies | Same) -> list[str]:
@@ -107,8 +116,9 @@ def remove_traces(destination: Destination, manifest: pa.Table, hidden: Collecti
     tops = [top for top in paths if _disordered(sources[top])]
     names = [destination.path(f"public/{path}") for top in tops for path in paths[top] if path not in hidden]
     moved = [name for name in names if not _in_order(name)]
-    for start in range(0, len(moved), _AT_ONCE):
-        _make_again(destination, moved[start : start + _AT_ONCE])
+    lots = -(-len(moved) // _AT_ONCE)
+    for lot in range(lots):  # of equal sizes: what a last one of a few files had would stay free, and tell of these
+        _make_again(destination, moved[len(moved) * lot // lots : len(moved) * (lot + 1) // lots])
     return len(moved)
 
 

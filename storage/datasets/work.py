@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from competitions.preparing.declaration import Archive, Content, Copy, Derived, Operation, Pass
+from competitions.preparing.download import Member
+from storage.datasets.archives import MADE
 from storage.datasets.manifest import Columns
+
+_SEQUENTIAL = (".7z", ".tar.gz", ".tgz")
+"""Formats in which reaching a member means decompressing everything before it."""
 
 
 class Task(NamedTuple):
@@ -99,9 +104,9 @@ class Same(NamedTuple):
 
 
 class Several(NamedTuple):
-    """Small files to write one after the other."""
+    """Small files to write one after the other, or what is read of one sequential archive."""
 
-    tasks: list[Task]
+    tasks: list[Task | Copies | Same]
 
 
 def group_copies(
@@ -137,15 +142,28 @@ Work = Task | Copies | Same | Several
 W = TypeVar("W", bound=Work)
 
 
-def pass_of(work: Work) -> Pass | None:
-    """The pass that computes this file and others; None for other work."""
-    operation = work.operation if isinstance(work, Task) else None
-    return operation.among if isinstance(operation, Content) else None
+def pass_of(work: Work) -> Pass | str | None:
+    """The pass that also gives others: one that computes several files, or one over a sequential archive (its label).
+
+    None for other work, such as an archive of members of several sequential ones.
+    """
+    match work:
+        case Task(operation=Content(among=Pass() as among)):
+            return among
+        case Task(operation=Archive(entries=entries)):
+            labels = {entry.archive for _, entry in entries if isinstance(entry, Member)}
+        case Copies(archive=label):
+            labels = {label}
+        case _:
+            return None
+    found = [label for label in labels if label.endswith(_SEQUENTIAL) and not label.startswith(MADE)]
+    return found[0] if len(found) == 1 else None
 
 
 def by_pass(works: Iterable[W]) -> list[list[W]]:
-    """The contents of one pass together, where the first of them is, and all other work one by one."""
-    found: dict[Pass | int, list[W]] = {}
+    """The work of one pass together, where the first of it is, and all other work one by one."""
+    found: dict[Pass | str | int, list[W]] = {}
     for number, work in enumerate(works):
-        found.setdefault(pass_of(work) or number, []).append(work)
+        among = pass_of(work)
+        found.setdefault(number if among is None else among, []).append(work)
     return [*found.values()]

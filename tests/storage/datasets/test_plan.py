@@ -15,7 +15,7 @@ from competitions.preparing.download import Download, Member
 from storage.datasets.checkpoint import Checkpoint, Size
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
 from storage.datasets.plan import Chunk, in_storage_order, pack, plan, split_copies, unpack
-from storage.datasets.work import Copies, Task, group_copies
+from storage.datasets.work import Copies, Several, Task, group_copies
 from storage.writers import Destination
 
 OTHERS = [
@@ -114,8 +114,18 @@ def test_chunks_shrink_to_the_end_for_processes_that_share_them(size: int) -> No
         assert count <= max(100, sum(counts[number:]) // 4)
 
 
-def test_members_of_a_solid_archive_stay_in_one_chunk() -> None:
-    assert len(list(split_copies(copies(10, 1 << 30, "x.7z")))) == 1
+def test_what_is_read_of_a_sequential_archive_is_one_chunk(tmp_path: Path) -> None:
+    of_7z = copies(10, 1 << 30, "in.zip!/x.7z")
+    of_tar = [Task("public", f"{n}.zip", Archive("zip", ((n, Member("x.tar.gz", n, 2)),))) for n in "ab"]
+    made = Task("public", "c.tar", Archive("tar", (("1", Member("made:/there/x.tar.gz", "1", 2)),)))
+    both = Task("public", "d.zip", Archive("zip", (("1", Member("x.7z", "1", 2)), ("2", Member("x.tar.gz", "2", 2)))))
+    chunks = list(plan([of_tar[0], of_7z, made, of_tar[1], both], download_of(tmp_path, "x")))
+    assert [(chunk.files, chunk.bytes, unpack(chunk.task)) for chunk in chunks] == [
+        (2, 4, Several([*of_tar])),
+        (10, 10 << 30, of_7z),
+        (1, 2, made),
+        (1, 4, both),
+    ]
 
 
 def test_each_archive_is_a_chunk_of_its_own(tmp_path: Path) -> None:

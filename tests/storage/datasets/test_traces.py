@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.datasets import prepare
+from competitions.preparing.download import Download
+from storage.datasets import prepare, traces
 from storage.datasets.manifest import Done, columns_of, manifest_of, table_of
 from storage.datasets.traces import hidden_paths, remove_traces, written_in_order
 from storage.datasets.work import Copies
@@ -73,15 +74,20 @@ def test_computed_files_are_not_told_from_copied_ones(prepared: PreparedCompetit
     assert len(set(times.values())) == 1
 
 
-def test_members_of_several_archives_are_not_told_apart() -> None:
+def test_members_of_several_archives_are_not_told_apart(tmp_path: Path) -> None:
     """One chunk for each archive would show from which of them a file is."""
+    with zipfile.ZipFile(tmp_path / "raw.zip", "w") as raw:
+        for name in "ab":
+            with raw.open(f"{name}.zip", "w") as file, zipfile.ZipFile(file, "w"):
+                pass
+    download = Download.open(str(tmp_path / "raw.zip"))
     tasks = [
         Copies("a.zip", ["public"] * 2, ["test/1", "test/4"], ["y", "x"], [1, 1], []),
         Copies("b.zip", ["public"] * 2, ["test/2", "test/3"], ["y", "x"], [1, 1], []),
     ]
-    assert written_in_order(tasks) == tasks
+    assert written_in_order(tasks, download) == tasks
     alone = Copies("a.zip", ["public"] * 3, ["test/2", "train/9", "test/1"], ["x", "z", "y"], [1, 2, 3], [0])
-    rest, hidden = written_in_order([alone])
+    rest, hidden = written_in_order([alone], download)
     assert rest == Copies("a.zip", ["public"], ["train/9"], ["z"], [2], [])
     assert hidden == Copies("a.zip", ["public"] * 2, ["test/1", "test/2"], ["y", "x"], [3, 1], [1], hidden=True)
     assert (hidden_paths(tasks), hidden_paths([rest, hidden])) == (set(), {"test/1", "test/2"})
@@ -99,3 +105,17 @@ def test_only_files_that_were_written_in_order_are_not_looked_at(tmp_path: Path)
     assert remove_traces(destination, manifest, {"test/1", "test/2"}) == 1
     assert [name for name in names if (tmp_path / "public" / name).stat().st_ino == before[name]] == names[:2]
     assert [(tmp_path / "public" / name).read_text() for name in names] == names
+
+
+def test_no_lot_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the last lot had stays free, between training files of known labels: of a few files it would tell theirs."""
+    monkeypatch.setattr(traces, "_AT_ONCE", 4)
+    destination = Destination(str(tmp_path))
+    names = [f"test/{number}" for number in range(9)]
+    for name in names:
+        destination.put(f"public/{name}", b"")
+    lots: list[int] = []
+    monkeypatch.setattr(traces, "_make_again", lambda _, paths: lots.append(len(paths)))
+    rows = [Done("public", name, 0, "", None, f"{9 - number}") for number, name in enumerate(names)]
+    assert remove_traces(destination, manifest_of([table_of(columns_of(rows))])) == 9
+    assert lots == [3, 3, 3]
