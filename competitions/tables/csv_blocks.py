@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -83,27 +83,40 @@ class Plan:
         return cls(tuple(columns), frozenset(texts), bool(options.get("keep_default_na", True)))
 
 
-def cut(stream: IO[bytes], rows: int) -> Iterator[bytes]:
+class Piece(NamedTuple):
+    """The text of some rows: of the block with this number, from 0, which may have more than these."""
+
+    text: bytes
+    block: int
+    whole: bool
+
+
+def cut(stream: IO[bytes], rows: int, most: int) -> Iterator[Piece]:
     """Yield the text of a CSV without its header, in blocks of `rows` rows (the last one may have fewer).
+
+    A block of more than `most` bytes comes in pieces of about as many.
 
     Raises `Unusual` if the text ends within quotes or a row seems endless because a quote is never closed, or if a row
     is empty or begins with a blank, because pandas skips some of these.
     """
     waiting, found, quotes, header = bytearray(), np.zeros(0, np.int64), 0, True
+    number, left = 0, rows  # of the block, and how many of its rows are still to come
     while True:
-        piece = stream.read(_PIECE)
+        piece = stream.read(min(_PIECE, most))
         if not piece and waiting and waiting[-1] != _NEWLINE:
             piece = b"\n"
         ends = row_ends(piece, quotes) + len(waiting)
         quotes += piece.count(b'"')
         waiting += piece
         found = np.concatenate([found, ends])
-        while len(found) > header and (len(found) - header >= rows or not piece):
+        while len(found) > header and (len(found) - header >= left or found[-1] >= most or not piece):
             start = int(found[0]) if header else 0
-            block = found[header : header + rows]
+            block = found[header : header + left]
             require_plain_rows(waiting, np.concatenate([[0], found[: header + len(block) - 1]]))
             stop = int(block[-1])
-            yield bytes(memoryview(waiting)[start:stop])
+            complete = len(block) == left or not piece
+            yield Piece(bytes(memoryview(waiting)[start:stop]), number, complete and left == rows)
+            number, left = (number + 1, rows) if complete else (number, left - len(block))
             del waiting[:stop]
             found, header = found[header + len(block) :] - stop, False
         if not piece:

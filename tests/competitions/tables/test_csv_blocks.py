@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,18 @@ ROUND_TRIP: dict[str, Any] = {"float_precision": "round_trip"}
 
 
 def blocks_of(text: str, rows: int = 2) -> list[bytes]:
-    return list(cut(io.BytesIO(text.encode()), rows))
+    return [piece.text for piece in cut(io.BytesIO(text.encode()), rows, sys.maxsize)]
+
+
+def test_a_large_block_comes_in_pieces() -> None:
+    text = "a,b\n" + "".join(f"{row},{'x' * row}\n" for row in range(60))
+    pieces = list(cut(io.BytesIO(text.encode()), 50, 300))
+    assert b"".join(piece.text for piece in pieces) == text[4:].encode()
+    rows = {number: sum(p.text.count(b"\n") for p in pieces if p.block == number) for number in (0, 1)}
+    assert rows == {0: 50, 1: 10}
+    assert [piece.whole for piece in pieces] == [False] * len(pieces)
+    assert max(len(piece.text) for piece in pieces) <= 600
+    assert [piece.whole for piece in cut(io.BytesIO(text.encode()), 50, sys.maxsize)] == [True, True]
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
@@ -96,7 +108,7 @@ def test_a_stray_quote_does_not_read_the_rest_of_the_file(monkeypatch: pytest.Mo
     monkeypatch.setattr(csv_blocks, "_PIECE", 1 << 18)
     file = Endless(b'a,b\n1,2\n3,"stray\n', 1 << 40)
     with pytest.raises(Unusual, match="without an end"):
-        list(cut(io.BufferedReader(file), 1000))
+        list(cut(io.BufferedReader(file), 1000, sys.maxsize))
     assert file.read_so_far < 3 << 20
 
 
