@@ -7,9 +7,8 @@
 `cause_of` finds the kind of an error in this order:
 
 1. `kind` of our own errors, a class attribute of `UserError` that subclasses override and instances may set;
-2. the code of an answer of an object store, or the HTTP status of an answer;
-3. the class, by its name: the libraries that raise it need not be installed or imported;
-4. `errno`.
+2. for those of libraries and of the system, what `common.foreign_errors` says: the class first, which says whose error
+   it is, then the answer of that server, or `errno`.
 
 An error without a kind of its own, for example "cannot be written" around a refused connection, has that of its cause.
 Everything else is a bug.
@@ -17,9 +16,7 @@ Everything else is a bug.
 
 from __future__ import annotations
 
-import errno
 import random
-import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +24,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from common.errors import UserError
+from common.foreign_errors import kind_of
 
 Result = TypeVar("Result")
 
@@ -34,8 +32,11 @@ Kind = Literal[
     "network",
     "dns",
     "store",
+    "prefect",
     "scheduler",
     "engine",
+    "limits",
+    "tls",
     "disk full",
     "refused",
     "clock",
@@ -72,9 +73,17 @@ CAUSES: Mapping[Kind, Cause] = MappingProxyType(
         for cause in (
             Cause("network", True, "surroundings", "check the network, and run the same command again to resume"),
             Cause("dns", True, "surroundings", "check the host name and the name server, and run again to resume"),
-            Cause("store", True, "surroundings", "is the server up, and AWS_ENDPOINT_URL right?"),
+            Cause(
+                "store",
+                True,
+                "surroundings",
+                "is the server up, and AWS_ENDPOINT_URL right? In a folder: is its disk up?",
+            ),
+            Cause("prefect", True, "surroundings", "is the Prefect server up, and PREFECT_API_URL right?"),
             Cause("scheduler", True, "surroundings", "start the Dask scheduler and workers, and run again to resume"),
-            Cause("engine", True, "surroundings", "start the Docker engine, and run again to resume"),
+            Cause("engine", True, "surroundings", "is the Docker engine up? Its log says more; run again to resume"),
+            Cause("limits", True, "surroundings", "raise the limits of open files and processes, or use fewer workers"),
+            Cause("tls", False, "operator", "check http or https in the address, the certificate and SSL_CERT_FILE"),
             Cause("disk full", False, "operator", "make room (mlebench gc), and run the same command again to resume"),
             Cause("refused", False, "operator", "check credentials and permissions"),
             Cause("clock", False, "operator", "set the clock of this machine, and run again to resume"),
@@ -86,69 +95,13 @@ CAUSES: Mapping[Kind, Cause] = MappingProxyType(
         )
     }
 )
-
-# What S3 and its relatives answer: error codes, and HTTP status where an answer has no body (HEAD).
-_CODES: Mapping[str, Kind] = MappingProxyType(
+_AWAITED: Mapping[Kind, str] = MappingProxyType(
     {
-        **dict.fromkeys(("SlowDown", "ServiceUnavailable", "InternalError", "OperationAborted", "Busy"), "store"),
-        **dict.fromkeys(("RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"), "network"),
-        **dict.fromkeys(("Throttling", "ThrottlingException", "TooManyRequests", "ServerBusy", "NotReady"), "store"),
-        **dict.fromkeys(("408",), "network"),
-        **dict.fromkeys(("409", "425", "429", "500", "502", "503", "504"), "store"),
-        **dict.fromkeys(("QuotaExceeded", "XMinioStorageFull", "StorageFull", "507"), "disk full"),
-        **dict.fromkeys(("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"), "refused"),
-        **dict.fromkeys(("AllAccessDisabled", "401", "403"), "refused"),
-        "RequestTimeTooSkewed": "clock",
-        **dict.fromkeys(("NoSuchBucket", "NoSuchKey", "NoSuchUpload", "404"), "missing"),
-        **dict.fromkeys(("InvalidBucketName", "InvalidArgument", "InvalidRequest", "400"), "user input"),
-    }
-)
-
-_CLASSES: Mapping[str, Kind] = MappingProxyType(
-    {
-        "aiohttp.client_exceptions.ClientConnectorDNSError": "dns",
-        "botocore.exceptions.NoCredentialsError": "refused",
-        "botocore.exceptions.PartialCredentialsError": "refused",
-        "botocore.exceptions.CredentialRetrievalError": "refused",
-        "aiohttp.client_exceptions.InvalidURL": "user input",
-        "botocore.exceptions.ConnectionError": "store",
-        "botocore.exceptions.HTTPClientError": "store",
-        "botocore.exceptions.IncompleteReadError": "store",
-        "botocore.parsers.ResponseParserError": "store",
-        "aiohttp.client_exceptions.ClientError": "store",
-        "fsspec.exceptions.FSTimeoutError": "network",
-        "http.client.HTTPException": "network",
-        "urllib3.exceptions.HTTPError": "network",
-        "requests.exceptions.RequestException": "network",
-        "httpx.TransportError": "network",
-        "httpcore.NetworkError": "network",
-        "distributed.comm.core.CommClosedError": "scheduler",
-        "distributed.core.CommClosedError": "scheduler",
-        "distributed.scheduler.KilledWorker": "memory",
-        "docker.errors.DockerException": "engine",
-        "pyarrow.lib.ArrowMemoryError": "memory",
-        "builtins.MemoryError": "memory",
-        **dict.fromkeys(("zipfile.BadZipFile", "gzip.BadGzipFile", "tarfile.TarError", "zlib.error"), "damaged data"),
-        **dict.fromkeys(("_lzma.LZMAError", "py7zr.exceptions.ArchiveError", "builtins.EOFError"), "damaged data"),
-        "socket.gaierror": "dns",
-        "builtins.TimeoutError": "network",
-        "builtins.ConnectionError": "network",
-        "builtins.PermissionError": "refused",
-        "builtins.FileNotFoundError": "missing",
-    }
-)
-
-_NUMBERS: Mapping[int, Kind] = MappingProxyType(
-    {
-        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "disk full"),
-        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "refused"),
-        **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "missing"),
-        # EBUSY, EREMOTEIO and EIO are also what s3fs makes of SlowDown, InternalError and codes that it does not know.
-        **dict.fromkeys((errno.EIO, errno.EREMOTEIO, errno.EBUSY, errno.ESTALE, errno.EAGAIN), "store"),
-        **dict.fromkeys((errno.EINVAL, errno.ENAMETOOLONG, errno.ENOSYS, errno.EMSGSIZE), "user input"),
-        **dict.fromkeys((errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EPIPE), "network"),
-        **dict.fromkeys((errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH), "network"),
-        errno.ENOMEM: "memory",
+        "dns": "name server",
+        "prefect": "Prefect server",
+        "scheduler": "Dask scheduler",
+        "engine": "Docker engine",
+        "limits": "limits of this machine",
     }
 )
 
@@ -156,6 +109,7 @@ _NUMBERS: Mapping[int, Kind] = MappingProxyType(
 def cause_of(error: BaseException) -> Cause:
     """The row of the table for an error.
 
+    >>> import errno
     >>> cause_of(OSError(errno.ENOSPC, "No space left on device")).kind
     'disk full'
     >>> cause_of(ConnectionResetError()).passes
@@ -169,6 +123,7 @@ def cause_of(error: BaseException) -> Cause:
 def explain(error: BaseException) -> str:
     """What happened, in one line, with the remedy unless the message says what to do.
 
+    >>> import errno
     >>> explain(OSError(errno.ENOSPC, "No space left on device", "/data/x"))
     'No space left on device: /data/x; make room (mlebench gc), and run the same command again to resume'
     >>> explain(OSError(errno.EROFS, "Read-only file system", "/data/tables/.5f3a.partial"))
@@ -224,8 +179,8 @@ def waiting_for(error: BaseException, left: float, what: str = "") -> str:
     >>> waiting_for(TimeoutError("no answer"), 3600)
     'for the network (no answer); giving up in 60 min'
     """
-    kind = {"dns": "name server", "scheduler": "Dask scheduler", "engine": "Docker engine"}
-    what = what or kind.get(cause_of(error).kind, cause_of(error).kind)
+    kind = cause_of(error).kind
+    what = what or _AWAITED.get(kind, kind)
     rest = f"{left / 60:.0f} min" if left >= 60 else f"{max(left, 0):.0f} s"
     return f"for the {what} ({_text(error)[:200]}); giving up in {rest}"
 
@@ -236,40 +191,12 @@ def _kind(error: BaseException | None, depth: int = 0) -> Kind | None:
     if isinstance(error, UserError):
         own: Kind | None = error.kind
         return own or _kind(error.__cause__, depth + 1) or "user input"
-    # s3fs raises the errors of the system for answers of the server, which are known better by their codes.
-    found = _code(error) or (_code(error.__cause__) if error.__cause__ else None) or _class(error)
-    number = getattr(error, "errno", None)
-    if found is None and isinstance(error, OSError) and not isinstance(error, socket.gaierror):
-        found = _NUMBERS.get(number) if isinstance(number, int) else None
-        found = found or _kind(error.__cause__, depth + 1)
+    found = kind_of(error)
+    if found is None and isinstance(error, OSError):
+        found = _kind(error.__cause__, depth + 1)
         # Reading failed for a reason that has no number, such as a response that was cut short.
-        found = found or ("store" if number is None else None)
+        found = found or ("store" if type(error) is OSError and error.errno is None else None)
     return found
-
-
-def _code(error: BaseException) -> Kind | None:
-    """By the answer of the server that botocore's and requests' errors carry."""
-    response: Any = getattr(error, "response", None)
-    code, status = "", getattr(response, "status_code", None)
-    if isinstance(response, dict):
-        code = str(response.get("Error", {}).get("Code", ""))
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-    found = _CODES.get(code) or _CODES.get(str(status))
-    if found is None and isinstance(status, int) and status >= 400:
-        found = "user input" if status < 500 else "store"
-    return found
-
-
-def _class(error: BaseException) -> Kind | None:
-    number = getattr(error, "errno", None)
-    for each in type(error).__mro__:
-        name = f"{each.__module__}.{each.__name__}"
-        if each is OSError:
-            return None
-        if name in _CLASSES:
-            # An error of the system with a number is best known by it; ENOENT and EACCES agree with their classes.
-            return (_NUMBERS.get(number) if isinstance(number, int) else None) or _CLASSES[name]
-    return None
 
 
 def _lasting(path: Any) -> Any:

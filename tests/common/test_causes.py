@@ -49,9 +49,9 @@ def _foreign() -> dict[str, tuple[BaseException, str]]:
         "a read that hangs": (botocore.exceptions.ReadTimeoutError(endpoint_url="x"), "store"),
         "a short body": (http.client.IncompleteRead(b"", 3), "network"),
         "no credentials": (botocore.exceptions.NoCredentialsError(), "refused"),
-        "502": (requests.HTTPError(response=request), "store"),
+        "502": (requests.HTTPError(response=request), "network"),
         "requests": (requests.ConnectionError(), "network"),
-        "httpx": (httpx.ReadError("x"), "network"),
+        "httpx": (httpx.ReadError("x"), "prefect"),
         "Dask": (CommClosedError("x"), "scheduler"),
         "a worker without memory": (distributed.KilledWorker("x", worker, 3), "memory"),
         "Docker": (docker.errors.DockerException("x"), "engine"),
@@ -87,7 +87,7 @@ def _foreign() -> dict[str, tuple[BaseException, str]]:
 def test_the_kind_of_an_error(name: str) -> None:
     error, kind = _foreign()[name]
     assert cause_of(error).kind == kind
-    assert cause_of(error).passes == (kind in ("network", "dns", "store", "scheduler", "engine"))
+    assert cause_of(error).passes == (kind in ("network", "dns", "store", "prefect", "scheduler", "engine"))
 
 
 def test_an_error_around_another_has_its_kind_also_in_another_process() -> None:
@@ -107,7 +107,7 @@ def test_the_table_is_frozen() -> None:
 
 
 def test_an_explanation_is_one_line_with_the_remedy() -> None:
-    assert explain(answered("SlowDown", 503)).endswith("x; is the server up, and AWS_ENDPOINT_URL right?")
+    assert explain(answered("SlowDown", 503)).startswith("x; is the server up, and AWS_ENDPOINT_URL right?")
     assert explain(OSError(errno.ENOSPC, "No space left", "/d/f")).startswith("No space left: /d/f; ")
     assert explain(UserError("do this\nor that")) == "do this"
     assert explain(KeyError("x")) == "KeyError: 'x'"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import os
 import shutil
@@ -22,6 +21,7 @@ from storage.datasets.cluster import ONE_MACHINE, ClusterError, DaskExecutor, cl
 from storage.datasets.job import CodeMismatch, Job
 from storage.datasets.materialise import materialise
 from storage.datasets.workers import WorkerSetup
+from tests.certificates import self_signed
 from tests.storage.datasets.dask_processes import ROOT, DaskProcesses
 
 
@@ -141,7 +141,7 @@ def test_the_dashboard_is_reachable_and_named() -> None:
 
 
 def test_a_cluster_with_certificates(tmp_path: Path) -> None:
-    certificate, key = _self_signed(tmp_path)
+    certificate, key = self_signed(tmp_path)
     options: dict[str, Any] = {"require-encryption": True, "tls.ca-file": certificate}
     for role in ("scheduler", "worker", "client"):
         options |= {f"tls.{role}.cert": certificate, f"tls.{role}.key": key}
@@ -154,31 +154,3 @@ def test_a_cluster_with_certificates(tmp_path: Path) -> None:
     ):
         assert address.startswith("tls://")
         assert len(list(DaskExecutor(address).map(_pid, [1]))) == 1
-
-
-def _self_signed(folder: Path) -> tuple[str, str]:
-    """Paths of a certificate, which is its own authority, and of its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "dask")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    paths = folder / "dask.pem", folder / "dask.key"
-    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    paths[1].write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return str(paths[0]), str(paths[1])

@@ -1,0 +1,230 @@
+"""The kind of an error that a library or the system raised, for the table in `common.causes`.
+
+1. The class, by its name, says whose error it is: the libraries need not be installed or imported. The bases of a class
+   count in their order, so an error of the Docker engine is not one of `requests`, from which it is derived.
+2. The answer of a server, its code or HTTP status, says what a server means. It cannot make it an error of another one.
+3. `errno` says what an error of the system means.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from common.causes import Kind
+
+_CLASSES: Mapping[str, Kind] = MappingProxyType(
+    {
+        # The store, through fsspec, s3fs, botocore and aiohttp.
+        "botocore.exceptions.ClientError": "store",
+        "botocore.exceptions.ConnectionError": "store",
+        "botocore.exceptions.HTTPClientError": "store",
+        "botocore.exceptions.IncompleteReadError": "store",
+        "botocore.exceptions.ChecksumError": "store",
+        "botocore.exceptions.FlexibleChecksumError": "store",
+        "botocore.exceptions.InvalidProxiesConfigError": "user input",
+        "botocore.parsers.ResponseParserError": "store",
+        "botocore.exceptions.NoCredentialsError": "refused",
+        "botocore.exceptions.PartialCredentialsError": "refused",
+        "botocore.exceptions.CredentialRetrievalError": "refused",
+        "botocore.exceptions.MetadataRetrievalError": "refused",
+        "botocore.exceptions.TokenRetrievalError": "refused",
+        "botocore.exceptions.SSOError": "refused",
+        "botocore.exceptions.LoginError": "refused",
+        "botocore.exceptions.NoAuthTokenError": "refused",
+        "botocore.exceptions.ProfileNotFound": "user input",
+        "botocore.exceptions.NoRegionError": "user input",
+        "botocore.exceptions.InvalidRegionError": "user input",
+        "botocore.exceptions.ConfigNotFound": "user input",
+        "botocore.exceptions.ConfigParseError": "user input",
+        "botocore.exceptions.InvalidConfigError": "user input",
+        "botocore.exceptions.ParamValidationError": "user input",
+        "aiohttp.client_exceptions.ClientConnectorDNSError": "dns",
+        "aiohttp.client_exceptions.ClientConnectorCertificateError": "tls",
+        "aiohttp.client_exceptions.ServerFingerprintMismatch": "tls",
+        "aiohttp.client_exceptions.InvalidURL": "user input",
+        "aiohttp.client_exceptions.NonHttpUrlClientError": "user input",
+        "aiohttp.client_exceptions.ClientError": "store",
+        "fsspec.exceptions.FSTimeoutError": "store",
+        "competitions.preparing.archives.reading.ShortAnswer": "store",
+        # Kaggle and other pages, through requests and urllib.
+        "http.client.InvalidURL": "user input",
+        "http.client.HTTPException": "network",
+        "urllib3.exceptions.LocationValueError": "user input",
+        "urllib3.exceptions.NameResolutionError": "dns",
+        "urllib3.exceptions.HTTPError": "network",
+        "urllib.error.URLError": "network",
+        "requests.exceptions.InvalidURL": "user input",
+        "requests.exceptions.MissingSchema": "user input",
+        "requests.exceptions.InvalidSchema": "user input",
+        "requests.exceptions.InvalidHeader": "user input",
+        "requests.exceptions.URLRequired": "bug",
+        "requests.exceptions.StreamConsumedError": "bug",
+        "requests.exceptions.RequestException": "network",
+        # The Prefect server, whose client is httpx.
+        "httpx.UnsupportedProtocol": "user input",
+        "httpx.InvalidURL": "user input",
+        "httpx.LocalProtocolError": "bug",
+        "httpx.HTTPError": "prefect",
+        "httpcore.NetworkError": "prefect",
+        "httpcore.TimeoutException": "prefect",
+        "httpcore.RemoteProtocolError": "prefect",
+        # Dask.
+        "distributed.comm.core.CommClosedError": "scheduler",
+        "distributed.core.RPCClosed": "scheduler",
+        "distributed.client.FutureCancelledError": "scheduler",
+        "distributed.client.FuturesCancelledError": "scheduler",
+        "distributed.scheduler.NoValidWorkerError": "scheduler",
+        "distributed.scheduler.NoWorkerError": "scheduler",
+        "distributed.exceptions.WorkerStartTimeoutError": "scheduler",
+        "distributed.scheduler.KilledWorker": "memory",
+        # Docker.
+        "docker.errors.APIError": "engine",
+        "docker.errors.TLSParameterError": "user input",
+        "docker.errors.InvalidConfigFile": "user input",
+        "docker.errors.InvalidRepository": "user input",
+        "docker.errors.ContextException": "user input",
+        "docker.errors.ContextNotFound": "user input",
+        "docker.errors.BuildError": "user input",
+        "docker.errors.ContainerError": "user input",
+        "docker.errors.InvalidArgument": "bug",
+        "docker.errors.NullResource": "bug",
+        "docker.errors.DeprecatedMethod": "bug",
+        "docker.errors.DockerException": "engine",
+        # Files.
+        "pyarrow.lib.ArrowMemoryError": "memory",
+        "builtins.MemoryError": "memory",
+        **dict.fromkeys(("zipfile.BadZipFile", "gzip.BadGzipFile", "tarfile.TarError", "zlib.error"), "damaged data"),
+        **dict.fromkeys(("_lzma.LZMAError", "py7zr.exceptions.ArchiveError", "builtins.EOFError"), "damaged data"),
+        # The system.
+        "ssl.SSLEOFError": "network",
+        "ssl.SSLZeroReturnError": "network",
+        "ssl.SSLSyscallError": "network",
+        "ssl.SSLWantReadError": "network",
+        "ssl.SSLWantWriteError": "network",
+        "ssl.SSLError": "tls",
+        "socket.gaierror": "dns",
+        "socket.herror": "dns",
+        "builtins.TimeoutError": "network",
+        "builtins.ConnectionError": "network",
+        "builtins.PermissionError": "refused",
+        "builtins.FileNotFoundError": "missing",
+    }
+)
+
+_SERVICES: frozenset[Kind] = frozenset(("store", "network", "prefect", "scheduler", "engine"))
+"""Kinds of which an answer or a text may say something more exact."""
+
+_CODES: Mapping[str, Kind] = MappingProxyType(
+    {
+        # What S3 and its relatives answer.
+        **dict.fromkeys(("RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"), "network"),
+        **dict.fromkeys(("SlowDown", "ServiceUnavailable", "InternalError", "OperationAborted", "Busy"), "store"),
+        **dict.fromkeys(("Throttling", "ThrottlingException", "TooManyRequests", "ServerBusy", "NotReady"), "store"),
+        **dict.fromkeys(("QuotaExceeded", "XMinioStorageFull", "StorageFull"), "disk full"),
+        **dict.fromkeys(("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"), "refused"),
+        "AllAccessDisabled": "refused",
+        "RequestTimeTooSkewed": "clock",
+        **dict.fromkeys(("NoSuchBucket", "NoSuchKey", "NoSuchUpload"), "missing"),
+        **dict.fromkeys(("InvalidBucketName", "InvalidArgument", "InvalidRequest"), "user input"),
+    }
+)
+
+_PASSING = (408, 409, 425, 429)
+"""HTTP status below 500 that the same request may not get again."""
+
+_NUMBERS: Mapping[int, Kind] = MappingProxyType(
+    {
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "disk full"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "refused"),
+        **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "missing"),
+        # EBUSY, EREMOTEIO and EIO are also what s3fs makes of SlowDown, InternalError and codes that it does not know;
+        # ENOTCONN and ENOLCK come from mounted file systems.
+        **dict.fromkeys((errno.EIO, errno.EREMOTEIO, errno.EBUSY, errno.ESTALE, errno.ENOTCONN, errno.ENOLCK), "store"),
+        **dict.fromkeys(
+            (errno.EINVAL, errno.ENAMETOOLONG, errno.ENOSYS, errno.EMSGSIZE, errno.EADDRINUSE), "user input"
+        ),
+        **dict.fromkeys((errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED), "network"),
+        **dict.fromkeys((errno.EPIPE, errno.ESHUTDOWN, errno.ENETRESET), "network"),
+        **dict.fromkeys((errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH), "network"),
+        **dict.fromkeys((errno.EMFILE, errno.ENFILE, errno.EAGAIN), "limits"),  # EAGAIN: no further process
+        errno.ENOMEM: "memory",
+    }
+)
+
+_UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|WRONG_VERSION_NUMBER", re.IGNORECASE)
+"""What OpenSSL says in the texts of the errors of libraries that wrap its own."""
+
+
+def kind_of(error: BaseException) -> Kind | None:
+    """The kind of an error that is not ours; None if it is not in the tables.
+
+    >>> kind_of(OSError(errno.ENOSPC, "No space left on device"))
+    'disk full'
+    >>> kind_of(KeyError("x"))
+    """
+    kind = _of_class(error)
+    if kind is None and isinstance(error, OSError):
+        kind = _of_system(error)
+    return _of_answer(error, kind) or kind if kind in _SERVICES else kind
+
+
+def _of_class(error: BaseException) -> Kind | None:
+    """By the first class that the table names; None for the system's own, whose number says more."""
+    for each in type(error).__mro__:
+        if each.__module__ == "builtins" and issubclass(each, OSError):
+            return None
+        if (kind := _CLASSES.get(_name(each))) is not None:
+            return kind
+    return None
+
+
+def _of_system(error: OSError) -> Kind | None:
+    """By what it was made of, its number, or its class."""
+    cause = error.__cause__
+    if cause is not None and hasattr(cause, "response"):
+        # s3fs raises the errors of the system for answers of the server, which are known better by their codes.
+        return kind_of(cause)
+    if error.errno is not None and error.errno in _NUMBERS:
+        return _NUMBERS[error.errno]
+    return next((_CLASSES[_name(each)] for each in type(error).__mro__ if _name(each) in _CLASSES), None)
+
+
+def _of_answer(error: BaseException, service: Kind | None) -> Kind | None:
+    """What the server `service` answers or how the connection to it fails; None: no more than that it does not work."""
+    reason = getattr(error, "reason", None)  # of urllib
+    if isinstance(reason, OSError):
+        return kind_of(reason)
+    code, status = _code_and_status(error)
+    if code in _CODES:
+        return _CODES[code]
+    text = str(error)
+    if status == 507 or "no space left on device" in text.lower():
+        return "disk full"
+    if _UNTRUSTED.search(text):
+        return "tls"
+    if status in (401, 403, 407):
+        return "refused"
+    if status == 404 and service == "store":
+        return "missing"
+    return "user input" if 400 <= status < 500 and status not in _PASSING else None
+
+
+def _code_and_status(error: BaseException) -> tuple[str, int]:
+    """The server's own code, and the HTTP status, of its answer; empty and 0 without an answer."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, dict):  # botocore
+        code = str(response.get("Error", {}).get("Code", ""))
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode") or (int(code) if code.isdigit() else 0)
+        return code, status
+    # requests and httpx have it in the response, aiohttp in `status`, urllib in `code`.
+    found = (getattr(response, "status_code", None), getattr(error, "status", None), getattr(error, "code", None))
+    return "", next((each for each in found if isinstance(each, int)), 0)
+
+
+def _name(of: type) -> str:
+    return f"{of.__module__}.{of.__name__}"
