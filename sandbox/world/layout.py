@@ -143,7 +143,7 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         "INSTRUCTIONS_FILE": str(home / "instructions.txt"),
         "COMPETITION_ID": "competition" if spec.obfuscated else spec.competition_id,
         "SEED": str(spec.seed),
-        "TIME_LIMIT_SECONDS": f"{spec.limits.time_limit_seconds:g}",
+        "TIME_LIMIT_SECONDS": _number(spec.limits.time_limit_seconds),
         "MLEBENCH_PYTHON": python,
         # Never left out: images of CUDA say "all", which an engine with NVIDIA's runtime would obey.
         "NVIDIA_VISIBLE_DEVICES": ",".join(spec.place.gpus) or NO_GPUS,
@@ -156,8 +156,17 @@ def environment(spec: RunSpec, home: PurePath, *, python: str, path: str, thread
         world["VALIDATE_SCRIPT"] = str(home / "validate_submission.sh")
     for name in ("llm_requests", "llm_tokens", "llm_dollars"):
         if (limit := getattr(spec.allowance, name)) is not None:
-            world[f"{name}_limit".upper()] = f"{limit:g}" if isinstance(limit, float) else str(limit)
+            world[f"{name}_limit".upper()] = _number(limit)
     return {**chosen, **world}
+
+
+def _number(value: float) -> str:
+    """A limit as agents read it: never rounded to six digits, and never as 1e+06, which shells cannot calculate with.
+
+    >>> [_number(each) for each in (86400.0, 1_000_000.0, 1795.25, 12_345_678)]
+    ['86400', '1000000', '1795.25', '12345678']
+    """
+    return str(value) if isinstance(value, int) else f"{value:.15g}"
 
 
 def start_command(spec: RunSpec, home: Path, agent_home: PurePath | None = None) -> list[str]:

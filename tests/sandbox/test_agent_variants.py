@@ -70,9 +70,26 @@ def test_what_agents_are_built_from_is_pinned() -> None:
     dockerfile = {name: (BUILTIN_AGENTS / name / "Dockerfile").read_text() for name in ("aide", "mlab")}
     assert re.search(r"^ARG VERSION=\d+\.\d+\.\d+$", dockerfile["aide"], re.MULTILINE)
     assert re.search(r"^ARG REVISION=[0-9a-f]{40}$", dockerfile["mlab"], re.MULTILINE)
-    for name in ("openhands", "mlab"):
-        lines = (BUILTIN_AGENTS / name / "requirements.txt").read_text().splitlines()
-        assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines if not line.startswith("#"))
+    lists = list(BUILTIN_AGENTS.glob("*/requirements.txt"))
+    assert {path.parent.name for path in lists} == {"aide", "mini-swe-agent", "mlab", "openhands"}
+    for path in lists:
+        text = re.sub(r" \\\n +--hash=\S+", "", path.read_text())
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines), path
+        installs = re.findall(r"pip (?:--python \S+ )?install (.*)", (path.parent / "Dockerfile").read_text())
+        assert all(each.startswith("--no-deps ") for each in installs), "what is not in the list is not installed"
+    for name in ("claude-code", "codex", "opencode"):
+        assert "npm-cli.js ci " in (BUILTIN_AGENTS / name / "Dockerfile").read_text()  # from the lock
+        assert "--hash=sha256:" in (BUILTIN_AGENTS / name / "npm.txt").read_text()
+        assert (BUILTIN_AGENTS / name / "package-lock.json").exists()
+
+
+def test_the_documented_versions_are_those_that_are_built() -> None:
+    page = (BUILTIN_AGENTS.parents[1] / "docs" / "agents.md").read_text()
+    for name in ("claude-code", "codex", "opencode"):
+        lock = (BUILTIN_AGENTS / name / "package-lock.json").read_text()
+        built = {found.partition("-")[0] for found in re.findall(r'"version": "([\d.]+[^"]*)"', lock)}
+        assert re.findall(rf"^\| `{name}` \| .* \| ([\d.]+) \| \|$", page, re.MULTILINE) == list(built)
 
 
 def test_secrets_come_by_the_operators_word_only() -> None:

@@ -5,10 +5,15 @@ or 5 hours. This script gives its environment the folders of the run, and its ag
 """
 
 import argparse
+import dataclasses
 import json
 import os
+import selectors
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import language_model
 
@@ -20,7 +25,7 @@ import openai  # noqa: E402
 # MLAgentBench's prompts contain these constants; newer clients no longer define them.
 anthropic.HUMAN_PROMPT, anthropic.AI_PROMPT = "\n\nHuman:", "\n\nAssistant:"
 
-from MLAgentBench import environment  # noqa: E402
+from MLAgentBench import environment, low_level_actions  # noqa: E402
 from MLAgentBench.agents.agent_research import ResearchAgent  # noqa: E402
 from MLAgentBench.schema import EnhancedJSONEncoder  # noqa: E402
 
@@ -45,6 +50,13 @@ class Environment(environment.Environment):
         (folder / "submission").symlink_to(os.environ["SUBMISSION_DIR"])
         (folder / "train.py").touch()
 
+    def execute(self, action: Any) -> str:
+        """Execute an action. "List Files" gets a trailing slash, as its `ls -F` does not follow the link `data`."""
+        folder = action.args.get("dir_path") if isinstance(action.args, dict) else None
+        if action.name == "List Files" and isinstance(folder, str):
+            action = dataclasses.replace(action, args={**action.args, "dir_path": os.path.join(folder, "")})  # noqa: PTH118
+        return super().execute(action)
+
     def save(self, curr_step: int | str) -> None:
         """Write the trace. The original also copies the whole folder at each of the 2000 steps."""
         text = json.dumps(self.trace, cls=EnhancedJSONEncoder)
@@ -57,6 +69,28 @@ class Agent(ResearchAgent):
     def save(self, file_path: str) -> None:
         """Replace the file of the previous step."""
         super().save(str(Path(file_path).with_name("agent.json")))
+
+
+class OpenStreams(selectors.DefaultSelector):
+    """The streams of a script that "Execute Script" reads from, without those that the script has closed.
+
+    The original asks them again and again, prints an empty line each time, and fills the log until the script ends.
+    """
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """The streams that have something to read."""
+        ready = super().select(timeout)
+        ended = [key for key, _ in ready if not key.fileobj.buffer.peek(1)]
+        for key in ended:
+            self.unregister(key.fileobj)
+        return [(key, events) for key, events in ready if key not in ended]
+
+    def get_map(self) -> Mapping[Any, Any]:
+        """Never empty: the original would not wait for a script that has closed all of them."""
+        return super().get_map() or {None: None}
+
+
+low_level_actions.selectors = SimpleNamespace(DefaultSelector=OpenStreams, EVENT_READ=selectors.EVENT_READ)
 
 
 def problem() -> str:
@@ -81,7 +115,7 @@ def main() -> None:
         log_dir=os.environ["LOGS_DIR"],
         work_dir=os.environ["CODE_DIR"],
         max_steps=options.steps,
-        max_time=float(os.environ["TIME_LIMIT_SECONDS"]),
+        max_time=int(float(os.environ["TIME_LIMIT_SECONDS"])),  # for `signal.alarm`
         device=os.environ.get("CUDA_VISIBLE_DEVICES", "0"),
         python=os.environ["MLEBENCH_PYTHON"],
         interactive=False,
