@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -18,6 +20,43 @@ class Event(NamedTuple):
     total: int = 0
     story: bool = False
     """Whether a log of the row keeps it, even if the state is the same as before."""
+
+
+_COUNTED = re.compile(r",? for \d+ min\Z|(?<!HTTP )\d[\d,.]*( min| s)?\b|0x[0-9a-f]+")
+"""What changes in the reason of a wait while the reason is the same: times, amounts, addresses of objects."""
+
+
+class News:
+    """Which events are worth a line where nothing is drawn anew: changes of state, and each reason of a wait once.
+
+    >>> news = News()
+    >>> [news.take(Event("a", "waiting", each)) for each in ("", "for the store; 60 min", "for the store; 59 min")]
+    [True, True, False]
+    >>> news.take(Event("a", "split", "3 of 9 files")), news.take(Event("a", "split", "4 of 9 files"))
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[str, str] = {}
+        self._reasons: dict[str, set[str]] = {}
+        """what has been said about the current state of each row"""
+        self._lock = threading.Lock()
+
+    def changes(self, event: Event) -> bool:
+        """Whether the state of the row is another one than before."""
+        return self._states.get(event.row) != event.state
+
+    def take(self, event: Event) -> bool:
+        """Record an event; returns whether it is worth a line."""
+        waits = event.state == "waiting" or event.detail.startswith("waiting ")
+        reason = _COUNTED.sub("", event.detail) if waits else ""
+        with self._lock:
+            changed = self.changes(event)
+            self._states[event.row] = event.state
+            told = set() if changed else self._reasons[event.row]
+            new = bool(reason) and reason not in told
+            self._reasons[event.row] = told | {reason}
+        return changed or new
 
 
 Listener = Callable[[Event], None]
@@ -81,3 +120,24 @@ def report(row: str, state: str, detail: str = "", done: int = 0, total: int = 0
     """Report the state of a row to the listeners; see `Event`."""
     for listener in _listeners.get():
         listener(Event(row, state, detail, done, total, story))
+
+
+@contextlib.contextmanager
+def waits(row: str) -> Iterator[Callable[[str], None]]:
+    """Report what the block waits for as the state of a row, and that it goes on once the block ends without an error.
+
+    >>> with listening(lambda event: print(event.row, event.state)), waits("Prefect") as waiting:
+    ...     waiting("for the server")
+    Prefect waiting
+    Prefect goes on
+    """
+    waited = False
+
+    def waiting(text: str) -> None:
+        nonlocal waited
+        waited = True
+        report(row, "waiting", text)
+
+    yield waiting
+    if waited:
+        report(row, "goes on")

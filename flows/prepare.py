@@ -81,11 +81,8 @@ def prepare_each(
         meanwhile: Called every second or so while this waits.
     """
     place, settings = open_store(what.store), get_settings()
-
-    def waiting(text: str) -> None:
-        progress.report("prepare", "waiting", text)
-
-    place.require_usable(settings.patience, on_wait=waiting)
+    with progress.waits("prepare") as waiting:
+        place.require_usable(settings.patience, on_wait=waiting)
     outcomes: dict[str, Outcome] = {}
 
     def end(outcome: Outcome) -> None:
@@ -120,7 +117,8 @@ def prepare_each(
     if todo:
         with Workers() as workers:
             if settings.dask_address or settings.dask_dashboard:  # the user's, and to be seen
-                patiently(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
+                with progress.waits("prepare") as waiting:
+                    patiently(workers.start, seconds=OPENING_SECONDS, on_wait=waiting)
             ended: SimpleQueue[str] = SimpleQueue()
             chains = {name: _submit(name, what, place.root, workers) for name in todo}
             for name, chain in chains.items():

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from common.progress import Event, listening
+from common.progress import Event, News, listening
 from common.terminal import clean, raw
 
 _FINAL = {"done": "green", "graded": "green", "reused": "cyan", "failed": "red"}
@@ -96,7 +96,7 @@ def _clock(seconds: float) -> str:
 
 @contextlib.contextmanager
 def board(title: str) -> Iterator[None]:
-    """Show the events of the `with` block: live in a terminal, otherwise as one line per change of state on stderr."""
+    """Show the events of the `with` block: live in a terminal, otherwise as lines on stderr, see `News`."""
     console = Console(file=raw(sys.stderr), highlight=False)  # it moves the cursor
     state = Board(title)
     if console.is_terminal:
@@ -104,13 +104,13 @@ def board(title: str) -> Iterator[None]:
             yield
         return
 
-    told: dict[str, str] = {}
+    news, told = News(), dict[str, str]()
 
     def line(event: Event) -> None:
         text = f"{event.row}: {event.state} {event.detail}".rstrip()
-        changed = state.take(event)
+        new = news.take(event)
         # Some ends are reported twice: by the work itself, and by the flow that waits for it.
-        if (changed or event.state in _FINAL) and told.get(event.row) != text:
+        if (new or event.state in _FINAL) and told.get(event.row) != text:
             told[event.row] = text
             print(f"{text}\n", end="", file=sys.stderr, flush=True)  # noqa: T201  # in one piece: threads write lines
 

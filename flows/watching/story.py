@@ -10,7 +10,7 @@ from typing import Any
 
 from prefect.logging import get_run_logger
 
-from common.progress import Event, listening
+from common.progress import Event, News, listening
 from tasks.wiring.server import served
 
 LINE_SECONDS = 60.0
@@ -19,25 +19,23 @@ _LAST_WORDS = 5
 
 
 class Story:
-    """Logs each change of state of each row, and what else is worth a line; a listener of `common.progress`."""
+    """Logs each change of state and reason of a wait of each row, and what else is worth a line.
+
+    A listener of `common.progress`.
+    """
 
     def __init__(self, log: Any) -> None:
         self._log = log
-        self._states: dict[str, str] = {}
+        self._news = News()
 
     def hear(self, event: Event) -> None:
         """Log an event, unless it only repeats the state or the output of an agent."""
         if event.state == "waiting" and not event.detail:  # it will say for what, or begin at once
             return
-        changes = self._changes(event)
-        if changes or event.story:
-            begins = changes and event.state == "running"
+        begins = self._news.changes(event) and event.state == "running"
+        if self._news.take(event) or event.story:
             text = f"agent {event.detail}" if begins else f"{event.state}: {event.detail}".removesuffix(": ")
             self._log.info("%s", f"{event.row}: {event.detail if event.story else text}")
-        self._states[event.row] = event.state
-
-    def _changes(self, event: Event) -> bool:
-        return self._states.get(event.row) != event.state
 
 
 class AttemptStory(Story):
@@ -52,7 +50,7 @@ class AttemptStory(Story):
         """Log an event of the attempt."""
         if event.row != self._row:
             return
-        if event.state == "running" and event.detail and not event.story and not self._changes(event):
+        if event.state == "running" and event.detail and not event.story and not self._news.changes(event):
             self._output.append(event.detail)
             if time.monotonic() - self._said > LINE_SECONDS:
                 self._said = time.monotonic()

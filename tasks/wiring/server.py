@@ -67,14 +67,15 @@ def wait_for_it() -> None:
 
         if not _waits.get() or not served():
             return once()
-        return patiently(
-            once,
-            seconds=get_settings().patience,
-            on_wait=lambda text: progress.report("Prefect", "waiting", text),
-            longest_pause=_LONGEST_PAUSE,
-            passes=_away,
-            what="Prefect server",
-        )
+        with progress.waits("Prefect") as waiting:
+            return patiently(
+                once,
+                seconds=get_settings().patience,
+                on_wait=waiting,
+                longest_pause=_LONGEST_PAUSE,
+                passes=_away,
+                what="Prefect server",
+            )
 
     send.outlasts = True  # type: ignore[attr-defined]
     Client.send = send  # type: ignore[method-assign]

@@ -101,7 +101,7 @@ def test_two_processes_on_one_competition_do_the_work_once(store: Store, gated: 
     first = start(*command)
     until(first, lambda line: "split" in line)
     second = start(*command)
-    until(second, lambda line: "waiting" in line)
+    until(second, lambda line: "waiting for another process" in line)
     gated.let_go()
     for process in (first, second):
         output, _ = process.communicate()

@@ -1,0 +1,63 @@
+"""What is printed where there is no terminal: changes of state, and each reason of a wait once."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from common.progress import Event, report
+from flows.watching.board import board
+from flows.watching.story import AttemptStory, Story
+
+SERVER = "for the store (connection to <Pool object at 0x{address:x}> refused); giving up in {left}"
+LEASE = "for another process (prepare on host, pid 7)"
+REPORTS = [
+    ("digits", "queued", ""),
+    ("digits", "waiting", ""),
+    *(("digits", "waiting", SERVER.format(address=left * 4711, left=f"{left} min")) for left in (60, 59, 58)),
+    ("digits", "waiting", SERVER.format(address=1, left="40 s")),
+    ("digits", "waiting", LEASE),
+    *(("digits", "waiting", f"{LEASE}, for {minutes} min") for minutes in (1, 2)),
+    ("digits", "waiting", SERVER.format(address=2, left="30 s")),
+    ("digits", "download", "kaggle"),
+    ("digits", "download", "3 of 9 MB"),
+    ("digits", "download", "waiting 4 s: HTTP 503"),
+    ("digits", "download", "4 of 9 MB"),
+    ("digits", "download", "waiting 8 s: HTTP 503"),
+    ("digits", "download", "waiting 8 s: HTTP 429"),
+    ("digits", "waiting", LEASE),  # another wait than the one before
+]
+WORTH = [0, 1, 2, 6, 10, 12, 15, 16]
+"""Those that are printed."""
+
+
+def test_the_reason_of_a_wait_is_printed_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with board("prepare"):
+        for each in REPORTS:
+            report(*each)
+    told = capfd.readouterr().err.splitlines()
+    assert told == [f"{row}: {state} {detail}".rstrip() for row, state, detail in map(REPORTS.__getitem__, WORTH)]
+
+
+@pytest.mark.parametrize("kind", [Story, AttemptStory])
+def test_so_does_the_log_of_a_flow(kind: type[Story], caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("story")
+    story = AttemptStory("digits", log) if kind is AttemptStory else Story(log)
+    with caplog.at_level("INFO", "story"):
+        for each in REPORTS:
+            story.hear(Event(*each))
+    told = [record.getMessage() for record in caplog.records]
+    shown = [each for each in map(REPORTS.__getitem__, WORTH) if each[1:] != ("waiting", "")]  # it will say for what
+    assert told == [f"{row}: {state}: {detail}".removesuffix(": ") for row, state, detail in shown]
+
+
+def test_a_wait_that_is_over_is_told_and_another_one_is_another(capfd: pytest.CaptureFixture[str]) -> None:
+    from common.progress import waits
+
+    with board("run"):
+        for _ in range(2):
+            with waits("Prefect") as waiting:
+                waiting("for the Prefect server (refused); giving up in 60 min")
+    told = capfd.readouterr().err.splitlines()
+    assert told == 2 * ["Prefect: waiting for the Prefect server (refused); giving up in 60 min", "Prefect: goes on"]
