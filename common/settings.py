@@ -120,7 +120,8 @@ class Settings(BaseSettings):
     patience: float = Field(
         default=3600.0,
         ge=0,
-        description="Seconds for which work is tried again while network, store, Dask or Docker are away.",
+        description="Seconds for which work is tried again while network, store, Dask or Docker are away; to them "
+        "come those that a request takes that is not answered.",
     )
     competitions: Directories = Field(
         default_factory=list, description="Directories with further competition folders, as in PATH or as a JSON list."

@@ -3,6 +3,9 @@
 A client of aiobotocore waits for an answer with a time limit, which begins once the whole request is sent. Before it
 sends what it uploads, it waits for the server's consent, and while it sends, for the server to take it, without a
 limit: a server that accepts connections and then does nothing would hold up a run forever.
+
+botocore tries again what was not answered, and s3fs would do all of that five times. So a request without an answer
+raises an error that only botocore tries again.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ def _session_class() -> type[Any]:
     from aiobotocore.httpsession import AIOHTTPSession  # takes a second, and is of no use without S3
     from botocore.exceptions import ReadTimeoutError
 
+    from storage.unanswered import Unanswered
+
     class BoundedSession(AIOHTTPSession):
         def __init__(self, timeout: tuple[float, float], **options: Any) -> None:
             """`timeout` are the seconds of a client's configuration, for a connection and for an answer."""
@@ -45,10 +50,10 @@ def _session_class() -> type[Any]:
             self._seconds = sum(timeout)
 
         async def send(self, request: Any) -> Any:
-            """Send a request; returns once an answer has begun. Raises `ReadTimeoutError` as for a late answer."""
+            """Send a request; returns once an answer has begun. Raises `Unanswered`, also for a late answer."""
             try:
                 return await asyncio.wait_for(super().send(request), self._seconds + sending(request.headers))
-            except TimeoutError:
-                raise ReadTimeoutError(endpoint_url=request.url) from None
+            except (TimeoutError, ReadTimeoutError):
+                raise Unanswered(endpoint_url=request.url) from None
 
     return BoundedSession

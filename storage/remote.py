@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from common.causes import CAUSES, cause_of, explain
+from common.causes import CAUSES, HOUR, cause_of, explain
 from storage.bounded import bounded_session
 
 # Standard mode waits up to 20 s between retries, so a server can restart before the last one. With botocore's usual ten
@@ -37,6 +37,8 @@ class S3Options:
     endpoint_url: str | None = None
     access_key_id: str | None = None
     secret_access_key: str | None = None
+    patience: float = HOUR
+    """Seconds for which the program waits for a server. With less than two minutes, clients try only twice."""
 
     def __repr__(self) -> str:  # does not show the credentials
         return f"S3Options(endpoint_url={self.endpoint_url!r})"
@@ -63,7 +65,8 @@ def set_fsspec_defaults() -> None:
         "secret": _options.secret_access_key,
     }
     # Other processes write below the same root, so a cached listing would be out of date.
-    options = {"config_kwargs": _PATIENT, "use_listings_cache": False}
+    config = _PATIENT if _options.patience >= 120 else {**_PATIENT, **_QUICK}
+    options = {"config_kwargs": config, "use_listings_cache": False}
     options |= {name: value for name, value in given.items() if value}
     for protocol in ("s3", "s3a"):
         conf[protocol] = {**conf.get(protocol, {}), **options}

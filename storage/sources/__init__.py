@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from common.causes import HOUR
 from competitions.competition import Competition
 from storage.sources.source import NETWORK_TIMEOUT, RemoteSource, Report, Source, SourceChanged
 
 __all__ = ["NETWORK_TIMEOUT", "RemoteSource", "Report", "Source", "SourceChanged", "source_for"]
 
 
-def source_for(competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT) -> Source:
+def source_for(
+    competition: Competition, raw_dir: Path | None, timeout: float = NETWORK_TIMEOUT, patience: float = HOUR
+) -> Source:
     """The source of a competition's download: its bundle, or `raw_dir` if given, or Kaggle.
 
-    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed.
+    `timeout` is the number of seconds without data after which a connection to Kaggle is closed and resumed,
+    `patience` that after which it gives up if nothing arrives.
     """
     if competition.facts.source == "bundled":
         from storage.sources.bundled import Bundled
@@ -25,4 +29,4 @@ def source_for(competition: Competition, raw_dir: Path | None, timeout: float = 
         return Local(raw_dir)
     from storage.sources.kaggle import Kaggle
 
-    return Kaggle(timeout)
+    return Kaggle(timeout, patience)

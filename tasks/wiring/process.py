@@ -28,6 +28,7 @@ def apply_settings() -> None:
             endpoint_url=settings.s3_endpoint_url,
             access_key_id=_revealed(settings.s3_access_key_id),
             secret_access_key=_revealed(settings.s3_secret_access_key),
+            patience=settings.patience,
         )
     )
     registry.extend(settings.competitions)

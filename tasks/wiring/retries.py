@@ -2,8 +2,8 @@
 
 Prefect counts tries; what matters is how long the cause has lasted. So tasks get more tries than they can use, with
 pauses up to a minute, and the condition ends them: an hour (`MLEBENCH_PATIENCE`) after the first of the failures that
-followed each other without progress. A try that has worked for longer than a quarter of that before it failed had made
-progress: what it finished is kept, and the hour begins again.
+followed each other without progress. A try that has worked for longer than any request goes unanswered before it failed
+had made progress: what it finished is kept, and the hour begins again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from common.causes import cause_of, waiting_for
 from common.settings import get_settings
 
 _TRIES = 10_000
+_UNANSWERED = 900.0
+"""Seconds. No request goes unanswered for longer: of the store nine tries of 70 s and pauses of up to 20 s, of Kaggle
+eight tries of 60 s and pauses of up to 90 s."""
 _PAUSES = [1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]  # seconds; the last one for all further tries
 
 
@@ -77,7 +80,7 @@ def _seconds_left(run: UUID, error: Exception, patience: float, now: float) -> f
         outage = _outages.pop(run, None)
         if not cause_of(error).passes:
             return 0.0
-        if outage is None or now - outage.last > max(patience / 4, _pause_after(outage.tries)):
+        if outage is None or now - outage.last > _UNANSWERED + _pause_after(outage.tries):
             outage = _Outage(now, now, 0)
         left = outage.first + patience - now
         if left > 0:

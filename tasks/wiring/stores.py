@@ -38,8 +38,8 @@ def local_cache(patience: float | None = None) -> Cache:
 
 def download_source(competition_id: str, raw_dir: str | None = None) -> Source:
     """The source of a competition's download; `raw_dir` takes precedence over Kaggle."""
-    folder = Path(raw_dir) if raw_dir else None
-    return source_for(registry.get(competition_id), folder, get_settings().network_timeout)
+    folder, settings = Path(raw_dir) if raw_dir else None, get_settings()
+    return source_for(registry.get(competition_id), folder, settings.network_timeout, settings.patience)
 
 
 def already_prepared(

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import ReadTimeoutError
+from fsspec.config import conf
 from s3fs import S3FileSystem
 
+from common.causes import cause_of
 from storage import bounded, remote
 from storage.store import Store
+from storage.unanswered import Unanswered
 from storage.writers import StoreError
+from tasks.wiring import retries
 
 
 @pytest.fixture
@@ -71,16 +75,51 @@ def consenting(store: Store, server: socket.socket) -> Iterator[Store]:
     ids=["reading", "writing", "listing"],
 )
 def test_a_request_ends(store: Store, request_: Callable[[Any], Any]) -> None:
-    with pytest.raises(ReadTimeoutError):
+    with pytest.raises(Unanswered):
         request_(store.top.fs)
 
 
 def test_a_request_ends_whose_content_is_not_taken(consenting: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "SLOWEST", 20_000_000)
-    with pytest.raises(ReadTimeoutError):  # the system takes a few megabytes
+    with pytest.raises(Unanswered):  # the system takes a few megabytes
         consenting.top.fs.pipe_file("bucket/silent/a", bytes(20_000_000))
 
 
 def test_a_store_that_never_answers_is_named(store: Store) -> None:
     with pytest.raises(StoreError, match=r"cannot be written: Read timeout on endpoint.*is the server up"):
         store.require_usable(patience=0)
+
+
+def connections(server: socket.socket) -> int:
+    """How many have come."""
+    server.setblocking(False)
+    for number in range(100):
+        try:
+            server.accept()[0].close()
+        except BlockingIOError:
+            return number
+    raise AssertionError("too many")
+
+
+def test_retries_of_what_is_not_answered_do_not_multiply(
+    store: Store, server: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(S3FileSystem, "retries", 5)  # as usual
+    with pytest.raises(Unanswered) as caught:
+        store.top.fs.cat_file("bucket/silent/a")
+    assert connections(server) == 1, "botocore's tries, of which this client has one"
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert (cause_of(sent).kind, str(sent)) == ("store", str(caught.value))
+
+
+@pytest.mark.parametrize("patience", [8, 60, 119, 120, 3600])
+def test_a_client_gives_up_within_the_patience(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_options", remote.S3Options(patience=patience))
+    monkeypatch.setitem(conf, "s3", {})
+    monkeypatch.setitem(conf, "s3a", {})
+    remote.set_fsspec_defaults()
+    config = conf["s3"]["config_kwargs"]
+    tries = 1 + config["retries"]["max_attempts"]
+    seconds = tries * (config["connect_timeout"] + config["read_timeout"])
+    assert seconds <= max(30, retries._UNANSWERED - 8 * 20)  # with the pauses between the tries
+    assert seconds <= 30 or patience >= 120

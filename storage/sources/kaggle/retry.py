@@ -2,7 +2,8 @@
 
 They are not left to the Prefect task, because its delays are fixed in advance, whereas Kaggle requests delays with
 Retry-After, a transfer resumes within the same file, and a transfer that makes progress may be interrupted any number
-of times. Finally this module raises a `UserError`, which the task does not retry, so retries never multiply.
+of times. An error that is raised because the patience is used up is not one that passes, so that retries of the task
+never multiply it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from common.causes import HOUR
 from storage.sources.kaggle.errors import Unreachable, describe, final_error
 from storage.sources.source import Report
 
@@ -23,12 +25,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Policy:
-    """Number of tries without progress, delays in seconds, and the longest accepted Retry-After."""
+    """Number of tries without progress, delays, the longest accepted Retry-After, and the patience, in seconds."""
 
     tries: int = 8
     first: float = 1.0
     cap: float = 60.0
     longest: float = 900.0
+    patience: float = HOUR
+    """After so long without progress since the first failure it gives up, however many tries are left."""
 
 
 def sleep(seconds: float) -> None:
@@ -49,7 +53,7 @@ class Retries:
 
     def __init__(self, what: str, page: str, report: Report, policy: Policy | None = None) -> None:
         self.what, self.page, self.report, self.policy = what, page, report, policy or Policy()
-        self.failures = 0
+        self.failures, self._since = 0, 0.0
 
     def progress(self) -> None:
         """Reset the count after data has arrived."""
@@ -60,11 +64,13 @@ class Retries:
         final = final_error(self.what, self.page, error)
         if final is not None:
             raise final from None
+        self._since = self._since if self.failures else time.monotonic()
         self.failures += 1
-        if self.failures >= self.policy.tries:
-            raise Unreachable(
-                f"{self.what}: gave up after {self.failures} tries ({describe(error)}); run again to resume"
-            ) from None
+        impatient = time.monotonic() - self._since >= self.policy.patience
+        if impatient or self.failures >= self.policy.tries:
+            tries = f"{self.failures} {'try' if self.failures == 1 else 'tries'}"
+            gave_up = Unreachable(f"{self.what}: gave up after {tries} ({describe(error)}); run again to resume")
+            raise (gave_up.of_kind("missing") if impatient else gave_up) from None
         delay = self._delay(error)
         self.report(f"waiting {delay:.0f} s: {describe(error)}")
         sleep(delay)

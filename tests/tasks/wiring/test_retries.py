@@ -66,6 +66,19 @@ def test_progress_begins_the_hour_again(clock: list[float]) -> None:
     assert left(other, error, clock) == 3500, "a quick failure is still the same outage"
 
 
+@pytest.mark.parametrize(("patience", "silence", "tries"), [(8, 30, 2), (8, 100, 2), (600, 790, 2), (3600, 790, 6)])
+def test_tries_that_are_not_answered_are_no_progress(patience: float, silence: float, tries: int) -> None:
+    """A server that accepts connections and never answers, in the time of a made-up clock."""
+    run, now, made = uuid4(), 0.0, 0
+    while True:
+        now, made = now + silence, made + 1
+        if retries._seconds_left(run, ConnectionResetError(), patience, now) <= 0:
+            break
+        now += 1
+        assert made < 99, "it never ends"
+    assert made == tries
+
+
 def test_a_task_is_tried_again_until_it_works_and_says_what_it_waits_for() -> None:
     tries, events = itertools.count(), list[progress.Event]()
     at_once: Any = {**retried(), "retry_delay_seconds": 0}
