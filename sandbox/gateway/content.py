@@ -9,7 +9,15 @@ from typing import Any
 from common.providers import Api
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=_\-\s]*\Z")
-_DATA = re.compile(r"data:[a-z0-9.+-]+/[a-z0-9.+-]+;base64,", re.IGNORECASE)
+PICTURES = frozenset(f"image/{each}" for each in ("png", "jpeg", "jpg", "gif", "webp"))
+"""Types of pictures that models read. A picture of another type, such as SVG, can name addresses."""
+DOCUMENTS = frozenset(
+    {"application/pdf", "application/json"}
+    | {f"text/{each}" for each in ("plain", "csv", "tab-separated-values", "markdown", "html", "xml", "x-python")}
+)
+"""Types of documents. Sound and films cost more than other input, by a share that is not known in advance."""
+_LONGEST_TYPE = 100
+"""Characters of the beginning of a `data:` address, in which its type is."""
 
 
 class Refused(Exception):
@@ -67,7 +75,32 @@ _PARTS: dict[str, tuple[str, ...]] = {
 }
 _SCHEMAS = ("tools", "functions", "response_format", "guided_json", "text", "output_format", "output_config")
 """Fields that contain JSON schemas, of arguments or of answers."""
-_ITEMS = frozenset({"message"} | {name for name in KEYS if name.endswith(("_call", "_call_output"))} | {"reasoning"})
+_ITEMS = frozenset(
+    [
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "local_shell_call",
+        "local_shell_call_output",
+        "apply_patch_call",
+        "apply_patch_call_output",
+        "computer_call",
+        "computer_call_output",
+    ]
+)
+_WITH_OUTPUT = frozenset(
+    ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output")
+)
+_SOURCES = {
+    ("image", "base64"): ("type media_type data", PICTURES),
+    ("document", "base64"): ("type media_type data", DOCUMENTS),
+    ("document", "text"): ("type media_type data", frozenset({"text/plain"})),
+    ("document", "content"): ("type content", None),
+}
+"""The fields of a source, and the types of its data, by the type of the part that it is in and its own."""
 
 
 def check_content(api: Api, path: str, body: dict[str, Any]) -> Media:
@@ -112,7 +145,7 @@ def _items(items: Any, media: Media) -> None:
             _parts("responses", item.get("content"), media)
         elif kind == "computer_call_output":
             _part(item.get("output"), ("computer_screenshot",), "responses", media)
-        elif kind.endswith("_output") and not isinstance(item.get("output"), str):
+        elif kind in _WITH_OUTPUT and not isinstance(item.get("output"), str):
             _parts("responses", item.get("output"), media)
 
 
@@ -135,13 +168,13 @@ def _part(part: Any, allowed: tuple[str, ...], kind: str, media: Media) -> None:
                 raise Refused(f"the field {min(unknown)[:60]!r} may not be part of an image")
             value = value.get("url")
         media.images += 1
-        _data(value, media)
+        _data(value, media, PICTURES)
     elif name in ("file", "input_file"):
         inner = part.get("file") if name == "file" else {key: part[key] for key in part if key != "type"}
         if not isinstance(inner, dict) or set(inner) - {"filename", "file_data"}:
             raise Refused("a file must be sent as `file_data`")
         media.documents += 1
-        _data(inner.get("file_data"), media, plain=True)
+        _data(inner.get("file_data"), media, DOCUMENTS | PICTURES, plain=True)
     elif name in ("image", "document"):
         _source(part.get("source"), name, media)
     elif name == "tool_result":
@@ -150,24 +183,32 @@ def _part(part: Any, allowed: tuple[str, ...], kind: str, media: Media) -> None:
 
 def _source(source: Any, name: str, media: Media) -> None:
     form = source.get("type") if isinstance(source, dict) else None
-    if form == "text":
-        return
+    fields, types = _SOURCES.get((name, form), ("", None)) if isinstance(form, str) else ("", None)
+    if not fields or set(source) - set(fields.split()):
+        raise Refused("an image or a document must be sent as data, not by its address or id")
     if form == "content":
         _parts("anthropic", source.get("content"), media)
         return
-    if form != "base64" or set(source) - {"type", "media_type", "data"}:
-        raise Refused("an image or a document must be sent as data, not by its address or id")
-    media.images += name == "image"
-    media.documents += name == "document"
-    _data(source.get("data"), media, plain=True)
+    kind, data = source.get("media_type"), source.get("data")
+    if types is not None and kind not in types:
+        raise Refused(f"data of the type {str(kind)[:60]!r} may not be sent")
+    if not isinstance(data, str) or (form == "base64" and not BASE64.match(data)):
+        raise Refused("content must be sent as data in base64")
+    if form == "base64":
+        media.images += name == "image"
+        media.documents += name == "document"
+        media.bytes += len(data)
 
 
-def _data(value: Any, media: Media, *, plain: bool = False) -> None:
-    """Check that a value is data in base64, after a `data:` prefix, or with `plain` without one."""
-    start = _DATA.match(value) if isinstance(value, str) else None
-    if not isinstance(value, str) or not (start or plain) or not BASE64.match(value, start.end() if start else 0):
+def _data(value: Any, media: Media, types: frozenset[str], *, plain: bool = False) -> None:
+    """Check that a value is data in base64 of one of these types; with `plain` possibly without saying its type."""
+    text = value if isinstance(value, str) else ""
+    comma = text.find(",", 0, _LONGEST_TYPE)
+    if not text or (comma < 0 and not plain) or not BASE64.match(text, comma + 1):
         raise Refused("content may not be sent by its address: models may not reach the internet for you; send data")
-    media.bytes += len(value)
+    if comma >= 0 and text[:comma].lower() not in {f"data:{each};base64" for each in types}:
+        raise Refused(f"data of the type {text[:comma][:60]!r} may not be sent")
+    media.bytes += len(text)
 
 
 def check_schemas(values: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,21 +50,12 @@ _GEMINI: dict[Problem, tuple[int, str]] = {
 }
 # No idempotency-key: a provider repeats its answer to whoever in the operator's account sends the same one.
 _TO_PROVIDER = ("accept", "anthropic-version")
-_BETAS = (
-    "prompt-caching-",
-    "output-128k-",
-    "token-efficient-tools-",
-    "fine-grained-tool-streaming-",
-    "max-tokens-3-5-sonnet-",
-    "computer-use-",
-    "context-1m-",
-    "interleaved-thinking-",
-    "extended-cache-ttl-",
-    "token-counting-",
-    "context-management-",
-    "structured-outputs-",
+_BETAS = re.compile(
+    "(?:prompt-caching(?:-scope)?|output-128k|token-efficient-tools|fine-grained-tool-streaming"
+    "|max-tokens-3-5-sonnet|computer-use|context-1m|interleaved-thinking|extended-cache-ttl|token-counting"
+    r"|context-management|structured-outputs)-\d{4}-\d\d-\d\d"
 )
-"""Prefixes of Anthropic's beta features that neither reach the internet nor store anything; others are left out."""
+"""Anthropic's beta features, of any date, that neither reach the internet nor store anything; others are left out."""
 _TO_AGENT = ("content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id")
 ANTHROPIC_VERSION = "2023-06-01"
 
@@ -145,7 +137,7 @@ def headers_to_provider(request: Request, provider: Provider) -> dict[str, str]:
     headers = {name: request.headers[name] for name in _TO_PROVIDER if name in request.headers}
     headers["content-type"] = "application/json"
     betas = [each.strip() for each in request.headers.get("anthropic-beta", "").split(",")]
-    if known := [each for each in betas if each.startswith(_BETAS)]:
+    if known := [each for each in betas if _BETAS.fullmatch(each)]:
         headers["anthropic-beta"] = ",".join(known)
     key = provider.api_key.get_secret_value()
     if provider.api == "anthropic":

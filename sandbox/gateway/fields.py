@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from common.providers import Api, Provider
+from common.providers import Provider
+from sandbox.gateway.tokens import is_count
 
 _SAMPLING = (
     "temperature top_p top_k min_p seed stop presence_penalty frequency_penalty repetition_penalty logit_bias user"
@@ -55,16 +56,6 @@ HOSTED = _words("web_search_options mcp_servers container plugins search_paramet
 PLAIN_TIERS = ("auto", "default", "flex", "standard_only")
 """Tiers of service that do not cost more than the plain price."""
 
-_OWN_TOOLS = {
-    "openai": ("function", "custom", "local_shell", "apply_patch", "computer"),
-    "anthropic": ("custom", "bash_2", "text_editor_2", "computer_2", "memory_2"),
-}
-"""Prefixes of the types of tools that the agent runs itself."""
-_TOOL_KEYS = _words(
-    "type function custom name description parameters input_schema strict format cache_control max_characters "
-    "display_width display_height display_width_px display_height_px display_number environment enable_zoom "
-    "input_examples defer_loading eager_input_streaming"
-)
 _FOREIGN_MODEL = re.compile(
     r":online|:nitro|@preset|^ft:|(?<!re)search|deep-?research|sonar|compound|browsing|multi-agent"
     r"|/(auto|fusion|router)\Z",
@@ -105,26 +96,11 @@ def foreign_model(provider: Provider, model: str) -> bool:
     return model not in provider.models and _FOREIGN_MODEL.search(model) is not None
 
 
-def hosted_tool(api: Api, tools: Any) -> str | None:
-    """The first tool that the provider would run itself; None if there is none."""
-    if tools is None:
-        return None
-    if not isinstance(tools, list):
-        return "the form of `tools`"
-    for tool in tools:
-        kind = tool.get("type", "custom" if api == "anthropic" else "") if isinstance(tool, dict) else ""
-        if not isinstance(kind, str) or not kind.startswith(_OWN_TOOLS[api]):
-            return f"the tool {str(kind)[:60]!r}"
-        if unknown := set(tool) - _TOOL_KEYS:
-            return f"the field {min(unknown)[:60]!r} of a tool"
-    return None
-
-
-def wrong_value(body: dict[str, Any]) -> str | None:
-    """What is wrong with the values on which the price of a request depends; None if nothing is."""
+def wrong_value(body: dict[str, Any], provider: Provider) -> str | None:
+    """What is wrong with the values on which the price of a request depends, or storing it; None if nothing is."""
     for name in ("n", "best_of", "max_tokens", "max_completion_tokens", "max_output_tokens"):
         value = body.get(name)
-        if value is not None and (type(value) is not int or value < 0 or value > 10**9):
+        if value is not None and not is_count(value):
             return f"`{name}` must be a number of at least 0, without a fraction"
     if not isinstance(body.get("stream", False), bool | None):
         return "`stream` must be true or false"
@@ -133,4 +109,6 @@ def wrong_value(body: dict[str, Any]) -> str | None:
         return f"`service_tier` may only be one of {', '.join(PLAIN_TIERS)} here: other tiers cost more"
     if body.get("modalities") not in (None, ["text"]):
         return "`modalities` may only be text here"
+    if body.get("store") not in (None, False) and "store" not in provider.fields:
+        return "`store` may only be false here: answers are not kept in the operator's account"
     return None

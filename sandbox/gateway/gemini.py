@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.providers import Provider
-from sandbox.gateway.content import BASE64, Media, Refused, check_schemas
+from sandbox.gateway.content import BASE64, DOCUMENTS, PICTURES, Media, Refused, check_schemas
+from sandbox.gateway.tokens import is_count
 
 _PLAIN, _ANY, _LIST = "plain", "any", "list"
 """Kinds of values: a text, number or truth value; any JSON; a list of plain values."""
@@ -63,8 +64,6 @@ SHAPES: dict[str, dict[str, str]] = {
 _WITH_HOSTED_TOOLS = frozenset({"part", "tool", "toolConfig", "functionResponsePart"})
 """Kinds of objects that may have other fields, too, if providers may run tools for agents."""
 _SCHEMAS = ("parameters", "parametersJsonSchema", "response", "responseJsonSchema", "responseSchema")
-_READABLE = ("image/", "text/", "application/pdf", "application/json")
-"""Types of data. Sound, and videos with it, cost more than other input, by a share that is not known in advance."""
 
 
 @dataclass
@@ -142,12 +141,14 @@ def _value(kind: str, name: str, value: Any, reading: _Reading) -> Any:
 
 def _count(data: dict[str, Any], reading: _Reading) -> None:
     kind, content = data.get("mimeType"), data.get("data")
-    if not isinstance(kind, str) or not (kind.startswith(_READABLE) or reading.hosted_tools):
+    picture = isinstance(kind, str) and kind.lower() in PICTURES
+    readable = picture or (isinstance(kind, str) and kind.lower() in DOCUMENTS)
+    if not readable and not reading.hosted_tools:
         raise Refused(f"data of the type {str(kind)[:60]!r} may not be sent")
     if not isinstance(content, str) or not BASE64.match(content):
         raise Refused("content must be sent as data in base64")
-    reading.media.images += kind.startswith("image/")
-    reading.media.documents += not kind.startswith("image/")
+    reading.media.images += picture
+    reading.media.documents += not picture
     reading.media.bytes += len(content)
 
 
@@ -155,7 +156,7 @@ def _check_values(config: dict[str, Any]) -> None:
     """Check the values on which the price of a request depends."""
     for name in ("candidateCount", "maxOutputTokens"):
         value = config.get(name)
-        if value is not None and (type(value) is not int or not 0 <= value <= 10**9):
+        if value is not None and (not is_count(value)):
             raise Refused(f"`{name}` must be a number of at least 0, without a fraction")
     if any(each not in ("TEXT", 1) for each in config.get("responseModalities", ())):
         raise Refused("`responseModalities` may only be TEXT here")

@@ -17,12 +17,12 @@ from sandbox.gateway.dialects import Endpoint, Problem
 from sandbox.gateway.fields import (
     WRITES_MORE,
     foreign_model,
-    hosted_tool,
     unknown_field,
     without_empty,
     wrong_value,
 )
 from sandbox.gateway.room import Share
+from sandbox.gateway.tools import check_tools
 
 BODY_SECONDS = 120.0
 ROOM_SECONDS = 30.0
@@ -97,13 +97,12 @@ def check(
     body = without_empty(endpoint.path, body)
     if (unknown := unknown_field(endpoint.path, body, provider, hosted_tools=hosted_tools)) is not None:
         raise RequestRejected("request", f"the field {unknown[:60]!r} is not available here: remove it")
-    if (wrong := wrong_value(body)) is not None:
+    if (wrong := wrong_value(body, provider)) is not None:
         raise RequestRejected("request", wrong)
     if hosted_tools:
         return CompletionRequest(body, model, body.get("stream") is True, _media(body, endpoint))
-    if (tool := hosted_tool(endpoint.api, body.get("tools"))) is not None:
-        raise RequestRejected("request", f"{tool} is not available here: models may not reach the internet for you")
     try:
+        check_tools(endpoint.api, body)
         media = check_content(endpoint.api, endpoint.path, body)
     except Refused as error:
         raise RequestRejected("request", str(error)) from None

@@ -10,6 +10,8 @@ from common.providers import Api
 
 BYTES_PER_TOKEN = 4
 """Used for estimates; approximately right for English and code."""
+MOST_TOKENS = 10**9
+"""More than any model reads or writes for one request."""
 _LAST_EVENTS = ("message_stop", "response.completed", "response.incomplete", "response.failed")
 """Types of events after which Anthropic's streams, and those of OpenAI's responses, have nothing to report."""
 
@@ -41,10 +43,33 @@ def estimate(count: int) -> int:
     return -(-count // BYTES_PER_TOKEN)
 
 
+def is_count(value: Any) -> bool:
+    """Whether a value can be a number of tokens or answers.
+
+    >>> [is_count(each) for each in (0, 10**9, -1, 1.0, True, "1", 10**30)]
+    [True, True, False, False, False, False, False]
+    """
+    return type(value) is int and 0 <= value <= MOST_TOKENS
+
+
 def reported(api: Api, usage: Any) -> Usage | None:
-    """Parse the object with the usage of a response; None if it reports no tokens."""
+    """Parse the object with the usage of a response; None if it reports no tokens, or something that is no number.
+
+    Whoever reports nonsense about one kind of tokens is not believed about the others.
+    """
     if not isinstance(usage, dict):
         return None
+    try:
+        return _reported(api, usage)
+    except _NoCount:
+        return None
+
+
+class _NoCount(ValueError):
+    """A number of tokens is not a whole number from 0 to `MOST_TOKENS`."""
+
+
+def _reported(api: Api, usage: dict[str, Any]) -> Usage | None:
     if api == "gemini":
         # What a tool of the provider reads is beside the prompt, and what the model thinks beside the answer.
         given = _count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount")
@@ -87,7 +112,11 @@ def tier_of(answer: dict[str, Any]) -> str:
 
 def _count(usage: dict[str, Any], name: str) -> int:
     value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if value is None:
+        return 0
+    if not is_count(value):
+        raise _NoCount
+    return int(value)
 
 
 class StreamMeter:

@@ -23,6 +23,8 @@ SETTINGS = "generationConfig"
 """The field of Gemini's requests that contains the limits."""
 GEMINI_OUTPUT = 65_536
 """What Gemini's models write at most, thoughts included; their windows are not in all list prices."""
+MOST_OUTPUT = 10**12
+"""Output tokens of all answers of a request that are counted at most; a table has room for sums of millions of them."""
 LEAST_OUTPUT = 16
 """The least that OpenAI's responses API accepts as a limit. An answer is not limited to less."""
 
@@ -44,7 +46,7 @@ class WorstCase:
         window = rates.window if rates is not None else None
         most = window or max(provider.output_tokens, GEMINI_OUTPUT if self.field == "maxOutputTokens" else 0)
         each = self.limit if self.limit is not None else most
-        return Usage(self.input_tokens, each * self.answers, estimated=True)
+        return Usage(self.input_tokens, min(each * self.answers, MOST_OUTPUT), estimated=True)
 
     def leaves_room(self, body: dict[str, Any]) -> bool:
         """Whether the limit is above what the request reserves for thinking, as Anthropic's API requires."""

@@ -189,7 +189,7 @@ class ScriptedLLM:
             for delta, reason in (*deltas, ({}, "stop"))
         ]
         if self.report_usage and (body.get("stream_options") or {}).get("include_usage"):
-            events.append({**chunk, "choices": [], "usage": OPENAI_USAGE})
+            events.append({**chunk, "choices": [], "usage": self.usage or OPENAI_USAGE})
         return [*(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events), b"data: [DONE]\n\n"]
 
     def _responses(self, body: Any) -> list[bytes]:
@@ -206,20 +206,20 @@ class ScriptedLLM:
             {"type": "response.output_item.done", "output_index": 0, "item": said},
             {
                 "type": "response.completed",
-                "response": _response(body) | {"output": [said], "usage": RESPONSES_USAGE},
+                "response": _response(body) | {"output": [said], "usage": self.usage or RESPONSES_USAGE},
             },
         ]
         return [_named({**event, "sequence_number": at}) for at, event in enumerate(events)]
 
     def _anthropic(self, body: Any) -> list[bytes]:
-        start = {**ANTHROPIC_USAGE, "output_tokens": 1}
+        start = {**(self.usage or ANTHROPIC_USAGE), "output_tokens": 1}
         block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
         deltas = [{"type": "text_delta", "text": word} for word in WORDS]
         end = {"stop_reason": "end_turn", "stop_sequence": None}
         events: list[Any] = [{"type": "message_start", "message": _message(body) | {"usage": start}}, block]
         events += [{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": 0})
-        events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 50}})
+        events.append({"type": "message_delta", "delta": end, "usage": self.usage or {"output_tokens": 50}})
         events.append({"type": "message_stop"})
         return [_named(event) for event in events]
 
@@ -229,7 +229,7 @@ class ScriptedLLM:
         for event in events if self.report_usage else []:
             event["usageMetadata"] = {"promptTokenCount": 1000, "totalTokenCount": 1000}
             if event is events[-1]:
-                event["usageMetadata"] = GEMINI_USAGE
+                event["usageMetadata"] = self.usage or GEMINI_USAGE
         return [b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in events]
 
 

@@ -239,8 +239,67 @@ def test_objects_stored_in_the_operators_account(
     refused(gateway, llm, path, fields)
 
 
+LOOK_ALIKES = [
+    (CHAT, tool(type="function_web_search", function={"name": "f"})),
+    (CHAT, tool(type="functions", function={"name": "f"})),
+    (CHAT, tool(type="function", function={"name": "f", "store": True})),
+    (CHAT, tool(type="function", function={"name": "f"}, server_url=AWAY)),
+    (CHAT, tool(type="function", function="f")),
+    (CHAT, tool(type="custom", custom={"name": "f", "format": {"type": "grammar", "grammar": {"url": AWAY}}})),
+    (CHAT, tool(type="local_shell", environment={"type": "container_auto"})),
+    (CHAT, tool(type=["function"], function={"name": "f"})),
+    (CHAT, {"functions": [{"name": "f", "web_search": True}]}),
+    (CHAT, {"tool_choice": {"type": "web_search"}}),
+    (CHAT, {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "mcp"}]}}}),
+    (RESPONSES, tool(type="custom_web_search", name="f")),
+    (RESPONSES, tool(type="computer_hosted")),
+    (RESPONSES, tool(type="apply_patch_remote")),
+    (RESPONSES, tool(type="function", name="f", environment={"type": "container_auto"})),
+    (RESPONSES, {"tool_choice": {"type": "mcp", "server_label": "a"}}),
+    (MESSAGES, tool(type="bash_2web", name="bash")),
+    (MESSAGES, tool(type="bash_20991231", name="bash")),
+    (MESSAGES, tool(type="computer_20250124_hosted", name="computer")),
+    (MESSAGES, tool(type="memory_20250818", name="memory", store=True)),
+    (MESSAGES, tool(type="custom_web", name="f")),
+    (MESSAGES, tool(name="f", allowed_callers=["code_execution_20250825"])),
+    (MESSAGES, {"tool_choice": {"type": "web_search"}}),
+    (MESSAGES, part("document", source={"type": "text", "media_type": "text/plain", "data": "a", "store": True})),
+    (MESSAGES, part("document", source={"type": "text", "media_type": "text/plain", "data": {"url": AWAY}})),
+    (MESSAGES, part("document", source={"type": "content", "content": "a", "url": AWAY})),
+    (MESSAGES, part("document", source={"type": ["base64"], "media_type": "application/pdf", "data": "AAAA"})),
+    (MESSAGES, part("document", source={"type": "base64", "media_type": "audio/wav", "data": "AAAA"})),
+    (MESSAGES, part("image", source={"type": "text", "media_type": "text/plain", "data": "a"})),
+    (MESSAGES, part("image", source={"type": "base64", "media_type": "image/svg+xml", "data": "AAAA"})),
+    *(
+        (CHAT, part("image_url", image_url={"url": f"data:{kind};base64,AAAA"}))
+        for kind in ("application/pdf", "image/svg+xml", "video/mp4", "text/html", "image/png;url=x", "image/pngx", "")
+    ),
+    (RESPONSES, said("input_image", image_url="data:application/octet-stream;base64,AAAA")),
+    (RESPONSES, said("input_file", file_data="data:video/mp4;base64,AAAA")),
+    (GENERATE, parts(inlineData={"mimeType": "image/svg+xml", "data": "AAAA"})),
+    (GENERATE, parts(inlineData={"mimeType": "text/../video/mp4", "data": "AAAA"})),
+    (GENERATE, parts(inlineData={"mimeType": "application/pdfx", "data": "AAAA"})),
+]
+
+
+@pytest.mark.parametrize(("path", "fields"), LOOK_ALIKES)
+def test_names_that_begin_like_those_that_are_allowed(
+    gateway: Open, llm: ScriptedLLM, path: str, fields: dict[str, Any]
+) -> None:
+    """Types of tools, sources and data are compared whole, and their objects have no other fields than their own."""
+    refused(gateway, llm, path, fields)
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES])
+def test_answers_that_are_kept_in_the_operators_account(gateway: Open, llm: ScriptedLLM, path: str) -> None:
+    refused(gateway, llm, path, {"store": True})
+    keeping = Provider(base_url=f"{llm.url}/v1", fields=["store"])
+    assert post(gateway(workdir="keeping", providers={"kind": keeping}), path, {"store": True}).is_success
+
+
 def test_features_that_a_header_turns_on(gateway: Open, llm: ScriptedLLM) -> None:
     betas = "files-api-2025-04-14,mcp-client-2025-04-04,prompt-caching-2024-07-31,web-fetch-2025-09-10"
+    betas += ",prompt-caching-web-2025-01-01,computer-use-2025-01-24-hosted,context-1m-"
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": betas, "openai-beta": "assistants=v2"}
     gateway().http.post(MESSAGES, json=BODIES[MESSAGES], headers=headers)
     assert llm.requests[0].headers["anthropic-beta"] == "prompt-caching-2024-07-31"
@@ -258,6 +317,28 @@ def test_features_that_a_header_turns_on(gateway: Open, llm: ScriptedLLM) -> Non
         (CHAT, {"messages": [{"role": "assistant", "content": None, "tool_calls": [
             {"id": "c", "type": "function", "function": {"name": "fetch", "arguments": f'{{"url": "{AWAY}"}}'}}]}]}),
         (CHAT, part("image_url", image_url={"url": "data:image/png;base64,AAAA", "detail": "low"})),
+        (CHAT, part("image_url", image_url={"url": "data:image/JPEG;base64,/9j/AAAA"})),
+        (CHAT, part("file", file={"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"})),
+        (CHAT, tool(type="function", function={"name": "f", "description": "d", "parameters": {}, "strict": True})),
+        (CHAT, tool(type="custom", custom={"name": "f", "format": {"type": "grammar", "grammar": {
+            "syntax": "lark", "definition": "start: a"}}})),
+        (CHAT, {**tool(type="function", function={"name": "f"}),
+            "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+        (RESPONSES, {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [
+            {"type": "function", "name": "f"}]}}),
+        (RESPONSES, {"tools": [{"type": "local_shell"}, {"type": "apply_patch"},
+            {"type": "custom", "name": "p", "description": "d", "format": {
+                "type": "grammar", "syntax": "lark", "definition": "start: a"}},
+            {"type": "function", "name": "f", "description": "d", "strict": False, "parameters": {}}]}),
+        (RESPONSES, said("input_image", image_url="data:image/webp;base64,AAAA", detail="low")),
+        (RESPONSES, said("input_file", filename="a.csv", file_data="data:text/csv;base64,AAAA")),
+        (MESSAGES, {"tools": [{"type": "text_editor_20250728", "name": "str_replace_based_edit_tool",
+            "max_characters": 100}, {"type": "custom", "name": "f", "input_schema": {"type": "object"},
+            "cache_control": {"type": "ephemeral"}, "eager_input_streaming": True}],
+            "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
+        (MESSAGES, part("document", source={"type": "text", "media_type": "text/plain", "data": "a: b"})),
+        (MESSAGES, part("document", source={"type": "content", "content": [{"type": "text", "text": "a"}]})),
+        (MESSAGES, part("document", source={"type": "base64", "media_type": "application/pdf", "data": "AAAA"})),
         (RESPONSES, said("input_text", text=AWAY)),
         (RESPONSES, item("function_call", call_id="c", name="f", arguments=AWAY)),
         (RESPONSES, item("function_call_output", call_id="c", output=AWAY)),

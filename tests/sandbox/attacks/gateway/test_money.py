@@ -299,6 +299,46 @@ def test_images_that_are_small_in_bytes_and_large_in_tokens(gateway: Open, llm: 
     assert llm.requests == []
 
 
+_KINDS: dict[str, tuple[str, ...]] = {
+    "chat": ("prompt_tokens", "completion_tokens", "total_tokens"),
+    "responses": ("input_tokens", "output_tokens", "total_tokens"),
+    "messages": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+    "generate": ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount"),
+}
+_NO_COUNTS = [10**30, 10**9 + 1, -1, 12.5, 1e300, True, "12", "NaN", [12], {"a": 1}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("kind", _KINDS)
+def test_numbers_of_tokens_that_are_none(gateway: Open, llm: ScriptedLLM, kind: str, stream: bool) -> None:
+    """Such a request counts as the most that it can have used, as one whose answer reports nothing."""
+    gate = gateway()
+    ask = {
+        "chat": lambda: gate.chat(max_tokens=100, stream=stream),
+        "responses": lambda: gate.http.post(
+            "/v1/responses", json={"model": "gpt-4o", "input": "a", "max_output_tokens": 100, "stream": stream}
+        ),
+        "messages": lambda: gate.message(stream=stream),
+        "generate": lambda: gate.generate(stream=stream, generationConfig={"maxOutputTokens": 100}),
+    }[kind]
+    for name in _KINDS[kind]:
+        for value in _NO_COUNTS:
+            llm.usage = {**dict.fromkeys(_KINDS[kind], 12), name: value}
+            assert ask().status_code == 200
+    gate.services.close()
+    assert len(gate.log) == len(_KINDS[kind]) * len(_NO_COUNTS)
+    assert {(each["output_tokens"], each["estimated"]) for each in gate.log} == {(100, True)}
+    assert len({(each["input_tokens"], each["cost_usd"]) for each in gate.log}) == 1
+
+
+def test_a_request_for_more_answers_than_a_table_can_count(gateway: Open, llm: ScriptedLLM) -> None:
+    llm.fail = (504, {"error": "upstream timed out"})  # counted as the most that it can have used
+    gate = gateway()
+    fields = {"prompt": ["a"] * 9, "n": 10**9, "max_tokens": 10**9}
+    gate.http.post("/v1/completions", json={"model": "gpt-3.5-turbo-instruct", **fields})
+    assert [each["output_tokens"] for each in gate.log] == [10**12]
+
+
 def test_a_log_that_is_full_and_forgets(gateway: Open, llm: ScriptedLLM) -> None:
     gate = gateway(requests=3)
     gate.chat()
