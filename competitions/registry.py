@@ -55,6 +55,10 @@ def _found() -> tuple[dict[str, Path], dict[str, Path]]:
     return found, twice
 
 
+_LONGEST = 200
+"""Characters of an id that are looked at: nobody's folder has a longer name."""
+
+
 def _is_one(folder: Path) -> bool:
     return (folder / "competition.yaml").is_file()
 
@@ -84,6 +88,7 @@ def get(competition_id: str) -> Competition:
     Raises `UnknownCompetition`, naming close matches, and `UserError` for an id that occurs twice, because grading
     another competition under a known id would go unnoticed.
     """
+    competition_id = competition_id[:_LONGEST]
     if not _further and Path(competition_id).name == competition_id and _is_one(CATALOG / competition_id):
         return _load(CATALOG / competition_id)  # without a look at all others
     known, twice = _found()

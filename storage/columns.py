@@ -19,6 +19,11 @@ class Column:
     unit: str = ""
     since: int = 0
 
+    @property
+    def finite(self) -> bool:
+        """Whether infinity is no value of the column: scores may be infinite, times and costs may not."""
+        return self.unit in ("s", "USD", "tokens")
+
 
 @dataclass(frozen=True)
 class TableSchema:

@@ -1,10 +1,16 @@
-"""Parquet tables below `tables/`, partitioned by run group. `storage.schemas` describes their columns."""
+"""Parquet tables below `tables/`, partitioned by run group. `storage.schemas` describes their columns.
+
+What providers, agents, older versions and other people's stores report ends in these tables. A value that does not fit
+the type of its column is therefore left out, with a warning: it costs neither its row nor those of other runs.
+"""
 
 from __future__ import annotations
 
 import glob
 import io
-from collections.abc import Iterable, Mapping
+import logging
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,10 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Table", "TableError", "read_table", "upgrade_tables", "write_frame", "write_table"]
 
 _PARTITION = "run_group"
+_logger = logging.getLogger("mlebench.storage")
 
 
 class TableError(UserError):
-    """Rows do not match the schema of their table, or its file is damaged."""
+    """Rows have a column that their table does not have, or its file is damaged."""
 
 
 def write_table(
@@ -31,8 +38,8 @@ def write_table(
 ) -> None:
     """Replace the rows of `run_group`. The group is part of the path and not a column of the file.
 
-    Columns that a row lacks are null. Concurrent tasks that share a table each write a `part` of it. Raises
-    `TableError` for an unknown column and for a value of the wrong type.
+    Columns that a row lacks are null, and so are values that do not fit their column, with a warning. Concurrent tasks
+    that share a table each write a `part` of it. Raises `TableError` for an unknown column.
     """
     import pandas as pd
 
@@ -52,7 +59,7 @@ def write_frame(store: Store, table: Table, run_group: str, frame: pd.DataFrame,
         close = close_matches(unknown[0], TABLES[table].names)
         raise TableError(f"table {table} has no column {', '.join(unknown)}.{close}")
     content = io.BytesIO()
-    pq.write_table(_with_schema(frame, table), content)
+    pq.write_table(_with_schema(frame, table, f"table {table} of group {run_group}"), content)
     store.write(url, content.getvalue())
 
 
@@ -70,12 +77,16 @@ def read_table(store: Store, table: Table, run_groups: Iterable[str] | None = No
     contents = store.concurrently([partial(_read, store, url) for url, _ in files])
     parts = []
     for content, (_, group) in zip(contents, files, strict=True):
-        rows = _current(content, table)
+        rows = _current(content, table, f"table {table} of group {group}")
         parts.append(rows.append_column(_PARTITION, pa.array([group] * len(rows), pa.string())))
     if not parts:
         return pd.DataFrame()
-    # Unknown columns, e.g. of newer versions, are kept.
-    frame: pd.DataFrame = pa.concat_tables(parts, promote_options="default").to_pandas()
+    # Unknown columns, e.g. of newer versions, are kept, unless files disagree about them.
+    try:
+        rows = pa.concat_tables(parts, promote_options="default")
+    except pa.ArrowException:
+        rows = pa.concat_tables([part.select([*TABLES[table].names, _PARTITION]) for part in parts])
+    frame: pd.DataFrame = rows.to_pandas()
     return frame[[*(name for name in frame.columns if name != _PARTITION), _PARTITION]]
 
 
@@ -89,7 +100,7 @@ def upgrade_tables(store: Store, run_group: str) -> int:
             content = _read(store, url)
             if _version(content) < SCHEMA_VERSION:
                 buffer = io.BytesIO()
-                pq.write_table(_current(content, table), buffer)
+                pq.write_table(_current(content, table, f"table {table} of group {run_group}"), buffer)
                 store.write(url, buffer.getvalue())
                 outdated += 1
     return outdated
@@ -117,19 +128,20 @@ def _version(content: pa.Table) -> int:
     return int((content.schema.metadata or {}).get(METADATA_KEY, 0))
 
 
-def _current(content: pa.Table, table: Table) -> pa.Table:
-    """Rows of a file, upgraded to the current schema if necessary."""
+def _current(content: pa.Table, table: Table, what: str) -> pa.Table:
+    """Rows of a file, upgraded to the current schema if necessary. `what` names them in warnings."""
     if content.schema.equals(arrow_schema(table)):
         return content.replace_schema_metadata(arrow_schema(table).metadata)
-    return _with_schema(content.to_pandas(), table)
+    return _with_schema(content.to_pandas(), table, what)
 
 
-def _with_schema(frame: pd.DataFrame, table: Table) -> pa.Table:
+def _with_schema(frame: pd.DataFrame, table: Table, what: str) -> pa.Table:
     """The frame as an Arrow table with all columns of the schema, followed by unknown columns."""
     import pyarrow as pa
 
     schema = arrow_schema(table)
-    columns = {field.name: _column(frame, field, table) for field in schema}
+    kinds = TABLES[table]
+    columns = {kind.name: _column(frame, schema.field(kind.name), what, finite=kind.finite) for kind in kinds}
     known = pa.table(columns, schema=schema)
     for name in frame.columns:
         if name not in (_PARTITION, *columns):
@@ -137,25 +149,53 @@ def _with_schema(frame: pd.DataFrame, table: Table) -> pa.Table:
     return known
 
 
-def _column(frame: pd.DataFrame, field: pa.Field, table: Table) -> pa.Array:
-    import pandas as pd
+def _column(frame: pd.DataFrame, field: pa.Field, what: str, *, finite: bool) -> pa.Array:
     import pyarrow as pa
 
     if field.name not in frame:
         return pa.nulls(len(frame), field.type)
-    values = frame[field.name]
+    unfit: list[Any] = []
+    parts = _fitting(frame[field.name], partial(_converted, kind=field.type, finite=finite), unfit)
+    if unfit:
+        many = "a value" if len(unfit) == 1 else f"{len(unfit):,} values"
+        shown = reprlib.repr(unfit[0])
+        _logger.warning("%s: column %s: %s left out, not %s: %s", what, field.name, many, field.type, shown)
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _fitting(values: pd.Series[Any], convert: Callable[[pd.Series[Any]], pa.Array], unfit: list[Any]) -> list[pa.Array]:
+    """The converted values, with null for those that cannot be converted, which are added to `unfit`."""
+    import pandas as pd
+    import pyarrow as pa
+
     try:
-        if pa.types.is_timestamp(field.type):  # older files have ISO texts
-            values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
-        try:
-            found = pa.array(values, from_pandas=True)
-        except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
-            found = pa.array(values.map(_encodable), from_pandas=True)
-        if pa.types.is_string(field.type) and found.type not in (pa.string(), pa.large_string(), pa.null()):
-            raise TypeError(f"they are {found.type}")
-        return found.cast(field.type)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise TableError(f"table {table}: column {field.name} has values that are not {field.type}: {error}") from error
+        return [convert(values)]
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        if len(values) == 1:
+            unfit.append(values.iloc[0])
+            return [convert(pd.Series([None], dtype=object))]
+        middle = len(values) // 2
+        return [*_fitting(values[:middle], convert, unfit), *_fitting(values[middle:], convert, unfit)]
+
+
+def _converted(values: pd.Series[Any], *, kind: pa.DataType, finite: bool) -> pa.Array:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_timestamp(kind):  # older files have ISO texts
+        values = pd.to_datetime(values, utc=True, format="ISO8601").astype("datetime64[us, UTC]")
+    try:
+        found = pa.array(values, from_pandas=True)
+    except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
+        found = pa.array(values.map(_encodable), from_pandas=True)
+    no_text = pa.types.is_string(kind) and found.type not in (pa.string(), pa.large_string(), pa.null())
+    if no_text or (pa.types.is_temporal(found.type) and not pa.types.is_timestamp(kind)):
+        raise TypeError(f"they are {found.type}")
+    found = found.cast(kind)
+    if finite and pa.types.is_floating(kind) and pc.any(pc.is_inf(found)).as_py():
+        raise ValueError("they are infinite")
+    return found
 
 
 def _encodable(value: Any) -> Any:

@@ -220,14 +220,28 @@ def counting_of(store: Store, grades: pd.DataFrame, runs: pd.DataFrame, split: s
     return Counting(expected, facts, planned=planned)
 
 
+_MISSING: dict[str, Any] = {
+    "submission_path": "",
+    **dict.fromkeys(("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold"), math.nan),
+    **dict.fromkeys((name for name, each in CompetitionReport.model_fields.items() if each.annotation is bool), False),
+}
+
+
 def reports_of(grades: pd.DataFrame) -> list[CompetitionReport]:
-    """Rows of tables/grades as reports in the published format, in the same order."""
+    """Rows of tables/grades as reports in the published format, in the same order.
+
+    Values that are missing, because a file had nonsense in their place, are NaN, an empty path, and false; rows that do
+    not say of which competition they are and when they were graded are left out.
+    """
     import pandas as pd
 
+    if len(grades):
+        grades = grades[grades["competition_id"].notna() & grades["created_at"].notna()]
     names = [name for name in CompetitionReport.model_fields if name in grades]
     records = grades[names].to_dict("records") if len(grades) else []
     reports = [{k: None if pd.isna(v) else v for k, v in record.items()} for record in records]
     for each in reports:
+        each |= {name: value for name, value in _MISSING.items() if each.get(name) is None}
         if each["valid_submission"] and each["score"] is None:
             each["score"] = math.nan  # tables have no NaN
     # Older tables have no column `leaderboard`; their grades used the stored one.
@@ -250,8 +264,9 @@ def _trajectories(store: Store, runs: pd.DataFrame, root: str) -> dict[tuple[str
 
     if runs.empty:
         return {}
-    asked = runs[runs["gateway_requests"].fillna(0) > 0].to_dict("records")
-    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in asked]
+    asked = runs[(runs["gateway_requests"].fillna(0) > 0) & runs["seed"].ge(0)].dropna(subset="competition_id")
+    rows = asked.to_dict("records")
+    folders = [RunFolder(store, row["run_group"], row["competition_id"], int(row["seed"])) for row in rows]
     records = store.concurrently([folder.read_run_if_valid for folder in folders])
     found = [
         (record, f"{StoredRun(folder, record).source}/{PAGE}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,8 +10,8 @@ from common.errors import UserError, close_matches
 from common.jsonlines import parse
 from competitions.editions import EDITIONS
 from storage.runs.listing import list_group
-from storage.runs.records import GradeRecord, RecordError, RunRecord, SnapshotRecord, UsageRecord, ValidationRecord
-from storage.store import InvalidJson, Store
+from storage.runs.records import GradeRecord, RunRecord, SnapshotRecord, UsageRecord, ValidationRecord, if_valid
+from storage.store import Store
 
 RUN = "run.json"
 GRADE = "grade.json"
@@ -22,7 +21,6 @@ VALIDATIONS = "validation.jsonl"
 REQUESTS = "gateway.jsonl"
 TRY = "try-"
 """Beginning of the names of folders for the files of a run that replaces another one; see `storage.runs.publish`."""
-_logger = logging.getLogger("mlebench.storage")
 
 
 def grade_file(edition: str | None = None) -> str:
@@ -107,11 +105,7 @@ class RunFolder:
 
     def read_run_if_valid(self) -> RunRecord | None:
         """Like `read_run`, but an invalid file is a warning, and None: for work that is not about this run group."""
-        try:
-            return self.read_run()
-        except (RecordError, InvalidJson) as error:
-            _logger.warning("a run is skipped: %s", error)
-            return None
+        return if_valid(self.read_run)
 
     def write_run(self, record: RunRecord) -> None:
         """Write the run's record, which marks the run as finished: its files have reached the disk before, it after."""
@@ -139,8 +133,8 @@ class RunFolder:
         """
         names = (snapshots_file(edition) for edition in (None, *EDITIONS))
         urls = [f"{self.url}/{name}" for name in names if may_have(name)]
-        rows = [(url, row) for url in urls for row in self.store.read_json(url) or []]
-        return [SnapshotRecord.from_json(row, self.store.relative(url)) for url, row in rows]
+        found = ((self.store.read_json(url) or [], self.store.relative(url)) for url in urls)
+        return [record for rows, where in found for record in SnapshotRecord.list_of(rows, where)]
 
     def write_snapshots(self, records: Iterable[SnapshotRecord], edition: str | None = None) -> None:
         """Write the snapshots graded in the run's own edition, or in another one. Writes no file if there are none."""
@@ -156,7 +150,7 @@ class RunFolder:
     def read_usage(self, run: RunRecord | None = None) -> Iterator[UsageRecord]:
         """Yield the run's requests that were sent to a provider. Refused requests are in the gateway's log only.
 
-        `run` is the run's record, if it is at hand.
+        A line of the log that is no request costs a warning. `run` is the run's record, if it is at hand.
         """
         run = run or self.read_run()
         if run is None:
@@ -165,7 +159,9 @@ class RunFolder:
             content = self.store.read(f"{self.of(run).files_url}/{REQUESTS}")
         except FileNotFoundError:
             return
-        yield from (UsageRecord.of(run, call) for call in parse(content) if call.get("status") != "refused")
+        for call in parse(content):
+            if call.get("status") != "refused" and (request := if_valid(partial(UsageRecord.of, run, call))):
+                yield request
 
     def read_validations(self, run: RunRecord) -> Iterator[ValidationRecord]:
         """Yield what the validation service checked for the run, or for the original run of a copy."""
@@ -252,7 +248,10 @@ def grades_of(store: Store, runs: Iterable[StoredRun]) -> list[GradeRecord | Non
 
 
 def records_of(store: Store, run_group: str) -> Iterator[Records]:
-    """Yield all records of each folder of a group that has any; sorted by name."""
+    """Yield all records of each folder of a group that has any; sorted by name.
+
+    An invalid file is left out with a warning: it must not cost the other runs of the group their rows.
+    """
     for found in store.concurrently([partial(_records, each) for each in _candidates(store, run_group)]):
         if found.run is not None or found.grades:
             yield found
@@ -327,9 +326,10 @@ def _has_any(store: Store, candidate: _Candidate, names: Sequence[str]) -> bool:
 
 def _records(candidate: _Candidate) -> Records:
     folder = candidate.folder
-    run = folder.read_run() if candidate.may_have(RUN) else None
-    grades = folder.read_grades(candidate.may_have)
-    snapshots = folder.read_snapshots(candidate.may_have)
+    run = folder.read_run_if_valid() if candidate.may_have(RUN) else None
+    urls = [f"{folder.url}/{name}" for name in GRADES if candidate.may_have(name)]
+    grades = [grade for url in urls if (grade := if_valid(partial(folder._grade, url))) is not None]
+    snapshots = if_valid(partial(folder.read_snapshots, candidate.may_have)) or []
     elsewhere = run is not None and bool(run.files)
     usage = list(folder.read_usage(run)) if run and (elsewhere or candidate.may_have(REQUESTS)) else []
     checked = run is not None and (elsewhere or run.submission_from is not None or candidate.may_have(VALIDATIONS))

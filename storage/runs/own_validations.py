@@ -64,7 +64,7 @@ def _journal(content: bytes) -> Iterator[Mapping[str, Any]]:
         nodes = json.loads(content)["nodes"]
         working = [node for node in nodes if not node["is_buggy"] and _number(node["metric"]["value"]) is not None]
         working.sort(key=lambda node: float(node["ctime"]))
-    except (ValueError, RecursionError, KeyError, TypeError):
+    except (ValueError, OverflowError, RecursionError, KeyError, TypeError):
         return
     best = -math.inf
     for node in working:

@@ -7,19 +7,38 @@ version 0. They have the same names but may lack fields, and are read as current
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from common.errors import UserError, one_line
 from competitions.editions import Edition
 from storage.schemas import SCHEMA_VERSION, TABLES, Table
+from storage.store import InvalidJson
+
+_logger = logging.getLogger("mlebench.storage")
 
 
 class RecordError(UserError):
     """A file in the store is not a valid record."""
+
+
+T = TypeVar("T")
+CompetitionId = Annotated[str, Field(max_length=200)]
+"""Names folders, so it is no longer than what file systems have room for."""
+
+
+def if_valid(read: Callable[[], T]) -> T | None:
+    """What is read; None with a warning if it is no valid record, for work on more than this one run."""
+    try:
+        return read()
+    except (RecordError, InvalidJson) as error:
+        _logger.warning("a record is skipped: %s", error)
+        return None
 
 
 class Record(BaseModel):
@@ -35,7 +54,8 @@ class Record(BaseModel):
     def from_json(cls, content: Any, where: str = "record") -> Self:
         """Parse a record from its JSON form, and upgrade it if its version is older.
 
-        Raises `RecordError`, naming `where`, if its version is newer or the record is invalid.
+        A value that is not of its column's type is left out with a warning, where the column may be missing. Raises
+        `RecordError`, naming `where`, if the record's version is newer or another field is invalid.
         """
         if not isinstance(content, dict):
             raise RecordError(f"{where} is not a JSON object")
@@ -44,10 +64,22 @@ class Record(BaseModel):
             raise RecordError(
                 f"{where} has schema version {version}; this version of mlebench reads up to {SCHEMA_VERSION}"
             )
+        content = {**content, "schema_version": SCHEMA_VERSION}
         try:
-            return cls.model_validate({**content, "schema_version": SCHEMA_VERSION})
+            return cls.model_validate(content)
         except ValidationError as error:
-            raise RecordError(f"{where} is not a valid record: {one_line(error)}") from error
+            invalid = {str(each["loc"][0]) for each in error.errors() if each["type"] != "missing"}
+            if not invalid <= cls._optional() or len(invalid) < len({each["loc"][0] for each in error.errors()}):
+                raise RecordError(f"{where} is not a valid record: {one_line(error)}") from error
+            _logger.warning("%s: left out, not of their type: %s", where, ", ".join(sorted(invalid)))
+        return cls.model_validate({**content, **dict.fromkeys(invalid)})
+
+    @classmethod
+    def _optional(cls) -> set[str]:
+        """The columns of its table that a record may lack."""
+        fields = cls.model_fields
+        names = [name for name in TABLES[cls.table].names if name in fields]
+        return {name for name in names if NoneType in get_args(fields[name].annotation)}
 
     def to_json(self) -> dict[str, Any]:
         """The fields that were set, with times as ISO 8601 text and NaN as a float."""
@@ -72,7 +104,7 @@ class RunRecord(Record):
     """Content key of the run: agent, limits, seed, data, and network access."""
     run_group: str
     run_id: str
-    competition_id: str
+    competition_id: CompetitionId
     seed: int
     agent: str
     edition: Edition
@@ -119,6 +151,14 @@ class RunRecord(Record):
     signature: str | None = None
     """Of a regraded copy: signature of its record. The evidence of the original run does not cover it."""
 
+    @field_validator("submission_from", "files")
+    @classmethod
+    def _is_a_path(cls, value: str | None) -> str | None:
+        parts = (value or "").split("/")
+        if ".." in parts or any("\0" in part or len(part.encode()) > 255 for part in parts):
+            raise ValueError("no file of a store has such a path")
+        return value
+
     @property
     def name(self) -> str:
         """GROUP/COMPETITION/SEED."""
@@ -148,7 +188,7 @@ class GradeRecord(Record):
     edition: Edition
     complexity: str
     category: str
-    competition_id: str
+    competition_id: CompetitionId
     score: float | None = None
     gold_threshold: float | None = None
     silver_threshold: float | None = None
@@ -178,7 +218,7 @@ class MomentRecord(Record):
 
     run_group: str
     run_id: str
-    competition_id: str
+    competition_id: CompetitionId
     seed: int
     agent: str
     at_seconds: float
@@ -201,6 +241,13 @@ class SnapshotRecord(MomentRecord):
     """None in records before version 3, which are of the run's own edition."""
     outcome: str | None = None
     leaderboard: str | None = None
+
+    @classmethod
+    def list_of(cls, content: Any, where: str) -> list[SnapshotRecord]:
+        """The snapshots in the content of a file. Raises `RecordError`."""
+        if not isinstance(content, list):
+            raise RecordError(f"{where} is not a list of snapshots")
+        return [cls.from_json(each, where) for each in content]
 
 
 class ValidationRecord(MomentRecord):
@@ -241,7 +288,7 @@ class UsageRecord(Record):
 
     run_group: str
     run_id: str
-    competition_id: str
+    competition_id: CompetitionId
     seed: int
     model: str | None
     input_tokens: int | None

@@ -165,14 +165,14 @@ class TestADamagedRecord:
             ["old-process", "1"],
             ["old-services", "1"],
         ]
-        assert err.startswith("mlebench: a run is skipped: runs/old-docker/digits/0/run.json")
+        assert err.startswith("mlebench: a record is skipped: runs/old-docker/digits/0/run.json")
         assert err.count("\n") == 1
 
     def test_leaves_other_groups_compared(self, damaged: Store, capfd: pytest.CaptureFixture[str]) -> None:
         assert main(["plagiarism", "old-process", "--store", damaged.root]) == 0
         out, err = capfd.readouterr()
         assert "1 run compared" in out
-        assert err.startswith("mlebench: a run is skipped: runs/old-docker/digits/0/run.json")
+        assert err.startswith("mlebench: a record is skipped: runs/old-docker/digits/0/run.json")
         assert err.count("\n") == 1
 
     @pytest.mark.parametrize(

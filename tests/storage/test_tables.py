@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from storage.columns import Column
 from storage.runs.folders import RunFolder, finished_folders, graded_folders
 from storage.schemas import TABLES, Table, arrow_schema
 from storage.store import Store
@@ -103,25 +105,108 @@ class TestWhatDoesNotFitIsRefused:
             write_table(store, "grades", "a", [{**GRADE, "scores": 1.0}])
         assert store.glob("tables/*/*/*") == []
 
-    @pytest.mark.parametrize(
-        ("column", "value"),
-        [
-            ("seed", 0.5),
-            ("seed", 2**63),
-            ("seed", "first"),
-            ("message", 1),
-            ("score", "high"),
-            ("created_at", "yesterday"),
-        ],
-    )
-    def test_a_value_of_another_type(self, store: Store, column: str, value: object) -> None:
-        with pytest.raises(TableError, match=f"column {column}"):
-            write_table(store, "grades", "a", [GRADE, {**GRADE, column: value}])
-
     def test_a_damaged_file_by_its_name(self, store: Store) -> None:
         store.write(store.url("tables", "grades", "run_group=a", "part-0.parquet"), b"PAR1")
         with pytest.raises(TableError, match=r"run_group=a/part-0\.parquet in .* is damaged"):
             read_table(store, "grades")
+
+
+FITTING = {"string": "x", "int64": 7, "float64": 0.5, "bool": True, "timestamp": NOW}
+EXTREMES: dict[str, list[tuple[Any, Any]]] = {
+    "string": [
+        ("", ""),
+        ("a\0b", "a\0b"),
+        ("\ud800", "\\ud800"),
+        ("x" * 100_000, "x" * 100_000),
+        ("NaN", "NaN"),
+        (1, None),
+        (True, None),
+        (math.nan, None),
+        (b"\xff", None),
+        ({"a": 1}, None),
+        (["a"], None),
+    ],
+    "int64": [
+        (2**63 - 1, 2**63 - 1),
+        (-(2**63), -(2**63)),
+        (2**63, None),
+        (-(10**30), None),
+        (10**400, None),
+        (0.5, None),
+        (1e300, None),
+        (math.nan, None),
+        (math.inf, None),
+        ("first", None),
+        (NOW, None),
+        ({}, None),
+    ],
+    "float64": [
+        (math.nan, None),
+        (5e-324, 5e-324),
+        (2**80, None),
+        (10**400, None),
+        ("high", None),
+        ([0.5], None),
+    ],
+    "bool": [(False, False), ("perhaps", None), ({}, None), (NOW, None)],
+    "timestamp": [
+        (datetime(1700, 1, 1, tzinfo=UTC), datetime(1700, 1, 1, tzinfo=UTC)),
+        (datetime(2262, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)),
+        (datetime.min.replace(tzinfo=UTC), None),  # pandas counts nanoseconds
+        (datetime.max.replace(tzinfo=UTC), None),
+        (datetime.min.replace(tzinfo=timezone(timedelta(hours=14))), None),
+        ("yesterday", None),
+        ("+999999-01-01", None),
+        ("2026-13-01", None),
+        (10**30, None),
+        (math.inf, None),
+        ([], None),
+    ],
+}
+"""Values by type of column, and what the table then has."""
+
+
+def _infinite(column: Column) -> list[tuple[Any, Any]]:
+    """Scores may be infinite, times and costs may not."""
+    values = [math.inf, -math.inf] if column.type == "float64" else []
+    return [(value, None if column.finite else value) for value in values]
+
+
+class TestAValueThatDoesNotFit:
+    @pytest.mark.parametrize("table", TABLES)
+    def test_costs_its_cell_whatever_its_column(
+        self, store: Store, table: Table, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        columns = list(TABLES[table])
+        fitting = {column.name: FITTING[column.type] for column in columns}
+        extremes = {column.name: [*EXTREMES[column.type], *_infinite(column)] for column in columns}
+        cases = [(column.name, *extreme) for column in columns for extreme in extremes[column.name]]
+        write_table(store, table, "a", [fitting, *({**fitting, name: value} for name, value, _ in cases), fitting])
+        expected = [fitting, *({**fitting, name: value} for name, _, value in cases), fitting]
+        [url] = store.glob(f"tables/{table}/*/*.parquet")
+        found = pq.read_table(io.BytesIO(store.read(url)))  # pandas has no integers beside nulls
+        assert len(read_table(store, table)) == len(expected)
+        for column in columns:
+            assert found[column.name].to_pylist() == [row[column.name] for row in expected], column.name
+        assert schemas(store, table)[0].equals(arrow_schema(table), check_metadata=True)
+        for column in columns:
+            refused = sum(value is None and given == given for given, value in extremes[column.name])  # NaN is null
+            warned = [each for each in caplog.messages if f"column {column.name}: " in each]
+            assert len(warned) == 1
+            assert f"{refused} values left out, not" in warned[0]
+
+    def test_in_a_file_of_another_version_costs_its_cell_when_it_is_read(self, store: Store) -> None:
+        older = pa.table({"seed": ["0", "first"], "created_at": ["2026-01-01T00:00:00+00:00", "yesterday"]})
+        newer = pa.table({"seed": [1], "unknown": [1]})
+        for group, content in (("older", older), ("newer", newer), ("newest", pa.table({"unknown": ["a"]}))):
+            buffer = io.BytesIO()
+            pq.write_table(content, buffer)
+            store.write(store.url("tables", "grades", f"run_group={group}", "part-0.parquet"), buffer.getvalue())
+        found = _objects(read_table(store, "grades"))
+        assert found["seed"].tolist() == [1, None, 0, None]
+        assert found["created_at"].notna().tolist() == [False, False, True, False]
+        assert upgrade_tables(store, "older") == 1
+        assert read_table(store, "grades", ["older"])["seed"].notna().tolist() == [True, False]
 
 
 class TestVersion0:
