@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from common import plain_json
+
 MARGIN = 64 * 1024
 """Bytes that a log keeps free for records of what is under way, when it is asked whether it is full."""
 
@@ -46,7 +48,7 @@ class JsonLinesLog:
         with self._lock:
             if self._size > self._max:
                 return
-            line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            line = plain_json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
             if self._size + len(line) > self._max:
                 line = b'{"note": "this log is full; later records are left out"}\n'
                 self._size = self._max

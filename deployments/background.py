@@ -94,7 +94,7 @@ class BackgroundProcesses:
 
     def _write(self, record: Mapping[str, tuple[int, float]]) -> None:
         temporary = self._record.with_suffix(".new")
-        temporary.write_text(json.dumps(record, indent=1))
+        temporary.write_text(json.dumps(record, indent=1, allow_nan=False))
         temporary.replace(self._record)
 
 

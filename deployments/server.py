@@ -23,7 +23,7 @@ def ask(url: str, body: Any = None, method: str | None = None, timeout: float = 
 
     Raises `urllib.error.URLError` if the server does not answer within `timeout` seconds, or answers with an error.
     """
-    data = None if body is None else json.dumps(body).encode()
+    data = None if body is None else json.dumps(body, allow_nan=False).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310
     with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
         return json.loads(answer.read() or b"null")

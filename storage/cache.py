@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import plain_json
 from common.errors import UserError
 from common.locks import locked
 from common.placement import make_apart
@@ -225,7 +226,7 @@ class Cache:
     def _note(self, digest: str, label: str, size: int, state: str) -> None:
         record = {"label": label, "bytes": size, "complete": state == "complete", "state": state}
         draft = self.folder / f"{digest}.{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        draft.write_text(json.dumps(record))
+        draft.write_text(plain_json.dumps(record))
         draft.replace(self.folder / f"{digest}.json")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from typing import Any
+
+from common import plain_json
 
 
 def content_key(*parts: Any) -> str:
@@ -14,7 +15,7 @@ def content_key(*parts: Any) -> str:
     >>> content_key("a", 1) == content_key("a", 1), content_key("a", 1) == content_key("a", 2)
     (True, False)
     """
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    text = plain_json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -24,10 +25,10 @@ def content_key_of_rows(name: str, rows: Iterable[tuple[Any, ...]]) -> str:
     >>> content_key_of_rows("a", iter([(1, "x"), (2, "y")])) == content_key("a", [(1, "x"), (2, "y")])
     True
     """
-    found = hashlib.blake2b(f"[{json.dumps(name)},[".encode(), digest_size=8)
+    found = hashlib.blake2b(f"[{plain_json.dumps(name)},[".encode(), digest_size=8)
     separator = b""
     for row in rows:
-        found.update(separator + json.dumps(row, separators=(",", ":")).encode())
+        found.update(separator + plain_json.dumps(row, separators=(",", ":")).encode())
         separator = b","
     found.update(b"]]")
     return found.hexdigest()

@@ -15,7 +15,6 @@ looks again, and withdraws.
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import threading
 import time
@@ -23,6 +22,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from common import plain_json
 from common.causes import cause_of
 from common.errors import UserError
 from common.processes import alive, identity
@@ -291,7 +291,7 @@ def _read(store: Store, name: str, generation: int) -> dict[str, Any]:
 def _create(store: Store, name: str, generation: int, record: dict[str, Any]) -> bool:
     """Create a generation. Returns False if it exists already."""
     try:
-        return create(store.top.fs, _path(store, name, generation), json.dumps(record).encode(), store.top.local)
+        return create(store.top.fs, _path(store, name, generation), plain_json.dumps(record).encode(), store.top.local)
     except Exception as error:
         if cause_of(error).passes:
             raise

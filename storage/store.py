@@ -24,6 +24,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from common import plain_json
 from common.causes import cause_of, patiently
 from common.errors import UserError
 from common.locations import absolute_url, local_path
@@ -219,7 +220,7 @@ class Store:
     @staticmethod
     def json_bytes(value: Any) -> bytes:
         """The content of a JSON file as written by `write_json`."""
-        return json.dumps(value, indent=1).encode()
+        return plain_json.dumps(value, indent=1).encode()
 
     def write(self, url: str, content: bytes) -> None:
         """Write a small file atomically."""

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import plain_json
 from common.locks import acquire
 from common.processes import boot_id
 
@@ -46,7 +47,7 @@ def use(folder: Path, continuing: Continuing | None = None) -> Iterator[None]:
     draft = path.with_suffix(".draft")
     lock = _locked_draft(draft)  # before others can see it
     try:
-        draft.write_text(json.dumps(_record(continuing)))
+        draft.write_text(plain_json.dumps(_record(continuing)))
         draft.chmod(0o644)  # other users may look whether it is locked
         draft.rename(path)
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from common import trees
+from common import plain_json, trees
 from common.errors import UserError
 from common.settings import get_settings
 from grading.integrity.examiner import Examiner, Unreadable
@@ -210,7 +209,7 @@ def _figures(match: Match, text: str, texts: dict[str, str]) -> dict[str, Any]:
         "shared_tokens": match.tokens,
         "fragments": len(match.fragments),
         "flagged": match.flagged,
-        "matched": json.dumps(shown),
+        "matched": plain_json.dumps(shown),
     }
 
 

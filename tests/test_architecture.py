@@ -205,3 +205,20 @@ def test_no_pattern_of_re_ends_with_a_dollar() -> None:
             if any(isinstance(text, str) and re.search(r"(?<!\\)\$(?=\)|\||\Z)", text) for text in texts):
                 wrong.append(f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call)}")
     assert not wrong
+
+
+def test_nobody_writes_json_that_is_none() -> None:
+    """By default, Python's writer writes `Infinity` and `NaN`, which only Python reads: see `common.plain_json`.
+
+    Programs of agents' images are not ours to import from, and prepared files are as Python wrote the published ones.
+    """
+    exempt = ("common/plain_json.py", "sandbox/agents/", "competitions/catalog/", "competitions/preparing/")
+    wrong = []
+    for path in [path for room in set(ROOMS) - {"benchmarks"} for path in sorted((ROOT / room).rglob("*.py"))]:
+        if path.relative_to(ROOT).as_posix().startswith(exempt):
+            continue
+        for call in (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)):
+            strict = any(each.arg == "allow_nan" and ast.unparse(each.value) == "False" for each in call.keywords)
+            if ast.unparse(call.func) in ("json.dump", "json.dumps", "dumps", "dump") and not strict:
+                wrong.append(f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call)}")
+    assert not wrong

@@ -7,7 +7,6 @@ Exit codes and messages on standard error are the same.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from common import plain_json
 
 _CHOSEN = "mlebench.json"
 
@@ -48,20 +49,22 @@ def answer(found: Any) -> bool:
         return False
     found = plain(found)
     for each in found if isinstance(found, list) else [found]:
-        click.echo(json.dumps(each, allow_nan=False))
+        click.echo(plain_json.dumps(each))
     return True
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it: records as objects, times and paths as text, null for what is no number.
+    """The value as JSON has it: records as objects, times and paths as text, infinities as in `common.plain_json`.
 
-    >>> plain({"score": float("nan"), "path": Path("a/b"), "seeds": (0, 1)})
-    {'score': None, 'path': 'a/b', 'seeds': [0, 1]}
+    NaN is null, because data frames have it where a value is missing.
+
+    >>> plain({"score": float("nan"), "best": float("inf"), "path": Path("a/b"), "seeds": (0, 1)})
+    {'score': None, 'best': 'Infinity', 'path': 'a/b', 'seeds': [0, 1]}
     """
     if isinstance(value, str | bool | int | None):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return None if math.isnan(value) else plain_json.plain(value)
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     if isinstance(value, Mapping):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import click
 
+from common import plain_json
 from common.errors import UserError
 from competitions import registry
 from flows.commands.options import Selection, takes
@@ -29,7 +29,7 @@ def command(as_json: bool, selection: Selection) -> None:
     if as_json:
         for each in facts:
             click.echo(
-                json.dumps(each.model_dump(include={"id", "name", "complexity", "category", "metric", "source"}))
+                plain_json.dumps(each.model_dump(include={"id", "name", "complexity", "category", "metric", "source"}))
             )
         return
     width = max(len(name) for name in ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from common import plain_json
 from common.errors import UserError, close_matches
 from flows.commands.answers import answer, takes_json
 from flows.commands.completion import SETTINGS
@@ -57,4 +57,4 @@ def command(name: str | None) -> None:
 
 
 def _shown(value: Any) -> str:
-    return "-" if value in (None, "", [], {}) else value if isinstance(value, str) else json.dumps(value)
+    return "-" if value in (None, "", [], {}) else value if isinstance(value, str) else plain_json.dumps(value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import Any, get_args
 
 import click
 
+from common import plain_json
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from competitions.facts import CompetitionFacts, KnownIssue, Severity
@@ -34,7 +34,7 @@ def command(ids: tuple[str, ...], edition: Edition | None, severity: Severity | 
     ]
     if as_json:
         for each, issue in found:
-            click.echo(json.dumps(_row(each, issue)))
+            click.echo(plain_json.dumps(_row(each, issue)))
         return
     shown = None
     for each, issue in found:

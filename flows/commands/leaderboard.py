@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
+from common import plain_json
 from common.errors import UserError
 from common.units import counted
 from competitions import registry
@@ -39,7 +39,9 @@ def command(competition_id: str, refresh: bool, as_json: bool, storage: StoreOpt
     facts = competition.facts
     board = facts.leaderboard
     if as_json:
-        click.echo(json.dumps({"competition_id": facts.id, "metric": facts.metric.model_dump(), **board.model_dump()}))
+        click.echo(
+            plain_json.dumps({"competition_id": facts.id, "metric": facts.metric.model_dump(), **board.model_dump()})
+        )
         return
     click.echo(f"{facts.id}: {facts.metric.name}, {facts.metric.direction} is better, {board.teams} teams")
     for name in ("gold", "silver", "bronze", "median"):

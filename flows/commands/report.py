@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from common import months
+from common import months, plain_json
 from common.errors import UserError
 from flows.commands.options import RUN_GROUP, StoreOptions, one_agent, takes
 
@@ -138,4 +137,4 @@ def _as_json(place: Store, groups: list[str], split: str | None, num_seeds: int 
             found.append({"experiment_id": label, **experiment(grades, chosen, splits, num_seeds)})
         except ValueError as error:
             raise UserError(f"{label}: {error}") from error
-    return json.dumps(found, indent=2, allow_nan=False)
+    return plain_json.dumps(found, indent=2)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from common import plain_json
 from grading.integrity.findings import Finding, Rule
 
 Ask = Callable[[str], str]
@@ -171,7 +172,7 @@ def prompt(name: str, text: str, place: tuple[int, int], asked: Asked | None = N
     mark = hashlib.blake2b(f"{name}\n{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     text = text.replace(">>>END OF THE PART", ">>> END OF THE PART")
     return _PROMPT.format(
-        what=what, questions=questions, number=number, count=count, name=json.dumps(name), text=text, mark=mark
+        what=what, questions=questions, number=number, count=count, name=plain_json.dumps(name), text=text, mark=mark
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from common import plain_json
 from grading.report import Outcome
 from grading.workers.limits import Bounds
 
@@ -32,6 +33,9 @@ class Verdict:
     detail: str | None = None
     halves: dict[str, Any] | None = None
     """The fields of `grading.workers.halves.Halves`, if they were asked for."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", plain_json.number(self.score))  # it may come from another process
 
 
 def missing(path: Path | None) -> Verdict:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from common import starting
+from common import plain_json, starting
 from competitions.scoring.errors import InvalidSubmission
 from grading.grade import Grade, grade_of
 from grading.medals import Thresholds
@@ -252,7 +252,7 @@ class GradingPool:
         if entry.halves:
             request["halves"] = entry.halves
         with suppress(BrokenPipeError):  # the reply, or its absence, gives the reason
-            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.write(plain_json.dumps(request).encode() + b"\n")
             process.stdin.flush()
 
     def _receive(self) -> dict[str, Any] | None:
@@ -303,7 +303,7 @@ class GradingPool:
                 "validating": self._validating,
             }
             assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(spec).encode() + b"\n")
+            self._process.stdin.write(plain_json.dumps(spec).encode() + b"\n")
             self._process.stdin.flush()
         return self._process
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from common import plain_json
 from competitions.competition import Competition
 from competitions.tables.threads import end_threads
 from grading.workers.endings import Phase, grader_error, halves_ended, was_killed, worker_ended
@@ -149,7 +150,7 @@ class Server:
     def _assign(self, worker: _Worker, job: dict[str, Any]) -> None:
         worker.job, worker.deadline = job, time.monotonic() + self.bounds.read_seconds
         with contextlib.suppress(OSError):  # a worker that has ended is reaped when its channel closes
-            worker.channel.sendall(json.dumps(job).encode() + b"\n")
+            worker.channel.sendall(plain_json.dumps(job).encode() + b"\n")
 
     def _receive(self, worker: _Worker) -> None:
         try:
@@ -239,7 +240,7 @@ class Server:
 
 
 def _write(descriptor: int, message: dict[str, Any]) -> None:
-    rest = json.dumps(message).encode() + b"\n"
+    rest = plain_json.dumps(message).encode() + b"\n"
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 

@@ -16,6 +16,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from common import plain_json
 from grading.workers.halves import score_halves
 from grading.workers.limits import Bounds
 from grading.workers.scoring import score_submission
@@ -46,7 +47,7 @@ def serve(
         file = channel.makefile("rwb")
 
         def send(message: dict[str, Any]) -> None:
-            file.write(json.dumps(message).encode() + b"\n")
+            file.write(plain_json.dumps(message).encode() + b"\n")
             file.flush()
 
         def scoring() -> None:

@@ -30,7 +30,7 @@ FILE_ATTRIBUTES = (ord("X"), ord("f"))
 @cache
 def option() -> str:
     """The security option of a container."""
-    return f"seccomp={json.dumps(profile())}"
+    return f"seccomp={json.dumps(profile(), allow_nan=False)}"
 
 
 def profile() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from common import plain_json
 from common.jsonlines import JsonLinesLog
 from common.providers import Api, Provider
 from sandbox.gateway import dialects
@@ -237,7 +238,7 @@ class GatewayService:
                     endpoint.url(provider, entry.model),
                     headers=exchange.headers,
                     params={"alt": "sse"} if endpoint.streams else {"beta": "true"} if exchange.beta else None,
-                    content=json.dumps(body).encode() if endpoint.method == "POST" else None,
+                    content=plain_json.dumps(body).encode() if endpoint.method == "POST" else None,
                 )
                 relay = Relay(self._client, upstream, entry, endpoint.api, self._redactor, exchange.share)
                 relay.drop_usage_event = entry.stream and not _wants_usage(exchange.completion.body)
@@ -267,7 +268,7 @@ class GatewayService:
             with contextlib.suppress(ValueError):
                 response = json.loads(response)
         record = {**entry.record(), "request": body, "response": response}
-        hidden = self._redactor.hide(json.dumps(record).encode())
+        hidden = self._redactor.hide(plain_json.dumps(record).encode())
         transcripts.append(json.loads(hidden))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from common import plain_json
 from common.providers import Provider
 from sandbox.gateway.content import Media
 from sandbox.gateway.dialects import Endpoint
@@ -77,7 +77,7 @@ def worst_case(
     """The most that a checked request can use: no token is shorter than a byte."""
     if endpoint.free:
         return WorstCase(0, 0, 0, "")
-    text = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")) - media.bytes
+    text = len(plain_json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")) - media.bytes
     given = text + media.images * IMAGE_TOKENS + (TOOLS_TOKENS if body.get("tools") or body.get("functions") else 0)
     prompts = _prompts(body.get("prompt"))
     if media.documents:

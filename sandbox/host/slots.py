@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from common import plain_json
 from common.locks import acquire, locked, release
 from common.processes import alive, identity
 from sandbox.backend import Place
@@ -247,7 +248,7 @@ class HostSlots:
     def _write(self, descriptor: int, holder: Holder) -> None:
         # In place, because the lock is on this file.
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)
+        os.pwrite(descriptor, plain_json.dumps(asdict(holder)).encode(), 0)
 
     @contextlib.contextmanager
     def _ticket(self, claim: Claim) -> Iterator[Path]:
@@ -256,7 +257,7 @@ class HostSlots:
         path = self._folder / "queue" / f"{max(numbers, default=0) + 1:012d}.json"
         with locked(path) as mine:
             assert mine is not None
-            os.pwrite(mine, json.dumps(asdict(claim)).encode(), 0)
+            os.pwrite(mine, plain_json.dumps(asdict(claim)).encode(), 0)
             try:
                 yield path
             finally:

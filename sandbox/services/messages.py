@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from typing import IO, Any
 
+from common import plain_json
+
 LINE_BYTES = 1 << 20
 """Longer lines end the connection: the other side is not to be trusted any more."""
 
@@ -21,7 +23,7 @@ class Sender:
 
     def send(self, **message: Any) -> None:
         """Write a message. Raises `OSError` if the other side is gone."""
-        rest = json.dumps(message).encode() + b"\n"
+        rest = plain_json.dumps(message).encode() + b"\n"
         with self._lock:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]

@@ -7,6 +7,8 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from common import plain_json
+
 FILE = "services.json"
 
 
@@ -25,7 +27,7 @@ class ServiceState:
         """Write the state to its file atomically, readable by this user only."""
         draft = folder / f"{FILE}.new"
         draft.touch(mode=0o600)
-        draft.write_text(json.dumps(asdict(self)))
+        draft.write_text(plain_json.dumps(asdict(self)))
         draft.replace(folder / FILE)
 
 

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from common import plain_json
+
 if TYPE_CHECKING:  # the supervisor stays small: no pydantic at run time
     from sandbox.backend import Status
 
@@ -137,7 +139,7 @@ def write(path: Path, record: Task | Supervisor | Started | Outcome) -> None:
     """Write a record atomically: a reader sees all of it or nothing, even after a power failure."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(record), file, indent=1)
+        file.write(plain_json.dumps(asdict(record), indent=1))
         file.flush()
         os.fsync(file.fileno())
     Path(temporary).replace(path)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 
+from common import plain_json
 from sandbox.trajectory import atif, page
 from sandbox.trajectory.calls import calls_of
 
@@ -33,6 +33,6 @@ def write_trajectory(
     if not found["steps"]:
         return {}
     files = {atif.FILE: folder / atif.FILE, page.FILE: folder / page.FILE}
-    files[atif.FILE].write_text(json.dumps(found), "utf-8")
+    files[atif.FILE].write_text(plain_json.dumps(found), "utf-8")
     files[page.FILE].write_text(page.render(found, f"Trajectory of {session}"), "utf-8")
     return files

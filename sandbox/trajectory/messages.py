@@ -8,6 +8,8 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from common import plain_json
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 _DEEPEST = 40
@@ -36,7 +38,7 @@ class Message:
     @property
     def digest(self) -> bytes:
         """The same for messages of the same content."""
-        return hashlib.blake2b(json.dumps(asdict(self), sort_keys=True).encode(), digest_size=16).digest()
+        return hashlib.blake2b(plain_json.dumps(asdict(self), sort_keys=True).encode(), digest_size=16).digest()
 
     def said(self) -> Message:
         """What agents send back of a model's message: without its reasoning, and perhaps stripped."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from html import escape
 from typing import Any
+
+from common import plain_json
 
 FILE = "trajectory.html"
 """Name of the file in the folder of a run."""
@@ -63,7 +64,7 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
     yield _text(step.get("reasoning_content", ""), "reasoning")
     yield _text(step["message"])
     for call in step.get("tool_calls", ()):
-        yield _text(json.dumps(call["arguments"], indent=1, ensure_ascii=False), f"calls {call['function_name']}")
+        yield _text(plain_json.dumps(call["arguments"], indent=1, ensure_ascii=False), f"calls {call['function_name']}")
     for result in step.get("observation", {}).get("results", ()):
         yield _text(result["content"], "result")
     yield "</article>\n"

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from common import plain_json
 from storage.datasets.manifest import Columns, table_of
 from storage.datasets.plan import Chunk
 from storage.writers import Destination, StoreError
@@ -108,4 +109,4 @@ class Checkpoint:
         return content if isinstance(content, kind) else None
 
     def _write(self, name: str, value: Any) -> None:
-        self.destination.write(f"{self.folder}/{name}.json", [json.dumps(value).encode()])
+        self.destination.write(f"{self.folder}/{name}.json", [plain_json.dumps(value).encode()])

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from common import plain_json
 from competitions.tables.threads import on_all_cores
 from storage.datasets.checkpoint import FOLDER
 from storage.datasets.traces import remove_traces
@@ -63,7 +64,7 @@ def commit(
         **({"recipe": job.recipe.to_json()} if job.recipe else {}),
         **({"left_out": list(left_out)} if left_out else {}),
     }
-    destination.write(MARKER, [json.dumps(marker).encode()])
+    destination.write(MARKER, [plain_json.dumps(marker).encode()])
     if job.key:
         destination.sync()  # what the dataset was made of may be removed after this
 

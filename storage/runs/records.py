@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from common import plain_json
 from common.errors import UserError, one_line
 from competitions.editions import Edition
 from storage.schemas import SCHEMA_VERSION, TABLES, Table
@@ -82,9 +83,10 @@ class Record(BaseModel):
         return {name for name in names if NoneType in get_args(fields[name].annotation)}
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that were set, with times as ISO 8601 text and NaN as a float."""
+        """The fields that were set, with times as ISO 8601 text; infinities and NaN as in `common.plain_json`."""
         fields = {"schema_version": self.schema_version, **self.model_dump(exclude_unset=True)}
-        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
+        times = {name: value.isoformat() for name, value in fields.items() if isinstance(value, datetime)}
+        return {name: plain_json.plain(value) for name, value in {**fields, **times}.items()}
 
     def to_row(self) -> dict[str, Any]:
         """The record as a row of its table, with `run_group`."""

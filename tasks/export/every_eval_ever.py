@@ -6,13 +6,13 @@ wrote most, and the agent and the conditions beside it.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common import plain_json
 from common.machine import provenance
 from grading.statistics.seeds import standard_error
 from storage.store import Store
@@ -36,7 +36,7 @@ def write_results(store: Store, series: Series, folder: Path) -> Path:
     now = datetime.now(UTC)
     content = results_of(series, _main_model(store, series), now)
     path = folder / f"{series.run_group}-{series.agent.replace('/', '-')}-{series.edition}.every-eval-ever.json"
-    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", "utf-8")
+    path.write_text(plain_json.dumps(content, indent=2) + "\n", "utf-8")
     return path
 
 
@@ -144,7 +144,7 @@ def _generation(series: Series) -> dict[str, Any]:
         arguments["eval_limits"] = {"time_limit": int(limit)}
     if isinstance(backend, str):
         arguments["sandbox"] = {"type": backend}
-    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in conditions.items()}
+    texts = {name: value if isinstance(value, str) else plain_json.dumps(value) for name, value in conditions.items()}
     return {"generation_args": arguments, "additional_details": {"agent": series.agent, **texts}}
 
 

@@ -7,12 +7,12 @@ the images: then they are fetched from the store into the task.
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from common import plain_json
 from common.errors import UserError
 from competitions import registry
 from competitions.competition import Competition
@@ -145,7 +145,7 @@ def _data(store: Store, dataset: Dataset, path: Path, options: HarborOptions) ->
             "read_only": True,
             "bind": {"create_host_path": False},
         }
-        content = json.dumps({"services": {"main": {"volumes": [mount]}}}, indent=2)  # JSON is YAML
+        content = plain_json.dumps({"services": {"main": {"volumes": [mount]}}}, indent=2)  # JSON is YAML
         (path / folder / "docker-compose.yaml").write_text(content + "\n", "utf-8")
         lines[part] = ""
     return lines
@@ -191,7 +191,7 @@ def _configuration(competition: Competition, dataset: Dataset) -> dict[str, Any]
 def _toml(content: dict[str, Any], table: str = "") -> str:
     """TOML of texts, numbers, flags, lists of these, and tables."""
     plain = {name: value for name, value in content.items() if not isinstance(value, dict)}
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items()]
+    lines = [f"{name} = {plain_json.dumps(value, ensure_ascii=False)}" for name, value in plain.items()]
     tables = [
         "\n" + _toml(value, f"{table}.{name}" if table else name)
         for name, value in content.items()

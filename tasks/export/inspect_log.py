@@ -7,7 +7,6 @@ no more memory than the largest run. The format is that of inspect_ai 0.3.285, `
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import zipfile
@@ -15,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from common import plain_json
 from common.errors import UserError
 from competitions import registry
 from sandbox.trajectory.messages import plain
@@ -261,4 +261,4 @@ def _name(series: Series) -> str:
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: Any) -> None:
-    archive.writestr(name, json.dumps(content, allow_nan=False))
+    archive.writestr(name, plain_json.dumps(content))

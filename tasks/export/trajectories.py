@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from common import plain_json
 from sandbox.trajectory import atif
 from tasks.export.gathered import Series
 
@@ -22,5 +22,5 @@ def write_trajectories(series: Series, folder: Path) -> Iterator[Path]:
         found = atif.trajectory(result.calls(), session=result.run.run_id, agent=series.agent, version=version)
         if found["steps"]:
             path = folder / f"{result.folder.name.replace('/', '-')}.trajectory.json"
-            path.write_text(json.dumps(found), "utf-8")
+            path.write_text(plain_json.dumps(found), "utf-8")
             yield path

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import click
 
+from common import plain_json
 from competitions import registry
 from competitions.editions import EDITIONS, Edition
 from grading.medals import Thresholds, human_percentile
@@ -31,7 +31,7 @@ def main(competition_id: str, edition: Edition, answers: Path, submission: Path,
     if result.detail:
         raise click.ClickException(f"grading failed, which is no failure of the agent\n{result.detail}")
     found = rewards_of(result.report, competition.facts.leaderboard.percentiles)
-    rewards.write_text(json.dumps(found, allow_nan=False) + "\n", "utf-8")
+    rewards.write_text(plain_json.dumps(found) + "\n", "utf-8")
 
 
 def rewards_of(report: CompetitionReport, percentiles: list[float] | None) -> dict[str, float]:

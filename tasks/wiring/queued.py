@@ -6,12 +6,12 @@ queued/<id>.jsonl    one file a process, locked while it lives: a line for each 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import uuid
 from pathlib import Path
 from typing import Self
 
+from common import plain_json
 from common.jsonlines import parse
 from common.locks import acquire, locked, release
 from common.progress import Event
@@ -58,7 +58,7 @@ class Queued:
     def _write(self, labels: Labels, state: str) -> None:
         if self._file is not None:
             with contextlib.suppress(OSError):  # nothing depends on it
-                os.write(self._file, json.dumps({**labels, "state": state}).encode() + b"\n")
+                os.write(self._file, plain_json.dumps({**labels, "state": state}).encode() + b"\n")
 
 
 def queued() -> list[Labels]:

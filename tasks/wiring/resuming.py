@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common import progress
+from common import plain_json, progress
 from common.causes import explain
 from common.settings import get_settings
 from common.units import duration
@@ -93,7 +93,7 @@ def find_resumed(attempt: Attempt, spec: RunSpec, runner: Backend, kept: Checkpo
             kept.fetch_kept(found, folder, JOURNALS)
             take_over(spec.workdir, folder, found.since)
             draft = folder / f"{FACTS}.new"
-            draft.write_text(json.dumps(asdict(found)), "utf-8")
+            draft.write_text(plain_json.dumps(asdict(found)), "utf-8")
             draft.replace(folder / FACTS)
             return Resumed(found, folder)
     _logger.warning("the checkpoint of %s is incomplete: it begins anew", spec.run_id)

@@ -6,10 +6,10 @@ the ones before.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
+from common import plain_json
 from common.jsonlines import parse
 from common.processes import boot_id
 from storage.store import Store
@@ -91,7 +91,7 @@ class Tries:
 
 
 def _lines(tries: list[Try]) -> bytes:
-    return b"".join(json.dumps(asdict(each)).encode() + b"\n" for each in tries)
+    return b"".join(plain_json.dumps(asdict(each)).encode() + b"\n" for each in tries)
 
 
 def _why_gone(last: Try, host: str) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from common import plain_json
+
 GENESIS = "0" * 64
 """`prev` of the first entry."""
 
@@ -38,7 +40,7 @@ def canonical(value: Any) -> bytes:
     >>> canonical({"b": 1, "a": "é"})
     b'{"a":"\\u00e9","b":1}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return plain_json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def fingerprint(value: Any) -> str:

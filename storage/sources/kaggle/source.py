@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.causes import HOUR
+from common import plain_json
 from common.locks import locked
 from competitions.competition import Competition
 from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
@@ -58,7 +59,7 @@ class Kaggle:
                         for piece in transfer.pieces(offset):
                             if transfer.identity != known:
                                 known = transfer.identity
-                                note.write_text(json.dumps(known), "utf-8")
+                                note.write_text(plain_json.dumps(known), "utf-8")
                             file.write(piece)
                         file.flush()
                         os.fsync(file.fileno())

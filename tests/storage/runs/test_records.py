@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from grading.report import CompetitionReport, GradedSubmission
+from storage.runs.evidence.records import check_record, digest, sign_record, snapshots_hash
 from storage.runs.folders import RunFolder, finished_folders, graded_folders, stored_runs
 from storage.runs.records import (
     ExaminationRecord,
@@ -142,3 +143,56 @@ def _grade(**fields: Any) -> GradeRecord:
     values: dict[str, Any] = dict.fromkeys((*flags, "valid_submission", "is_lower_better"), False)
     values |= {**RUN, "outcome": "valid", "complexity": "low", "category": "Tabular", "created_at": datetime.now(UTC)}
     return GradeRecord(**{**values, **fields})
+
+
+class TestAScoreThatIsNoNumberOfJson:
+    @pytest.mark.parametrize("score", [math.inf, -math.inf, math.nan])
+    @pytest.mark.parametrize("signed", [True, False])
+    def test_is_a_text_in_the_files_and_a_number_in_the_record(self, store: Store, score: float, signed: bool) -> None:
+        key = "0123456789abcdef" if signed else None
+        flags = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), True)
+        common: dict[str, Any] = {
+            "run_group": "g",
+            "run_id": "g-x-0",
+            "competition_id": "x",
+            "seed": 0,
+            "agent": "a",
+            **flags,
+        }
+        common |= {"score": score, "valid_submission": True}
+        facts: dict[str, Any] = {
+            "complexity": "demo",
+            "category": "Tabular",
+            "submission_exists": True,
+            "is_lower_better": False,
+        }
+        grade = GradeRecord(
+            **common, **facts, edition="v1", outcome="valid", created_at=datetime.now(UTC), gold_threshold=-score
+        )
+        snapshot = SnapshotRecord(**common, at_seconds=1.0)
+        folder = RunFolder(store, "g", "x", 0)
+        grade = sign_record(grade.replace(snapshots_hash=snapshots_hash([snapshot])), key)
+        folder.write_grade(grade)
+        folder.write_snapshots([snapshot])
+        for name in ("grade.json", "snapshots.json"):
+            json.loads(store.read(f"{folder.url}/{name}"), parse_constant=pytest.fail)
+        found = folder.read_grade()
+        assert found is not None
+        assert repr((found.score, found.gold_threshold)) == repr((score, -score))
+        assert repr([each.score for each in folder.read_snapshots()]) == repr([score])
+        content = store.read_json(folder.grade_url())
+        assert check_record(content, "grade.json", folder, key) == []
+        assert digest(store.read_json(f"{folder.url}/snapshots.json")) == content["snapshots_hash"]
+
+    @pytest.mark.parametrize("token", ["Infinity", "-Infinity", "NaN"])
+    def test_is_read_from_files_of_older_versions(self, store: Store, token: str) -> None:
+        """They had it as Python writes it."""
+        text = json.dumps({"score": 0.5, "valid_submission": True, "at_seconds": 1.0, **RUN})
+        text = text.replace("0.5", token).replace(
+            "{", '{"any_medal": false, "gold_medal": false, "silver_medal": false,'
+        )
+        text = text.replace("{", '{"bronze_medal": false, "above_median": false,')
+        folder = RunFolder(store, "g", "x", 0)
+        store.write(f"{folder.url}/snapshots.json", f"[{text}]".encode())
+        [snapshot] = folder.read_snapshots()
+        assert repr(snapshot.score) == repr(float(token))
