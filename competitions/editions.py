@@ -1,6 +1,7 @@
 """Editions of the benchmark.
 
-``v1`` reproduces the published benchmark bit for bit, its bugs and leaks included, so that scores stay comparable;
+``v1`` reproduces the published benchmark bit for bit, its bugs and leaks included, so that scores stay comparable. The
+exception are repeated ids that two published graders sort in an order of the processor's, see docs/editions.md.
 ``v2`` differs from it only in the known issues that ``competition.yaml`` marks as fixed in v2.
 """
 

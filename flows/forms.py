@@ -124,7 +124,7 @@ class Data(BaseModel):
     edition: Edition = Field(
         default="v1",
         title="Edition",
-        description="v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed.",
+        description="v1 reproduces the published benchmark; v2 has its known issues fixed.",
     )
     store: str | None = Field(
         default=None, title="Store", description="Root URL of the store. Default: MLEBENCH_STORE of the worker."

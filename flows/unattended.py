@@ -88,7 +88,7 @@ def preparation(
     Args:
         split: Which competitions: the small demo, low (the 22 of Lite), medium, high, all 75, dev, or systemcard.
         competition_ids: Only these competitions, instead of a split.
-        edition: v1 reproduces the published benchmark bit for bit; v2 has its known issues fixed; or both.
+        edition: v1 reproduces the published benchmark; v2 has its known issues fixed; or both.
         store: Root URL of the store. Default: MLEBENCH_STORE of the worker.
         raw_dir: Directory of downloaded archives on the worker. Default: download from Kaggle.
         archives: What happens to archives, and to datasets that were made by other code.

@@ -120,7 +120,7 @@ _GRADES = TableSchema(
     "a graded submission: a run in an edition",
     (
         Column("outcome", "string", "`valid`, `invalid`, `missing`, or `failed` if the grader itself failed."),
-        Column("message", "string", "Why there is no score."),
+        Column("message", "string", "Why there is no score, or what is to be said about it."),
         *WHO,
         Column("edition", "string", "Edition whose grader and answers were used."),
         COMPLEXITY,

@@ -46,7 +46,8 @@ def grade_run(request: GradeRequest) -> GradeRecord:
     folder.write_snapshots(snapshots)
     folder.write_grade(record)
     score, medal = score_and_medal(record.to_row())
-    progress.report(request.name, "graded", record.message or f"score {score}, {medal if medal != '-' else 'no medal'}")
+    shown = f"score {score}, {medal if medal != '-' else 'no medal'}" if record.outcome == "valid" else ""
+    progress.report(request.name, "graded", ". ".join(filter(None, (shown, record.message))))
     return record
 
 

@@ -209,7 +209,8 @@ def _grade(
             number = order.popleft()
             grades[number] = grade
             result = grade.report.score if grade.outcome == "valid" else f"{grade.outcome}: {grade.message}"
-            click.echo(f"line {number}: {name}: {result}", err=True)
+            note = f" ({grade.message})" if grade.outcome == "valid" and grade.message else ""
+            click.echo(f"line {number}: {name}: {result}{note}", err=True)
             if grade.detail:
                 click.echo(grade.detail, err=True)
     return grades

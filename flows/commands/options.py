@@ -156,7 +156,7 @@ EDITION = option(
     "--edition",
     type=click.Choice(EDITIONS),
     show_default=True,
-    help="v1: the published benchmark bit for bit; v2: known issues fixed.",
+    help="v1: the published benchmark; v2: known issues fixed.",
 )
 LEADERBOARD = option(
     "--leaderboard",

@@ -54,7 +54,7 @@ class OverwritingOptions:
     type=click.Choice([*EDITIONS, "both"]),
     default="v1",
     show_default=True,
-    help="v1: the published benchmark bit for bit; v2: known issues fixed; both: one after the other, of one download.",
+    help="v1: the published benchmark; v2: known issues fixed; both: one after the other, of one download.",
 )
 @click.option(
     "--official-description",

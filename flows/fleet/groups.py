@@ -110,7 +110,7 @@ def _score(place: Store | None, run_group: str, attempt: Attempt) -> str:
 def _scored(folder: RunFolder) -> str:
     with contextlib.suppress(Exception):  # a board is not where a broken record is reported
         if grade := folder.read_grade():
-            return grade.message or f"score {grade.score}"
+            return f"score {grade.score}" if grade.outcome == "valid" else str(grade.message or grade.outcome)
     return ""
 
 

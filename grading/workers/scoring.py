@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.notes import ScoreNote
 from grading.workers.endings import Phase, Verdict, grader_error, out_of_memory, too_large
 from grading.workers.limits import Bounds, check_cells, check_columns, check_file
 
@@ -37,7 +39,11 @@ def score_submission(
         check_cells(table, bounds.cell_characters)
         phase = "grading"
         scoring()
-        return Verdict("valid", score(table))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ScoreNote)
+            found = score(table)
+        notes = [str(each.message) for each in caught if issubclass(each.category, ScoreNote)]
+        return Verdict("valid", found, message=" ".join(dict.fromkeys(notes)) or None)
     except InvalidSubmission as error:
         return too_large(bounds) if _OUT_OF_MEMORY in str(error) else Verdict("invalid", message=str(error))
     except MemoryError:

@@ -5,6 +5,7 @@ from competitions.editions import Edition
 from competitions.scoring.cells import numbers
 from competitions.scoring.checks import align, require_exact_columns, require_rows, sort_by
 from competitions.scoring.metrics.correlation import spearmans
+from competitions.scoring.notes import note_order_of_repeated_ids
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> float:
@@ -17,6 +18,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
         targets = [name for name in targets if varies[name]]
     else:  # rows are paired by the rank of their ids
         require_rows(submission, len(answers))
+        note_order_of_repeated_ids(submission, answers, "qa_id")
         submission, answers = sort_by(submission, "qa_id"), sort_by(answers, "qa_id")
     correlations = spearmans(answers[targets], submission[targets])
     return float(np.mean(np.nan_to_num(correlations) if edition == "v2" else correlations))  # v2 fixes nan-scores

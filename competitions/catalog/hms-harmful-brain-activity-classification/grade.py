@@ -6,6 +6,7 @@ from competitions.scoring.cells import numbers, require_numeric, require_row_sum
 from competitions.scoring.checks import require_columns, require_rows, require_same_ids
 from competitions.scoring.errors import InvalidSubmission
 from competitions.scoring.metrics.probability import kl_divergence
+from competitions.scoring.notes import note_order_of_repeated_ids
 from competitions.scoring.reading import Reads
 
 from .columns import VOTES
@@ -22,6 +23,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame, edition: Edition) -> 
     require_same_ids(submission, answers, on="eeg_id")
     others = [name for name in submission.columns if name not in {"eeg_id", *VOTES}]
     require_numeric(submission, *VOTES, *others, booleans=False)
+    note_order_of_repeated_ids(submission, answers, "eeg_id")
     # Rows of one recording keep their order. The published sort is unstable, so its order depends on the machine.
     # In v2 a recording has one row, so v2 fixes rows-matched-by-position without a condition here.
     submission, answers = (frame.sort_values("eeg_id", kind="stable") for frame in (submission, answers))

@@ -11,6 +11,7 @@ import pytest
 
 from competitions.editions import Edition
 from competitions.scoring.errors import InvalidSubmission
+from competitions.scoring.notes import ScoreNote
 from tests.competitions.issues._probe import (
     World,
     remade,
@@ -25,6 +26,15 @@ def test_ids_not_compared(v1: World, v2: World) -> None:
     invented = v1.perfect.sort_values("qa_id", key=lambda ids: ids.astype(int)).assign(qa_id=range(-len(v1.perfect), 0))
     assert v1.accepts(invented)
     assert "unknown" in v2.refusal(invented)
+
+
+def test_the_grade_says_that_the_order_of_ids_that_repeat_depends_on_the_processor(v1: World) -> None:
+    columns = v1.perfect.columns
+    rows = 100
+    answers = pd.DataFrame({name: np.linspace(0, 1, rows) for name in columns}).assign(qa_id=range(rows))
+    twice = answers.assign(qa_id=[row // 2 for row in range(rows)])
+    with pytest.warns(ScoreNote, match="`qa_id` are not in the order of the sample"):
+        assert v1.score(twice, answers) > 0.99
 
 
 def test_nan_scores(v1: World, v2: World) -> None:

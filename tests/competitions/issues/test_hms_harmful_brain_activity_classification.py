@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 
 import pandas as pd
 import pytest
 
+from competitions.scoring.notes import ScoreNote
+from grading.medals import Thresholds
+from grading.workers import GradingPool
 from tests.competitions.issues._probe import (
     World,
     remade,
@@ -37,7 +41,9 @@ def test_rows_of_a_recording(v1: World, v2: World) -> None:
 
 def test_rows_matched_by_position(v1: World, v2: World) -> None:
     """The same predictions for the same ids score differently from the end to the beginning."""
-    assert v1.grade(v1.perfect[::-1]) > v1.grade(v1.perfect) + 0.01
+    with pytest.warns(ScoreNote, match="`eeg_id` are not in the order of the sample"):
+        backwards = v1.grade(v1.perfect[::-1])
+    assert backwards > v1.grade(v1.perfect) + 0.01
     assert v2.grade(v2.perfect[::-1]) == pytest.approx(v2.grade(v2.perfect), abs=1e-12)
 
 
@@ -59,3 +65,21 @@ def test_patients_on_both_sides(v1: World, v2: World) -> None:
     worlds = remade(v1, {"train.csv": three_recordings_each})
     assert worlds["v1"].shared("train.csv", "test.csv", "patient_id") > 0.5
     assert worlds["v2"].shared("train.csv", "test.csv", "patient_id") == 0
+
+
+def test_the_grade_says_that_a_published_score_depends_on_the_processor(v1: World, v2: World) -> None:
+    for quiet in (v1.perfect, v1.sample, v1.sample[::-1]):  # in the order of the sample; all rows of an id are equal
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ScoreNote)
+            v1.grade(quiet)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScoreNote)
+        v2.grade(v2.perfect[::-1])  # no id occurs twice
+    path = v1.scratch / "backwards.csv"
+    v1.perfect[::-1].to_csv(path, index=False)
+    thresholds = Thresholds.of(v1.prepared.competition.facts)
+    with GradingPool(v1.prepared.competition, v1.prepared.path, "v1", thresholds=thresholds) as pool:
+        found = pool.grade(path)
+    assert found.outcome == "valid"
+    assert found.report.score == pytest.approx(v1.grade(v1.perfect[::-1]), abs=1e-5)
+    assert "order that depends on the processor" in str(found.message)

@@ -1,0 +1,33 @@
+"""What is to be said about a score although the submission is valid: it is the message of the grade."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ScoreNote(UserWarning):
+    """A warning about the score of a valid submission."""
+
+
+def note_order_of_repeated_ids(submission: pd.DataFrame, answers: pd.DataFrame, on: str) -> None:
+    """Warn if a published score depends on the processor: numbers that repeat are sorted in an order of its own.
+
+    NumPy sorts numbers with AVX2 or AVX-512 where the processor has them, and none of these sorts keeps the order of
+    equal ids. It does not matter if the ids are in the order of the answers, which are sorted in the same way, nor if
+    the rows of an id are equal.
+    """
+    ids, wanted = submission[on], answers[on]
+    if ids.dtype.kind not in "iuf" or not ids.duplicated().any():
+        return
+    if ids.reset_index(drop=True).equals(wanted.reset_index(drop=True)):
+        return
+    if len(submission.drop_duplicates()) > ids.nunique(dropna=False):
+        text = (
+            f"Rows with the same `{on}` are not in the order of the sample submission. The published grader compares "
+            "them in an order that depends on the processor, so its score may be another one."
+        )
+        warnings.warn(ScoreNote(text), stacklevel=2)
