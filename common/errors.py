@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Self
 
+from common.terminal import clean
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -19,9 +21,15 @@ class UserError(Exception):
 
     `kind` names its row in the table of causes (`common.causes`). Subclasses override it, and `of_kind` sets it for one
     error. None: the kind of the error that it was raised from, or "user input".
+
+    Messages quote what others wrote, and are shown by terminals, logs and the Prefect UI: characters that move a cursor
+    or reverse a text are shown instead of having an effect.
     """
 
     kind: Kind | None = None
+
+    def __str__(self) -> str:
+        return clean(super().__str__())
 
     def of_kind(self, kind: Kind) -> Self:
         """The error itself, with another kind, which it keeps when it is sent between processes."""

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from common.cleaning import CONTROLS, DIRECTIONS
+
 _COLOUR = r"\x1b\[[0-9;]*m"
-# Control characters except tab and newline, the second set of them (0x80 to 0x9f), the characters that reverse the
-# direction of text, and those that separate lines for some terminals.
-_UNSAFE = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+_UNSAFE = f"[{CONTROLS}{DIRECTIONS}]"
 _SAFE_TEXT = re.compile(_UNSAFE)
 _SAFE_OUTPUT = re.compile(f"({_COLOUR})|(\r\n)|({_UNSAFE})")
 

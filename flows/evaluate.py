@@ -100,4 +100,4 @@ def _finished(store: Store, request: RunRequest, outcomes: dict[str, Outcome]) -
     failed = sum(each.result == "failed" for each in outcomes.values())
     report = store.url("reports", request.run_group, "report.html")
     counts = f"{counted(len(outcomes), 'run')}, {failed} failed"
-    return Message(f"Run group {request.run_group} has finished: {counts}", f"Agent {request.agent}. Report: {report}")
+    return Message(f"Run group {request.run_group} has finished: {counts}", f"Agent {request.agent}. Report:", report)

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from prefect import flow, get_client, runtime
-from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
 from common.causes import explain
 from common.errors import UserError
+from common.markdown import Markdown
 from common.settings import get_settings
 from flows.fleet.notifications import NIGHTLY_FAILED, Message, announce
 from flows.forms import AgentName, Data, Seeds, Split, chosen_ids, group_part, run_request
@@ -20,6 +20,7 @@ from flows.full_benchmark import full_benchmark
 from flows.watching.naming import agent_name, chosen_name, parameters
 from storage.store import Store, check_run_group
 from storage.tables import read_table
+from tasks.wiring.artifacts import show
 from tasks.wiring.backends import agents_until
 from tasks.wiring.server import outlast_server, shown
 from tasks.wiring.stores import open_store
@@ -110,14 +111,15 @@ def _compare(place: Store, before: str | None, group: str, ids: Sequence[str], s
     """Show the differences from the group `before`. Raises `ScoresMoved` if there are any."""
     if before is None:
         with shown("the nightly's summary"):
-            create_markdown_artifact(f"First nightly: {group}. Nothing to compare with.", key="nightly")
+            show("nightly", f"First nightly: {group}. Nothing to compare with.", group)
         return
     old = read_table(place, "grades", [before])
     old = old[old["competition_id"].isin(ids) & (old["seed"] < seeds)]
     moved = moves(old, read_table(place, "grades", [group]), tolerance)
     lines = [f"{group} against {before}: {len(moved)} of {len(ids) * seeds} scores moved.", ""]
+    lines += [Markdown("- {}").format(line) for line in moved]
     with shown("the nightly's summary"):
-        create_markdown_artifact("\n".join([*lines, *(f"- {line}" for line in moved)]), key="nightly")
+        show("nightly", Markdown("\n").join(lines), group)
     if moved:
         raise ScoresMoved(f"{len(moved)} scores moved since {before}: " + "; ".join(moved[:3]))
 

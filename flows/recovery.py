@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from prefect import flow
-from prefect.artifacts import create_table_artifact
 from prefect.settings import get_current_settings
 
 from flows.diagnosis import zombies
+from tasks.wiring.artifacts import show_table
 from tasks.wiring.server import shown
 
 
@@ -34,5 +34,5 @@ def recovery(confirm_seconds: float | None = None) -> dict[str, str]:
     names = {each.id: each.name for each in found} | aborted
     rows = [{"flow run": names[run], "result": result, "id": str(run)} for run, result in done.items()]
     with shown("the table of what was recovered"):
-        create_table_artifact(table=rows, key="recovered", description="Flow runs whose process had died")
+        show_table("recovered", rows, "Flow runs whose process had died")
     return {names[run]: result for run, result in done.items()}

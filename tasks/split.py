@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from prefect import task
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
 from common import progress
@@ -29,6 +28,7 @@ from storage.datasets.uses import use
 from storage.lease import lease, prepare_lease
 from storage.sources.wants import no_longer_wanted, wanted
 from storage.store import Store
+from tasks.wiring.artifacts import show_progress, update_progress
 from tasks.wiring.caching import while_stored
 from tasks.wiring.retries import retried
 from tasks.wiring.server import shown
@@ -243,9 +243,9 @@ class _ProgressArtifact:
     def _show(self, made: Progress) -> None:
         share = 100.0 * made.files / max(made.files_total, 1)
         if self._id is None:
-            self._id = create_progress_artifact(share, description=self._description)
+            self._id = show_progress(share, self._description)
         elif share - self._shown >= 5 or share == 100.0:
-            update_progress_artifact(self._id, share)
+            update_progress(self._id, share)
         else:
             return
         self._shown = share

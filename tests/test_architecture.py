@@ -141,6 +141,17 @@ def test_folders_of_a_room_import_one_way(room: str) -> None:
     assert not wrong
 
 
+def test_artifacts_are_made_in_one_module_which_escapes_what_others_said() -> None:
+    makers = re.compile(r"prefect\.(artifacts|client\.schemas\.actions\.Artifact)|(create|update)_\w*artifact")
+    wrong = {
+        path.relative_to(ROOT).as_posix()
+        for room in ROOMS
+        for path in modules(room)
+        if makers.search(path.read_text("utf-8"))
+    }
+    assert wrong == {"tasks/wiring/artifacts.py"}
+
+
 @pytest.mark.parametrize("room", ["common", "competitions", "grading", "storage", "sandbox"])
 def test_nothing_below_tasks_knows_prefect_or_reads_settings(room: str) -> None:
     wrong = [

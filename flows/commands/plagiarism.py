@@ -45,8 +45,8 @@ def command(
     Prints pairs that are 60 % similar or more, which the report shows side by side. All pairs are written to
     tables/plagiarism.
     """
+    from common.cleaning import clean
     from competitions import registry
-    from grading.page.cleaning import clean
     from storage.runs.folders import runs_of
     from storage.schemas import TABLES
     from storage.sources.kaggle.kernels import read_index

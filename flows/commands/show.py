@@ -61,7 +61,7 @@ def command(run: str, storage: StoreOptions) -> None:
 
     Of a run in progress: since when it runs, and where.
     """
-    from grading.page.cleaning import clean
+    from common.cleaning import clean
 
     place = readable(storage.open())
     folder = run_folder(place, run)

@@ -30,7 +30,7 @@ def command(run_group: str, halves: int, seconds: float, storage: StoreOptions) 
     Each valid submission is scored on random halves of its test set. Prints the standard error of each score and the
     probability of a medal on another test set of the same size, which are written to tables/split_noise and the report.
     """
-    from grading.page.cleaning import clean
+    from common.cleaning import clean
     from grading.words import number
     from tasks.split_noise import measure_split_noise
 

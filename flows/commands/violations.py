@@ -50,9 +50,9 @@ def command(
     person to judge; each quotes the line that it is based on. All are written to tables/violations. Exit code 1 if the
     model did not answer about a part; the same command asks again about the runs with such parts.
     """
+    from common.cleaning import clean
     from grading.integrity.findings import RULES
     from grading.integrity.questions import QUESTIONS, Asked
-    from grading.page.cleaning import clean
     from storage.schemas import TABLES
     from tasks.violations import find_violations
 

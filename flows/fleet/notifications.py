@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from common.cleaning import inert
 from tasks.wiring.server import served, shown
 
 if TYPE_CHECKING:
@@ -37,10 +38,15 @@ _HOST = "mlebench.host."
 
 @dataclass(frozen=True)
 class Message:
-    """What a notification says."""
+    """What a notification says. Its texts may quote agents and submissions, and `link` is an address of ours."""
 
     subject: str
     body: str
+    link: str = ""
+
+    def payload(self) -> dict[str, str]:
+        """What the event carries. Mail takes it for HTML, and other receivers for markup of their own."""
+        return {"subject": inert(self.subject), "body": f"{inert(self.body)} {self.link}".rstrip()}
 
 
 def announce(event: str, what: str, message: Message | None = None, *, after: Event | None = None) -> Event | None:
@@ -60,7 +66,7 @@ def announce(event: str, what: str, message: Message | None = None, *, after: Ev
     if not served():  # a temporary server has no automations
         return None
     with shown(f"the event {event}"):
-        payload = vars(message) if message else None
+        payload = message.payload() if message else None
         return emit_event(event, {"prefect.resource.id": what}, payload=payload, follows=after)
     return None
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextvars import copy_context
 from uuid import UUID
 
-from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
+from common.markdown import Markdown, code, link
 from common.progress import Meter, Share, listening, metering
 from flows.watching.story import AttemptStory
 from storage.runs.folders import GRADE, REQUESTS, RUN, VALIDATIONS, RunFolder
+from tasks.wiring import artifacts
 from tasks.wiring.making import run_folder
 from tasks.wiring.requests import Attempt
 from tasks.wiring.server import served, shown
@@ -70,9 +71,8 @@ def _progress(row: str, meters: dict[str, Meter]) -> Iterator[None]:
 def _show(artifact: UUID | None, row: str, shares: Sequence[Share]) -> UUID | None:
     percent, text = percent_used(shares), f"{row}: {used(shares)}"
     if artifact is None:
-        made = create_progress_artifact(progress=percent, description=text)
-        return made if isinstance(made, UUID) else None
-    update_progress_artifact(artifact_id=artifact, progress=percent, description=text)
+        return artifacts.show_progress(percent, text)
+    artifacts.update_progress(artifact, percent, text)
     return artifact
 
 
@@ -115,11 +115,11 @@ def show_files(folder: RunFolder) -> None:
         return
     places = {name: f"{folder.of(record).files_url}/{name}" for name in _FILES}
     places |= {name: f"{folder.url}/{name}" for name in (RUN, GRADE)}
-    links = [_line(name, browser_link(store, url)) for name, url in places.items() if store.exists(url)]
-    where = f"All files: `{store.shown(folder.url)}`"
-    create_markdown_artifact("\n".join([f"**{folder.name}**", "", *links, "", where]), description=folder.name)
-
-
-def _line(name: str, link: str) -> str:
-    """A link in a list, or only the name where no browser would open it."""
-    return f"- [{name}]({link})" if link.startswith(("http://", "https://")) else f"- {name}"
+    links = [
+        Markdown("- {}").format(link(name, browser_link(store, url)))
+        for name, url in places.items()
+        if store.exists(url)
+    ]
+    where = Markdown("All files: {}").format(code(store.shown(folder.url)))
+    lines = [Markdown("**{}**").format(folder.name), "", *links, "", where]
+    artifacts.show(None, Markdown("\n").join(lines), folder.name)

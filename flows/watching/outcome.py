@@ -74,12 +74,11 @@ def cause(state: Any) -> str:
 def show_outcomes(key: str, outcomes: Sequence[Outcome]) -> None:
     """Show outcomes in the Prefect UI, in the artifact `key`."""
     # Prefect takes long to import, and a command that reuses everything does not need it.
-    from prefect.artifacts import create_table_artifact
-
+    from tasks.wiring.artifacts import show_table
     from tasks.wiring.server import shown
 
     with shown("the table of outcomes"):
-        create_table_artifact(table=[asdict(each) for each in outcomes], key=key, description=f"Outcomes: {key}")
+        show_table(key, [asdict(each) for each in outcomes], f"Outcomes: {key}")
 
 
 def finish(key: str, outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -11,6 +11,7 @@ from typing import Any
 from prefect.logging import get_run_logger
 
 from common.progress import Event, News, listening
+from common.terminal import clean
 from tasks.wiring.server import served
 
 LINE_SECONDS = 60.0
@@ -35,7 +36,10 @@ class Story:
         begins = self._news.changes(event) and event.state == "running"
         if self._news.take(event) or event.story:
             text = f"agent {event.detail}" if begins else f"{event.state}: {event.detail}".removesuffix(": ")
-            self._log.info("%s", f"{event.row}: {event.detail if event.story else text}")
+            self._tell(f"{event.row}: {event.detail if event.story else text}")
+
+    def _tell(self, text: str) -> None:
+        self._log.info("%s", clean(text))
 
 
 class AttemptStory(Story):
@@ -54,13 +58,13 @@ class AttemptStory(Story):
             self._output.append(event.detail)
             if time.monotonic() - self._said > LINE_SECONDS:
                 self._said = time.monotonic()
-                self._log.info("%s: %s", self._row, event.detail)
+                self._tell(f"{self._row}: {event.detail}")
         super().hear(event)
 
     def last_words(self) -> None:
         """Log the end of the agent's output."""
         if self._output:
-            self._log.info("%s: the agent's last output:\n%s", self._row, "\n".join(self._output))
+            self._tell("\n".join([f"{self._row}: the agent's last output:", *self._output]))
 
 
 @contextlib.contextmanager

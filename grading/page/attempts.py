@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from grading.page.cleaning import clean
+from common.cleaning import clean
 from grading.page.format import DASH, number, percent
 from grading.page.results import Results
 from grading.page.sections import repeated_by_all

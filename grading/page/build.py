@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from common.cleaning import clean
 from grading.medals import Thresholds, human_percentile
-from grading.page.cleaning import clean
 from grading.page.view import CompetitionView, Result, Series, View
 from grading.statistics.counting import Facts
 from grading.statistics.series import SERIES, latest_grades, seed_order, split_order

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from common.cleaning import clean
 from common.months import end_of
-from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import DASH, chance, percent, signed, signed_span
 from grading.page.results import Results

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
+from common.cleaning import clean
 from grading.page.attempts import money
-from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import duration
 from grading.page.results import Results

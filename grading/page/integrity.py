@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 from markupsafe import Markup
 
+from common.cleaning import clean
 from common.units import counted
 from grading.integrity.findings import RULES
-from grading.page.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import chance, signed, signed_span
 

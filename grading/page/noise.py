@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grading.page.cleaning import clean
+from common.cleaning import clean
 from grading.page.format import DASH, number
 from grading.page.results import Results
 from grading.page.view import Result, Series, View

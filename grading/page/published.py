@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from common.cleaning import clean
 from common.units import counted
 from grading.conditions import deviations, unlike, unlike_grades
-from grading.page.cleaning import clean
 from grading.page.format import DASH
 from grading.page.results import Results
 from grading.page.sections import headline

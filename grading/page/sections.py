@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from common.cleaning import clean
 from grading.page import format as fmt
-from grading.page.cleaning import clean
 from grading.page.results import Results
 from grading.page.strip_plots import duration_strip
 from grading.page.view import Result, Series, View

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from common.markdown import Markdown, escape, table
 from grading.medals import Thresholds
 from grading.page import format as fmt
 from grading.page.attempts import cost_tables, count, money, pass_table
 from grading.page.build import build_view
-from grading.page.cleaning import clean
 from grading.page.published import HEADER, PublishedRows, published_rows
 from grading.page.render import TITLE
 from grading.page.sections import RATE_NAMES, comparability, gaps, open_leaks, percentiles, rates
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from grading.page.results import Results
-
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 
 
 @dataclass(frozen=True)
@@ -74,14 +71,14 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     Text from agents is escaped.
     """
     chosen, found, view = results.chosen, results.aggregate(), results.view
-    lines = [f"# {_escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
+    lines = [f"# {escape(title)}", "", "Rates in %, mean ± standard error over seeds.", ""]
     beaten = percentiles(view, results)
-    lines += _table(
+    lines += table(
         ["Agent", "Split", "Competitions", "Seeds", *RATE_NAMES.values(), "Mean percentile"],
         [
             [
-                _escape(f"{series.agent} ({series.run_group}, {series.edition})"),
-                _escape(split),
+                f"{series.agent} ({series.run_group}, {series.edition})",
+                split,
                 str(values["any_medal"]["competitions"]),
                 str(values["any_medal"]["seeds"]),
                 *(fmt.mean_sem(values[name]["mean"], values[name]["sem"]) for name in RATE_NAMES),
@@ -91,8 +88,8 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
         ],
     )
     lines += ["", "## Published row", "", *_published(published_rows(view, chosen, found))]
-    lines += ["", found.statement(), *(f"- {_escape(gap)}" for gap in gaps(view, found))]
-    models = [_escape(c.id) for c in view.competitions if not c.human]
+    lines += ["", found.statement(), *(f"- {escape(gap)}" for gap in gaps(view, found))]
+    models = [escape(c.id) for c in view.competitions if not c.human]
     if models:
         lines += ["", f"Compared with trained models instead of human teams: {', '.join(models)}."]
 
@@ -100,30 +97,30 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     if passes:
         ks, several = passes
         lines += ["", "## Several attempts", "", "pass@k of any medal, in %; 95 % bootstrap over competitions.", ""]
-        rows = [[_escape(s.label), _escape(split), *map(_escape, cells)] for s, split, cells in several]
-        lines += _table(["Agent", "Split", *(f"k = {k}" for k in ks)], rows)
+        rows = [[s.label, split, *cells] for s, split, cells in several]
+        lines += table(["Agent", "Split", *(f"k = {k}" for k in ks)], rows)
     times = time_table(view, results)
     if times:
         lines += ["", "## Any medal over time", ""]
-        rows = [[_escape(s.label), _escape(split), *cells] for s, split, cells in times.rows]
-        lines += _table(["Agent", "Split", *times.moments], rows)
+        rows = [[s.label, split, *cells] for s, split, cells in times.rows]
+        lines += table(["Agent", "Split", *times.moments], rows)
     costs = cost_tables(view, chosen)
     if costs:
         lines += ["", "## Cost", ""]
-        lines += _table(
+        lines += table(
             ["Agent", "Runs", "Tokens in", "Tokens out", "Cost", "Cost per run", "Cost per medal"],
             [
-                [_escape(s.label), str(row["runs_with_usage"]), count(row["input_tokens"]), count(row["output_tokens"])]
-                + [money(row[name]) for name in ("cost_usd", "cost_per_run", "cost_per_medal")]
+                [s.label, row["runs_with_usage"], count(row["input_tokens"]), count(row["output_tokens"])]
+                + [Markdown(money(row[name])) for name in ("cost_usd", "cost_per_run", "cost_per_medal")]
                 for s, row in costs[0]
             ],
         )
 
     lines += ["", "## Medals", ""]
-    lines += _table(
-        ["Competition", *(_escape(f"{series.label} / {seed}") for series, seed in view.columns)],
+    lines += table(
+        ["Competition", *(f"{series.label} / {seed}" for series, seed in view.columns)],
         [
-            [_escape(c.id), *(_glyph(c.results.get((series.index, seed))) for series, seed in view.columns)]
+            [c.id, *(_glyph(c.results.get((series.index, seed))) for series, seed in view.columns)]
             for c in view.competitions
         ],
     )
@@ -132,47 +129,34 @@ def render_markdown(results: Results, title: str = TITLE) -> str:
     leaks = open_leaks(view, results.leaks)
     if leaks:
         lines += ["", "## Leaks left open", "", "Known issues by which the edition gives answers away.", ""]
-        lines += _table(["Edition", "Competition", "Known issues"], [list(map(_escape, row)) for row in leaks])
+        lines += table(["Edition", "Competition", "Known issues"], leaks)
 
     compared = comparability(view, results.comparability)
     if compared:
         lines += ["", "## Comparison with people", ""]
         lines += ["Competitions whose test set or metric is not as on the leaderboard that medals are taken from.", ""]
         heads = ["Edition", "Competition", "Comparable", "Because"]
-        lines += _table(heads, [list(map(_escape, row)) for row in compared])
+        lines += table(heads, compared)
 
     failures = [result for result in view.results if result.failure]
     if failures:
         lines += ["", "## Failures", ""]
         for r in failures:
-            ended = [] if r.status in (None, "completed") else [_escape(r.ended)]
+            ended = [] if r.status in (None, "completed") else [escape(r.ended)]
             what = ", ".join([*ended, KIND_WORDS[r.kind]])
-            where = _escape(f"{r.competition_id}, {r.series.label}, seed {r.seed}")
-            lines.append(f"- {where}: {what}" + (f": {_escape(r.cause)}" if r.cause else ""))
+            where = escape(f"{r.competition_id}, {r.series.label}, seed {r.seed}")
+            lines.append(f"- {where}: {what}" + (f": {escape(r.cause)}" if r.cause else ""))
     return "\n".join(lines) + "\n"
 
 
 def _published(found: PublishedRows) -> list[str]:
     """The published rows, escaped, with the deviations from the published conditions."""
-    lines = _table(HEADER, [[_escape(cell) for cell in cells] for _, cells in found.rows])
+    lines: list[str] = [*table(HEADER, [cells for _, cells in found.rows])]
     if found.unlike:
         lines += ["", f"Not a ranking: the conditions differ in {', '.join(found.unlike)}."]
     lines.append("")
-    return lines + [
-        f"- {_escape(s.label)}: {_escape('; '.join(away) or 'as published')}" for s, away in found.deviations
-    ]
+    return lines + [f"- {escape(s.label)}: {escape('; '.join(away) or 'as published')}" for s, away in found.deviations]
 
 
 def _glyph(result: Result | None) -> str:
     return fmt.DASH if result is None else KIND_GLYPHS[result.kind]
-
-
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    rule = ["---"] * len(header)
-    return ["| " + " | ".join(row) + " |" for row in (header, rule, *rows)]
-
-
-def _escape(text: object) -> str:
-    """`text` on one line, escaped for Markdown."""
-    folded = " ".join(clean(text).split())
-    return _MARKDOWN.sub(r"\\\1", folded.replace("&", "&amp;")).replace("<", "&lt;").replace(">", "&gt;")

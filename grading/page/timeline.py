@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from grading.page.cleaning import clean
+from common.cleaning import clean
 from grading.page.drawing import HEIGHT, WIDTH, chart, grid
 from grading.page.format import duration, mean_sem, number
 from grading.page.results import Results

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from common.cleaning import clean
 from grading.medals import Thresholds
-from grading.page.cleaning import clean
 from grading.statistics.series import SERIES
 from grading.words import Kind, ending
 

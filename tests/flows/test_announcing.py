@@ -10,7 +10,7 @@ from prefect.events.clients import AssertingEventsClient
 from prefect.events.worker import EventsWorker
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.fleet.notifications import HOST_ALIVE, HOST_STOPPED, announce_host
+from flows.fleet.notifications import HOST_ALIVE, HOST_STOPPED, Message, announce_host
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +38,9 @@ def test_a_farewell_follows_a_sign_of_life_just_before_it() -> None:
 def test_a_farewell_does_not_wait_for_one_that_a_restarted_server_does_not_know() -> None:
     assert announced(alive(timedelta(seconds=50))).follows is None
     assert announced(None).follows is None
+
+
+def test_foreign_words_have_no_markup_in_whichever_program_shows_them() -> None:
+    message = Message("\u202efailed", "![x](//foreign.example/a) <img src=a> <!channel> https://b. Report:", "s3://c/d")
+    body = "![x] (/ /foreign.example/a) ‹img src=a› ‹!channel› https:/ /b. Report: s3://c/d"
+    assert message.payload() == {"subject": "\ufffdfailed", "body": body}

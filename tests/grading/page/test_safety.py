@@ -8,8 +8,8 @@ from importlib import resources
 import pandas as pd
 import pytest
 
+from common.cleaning import clean
 from grading.page import medal_table
-from grading.page.cleaning import clean
 from tests.grading.page.pages import (
     EVIL,
     LOWER,

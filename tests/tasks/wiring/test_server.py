@@ -43,7 +43,7 @@ def test_progress_that_cannot_be_shown_is_left_alone_for_a_while(monkeypatch: py
         tries.append(1)
         raise httpx.ConnectError("no server")
 
-    monkeypatch.setattr("tasks.split.create_progress_artifact", create)
+    monkeypatch.setattr("tasks.split.show_progress", create)
     bar = _ProgressArtifact("prepare digits v1")
     for files in range(100):
         bar.show(Progress(files, 100, 0, 0))

@@ -1,0 +1,43 @@
+"""Artifacts in the Prefect UI. All of them are made here, since the UI takes their texts for Markdown and HTML.
+
+A text that is no `Markdown` of ours is escaped, so that what agents, models, submissions and downloads said neither
+loads a picture nor becomes a link. Tables are Markdown too: one of the UI's pages shows the cells of a table artifact
+as Markdown, and the other one as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from common import markdown
+from common.markdown import Markdown
+
+
+def show(key: str | None, text: str, description: str) -> None:
+    """Make an artifact with a text."""
+    from prefect.artifacts import create_markdown_artifact
+
+    create_markdown_artifact(Markdown.escape(text), key=key, description=Markdown.escape(description))
+
+
+def show_table(key: str, rows: Sequence[Mapping[str, object]], description: str) -> None:
+    """Make an artifact with a table, whose columns are the keys of its rows."""
+    header = list(rows[0]) if rows else ["nothing"]
+    lines = markdown.table(header, [[row[name] for name in header] for row in rows])
+    show(key, Markdown("\n").join(lines), description)
+
+
+def show_progress(percent: float, description: str) -> UUID | None:
+    """Make a progress bar; returns its id."""
+    from prefect.artifacts import create_progress_artifact
+
+    made = create_progress_artifact(percent, description=Markdown.escape(description))
+    return made if isinstance(made, UUID) else None
+
+
+def update_progress(artifact: UUID, percent: float, description: str | None = None) -> None:
+    """Move a progress bar, and change its description if there is one."""
+    from prefect.artifacts import update_progress_artifact
+
+    update_progress_artifact(artifact, percent, None if description is None else Markdown.escape(description))
