@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from common import plain_json
+from common.cleaning import visible
 
 FILE = "trajectory.html"
 """Name of the file in the folder of a run."""
@@ -40,16 +41,21 @@ def render(trajectory: dict[str, Any], title: str) -> str:
         pieces.append(piece)
     totals = trajectory["final_metrics"]
     cost = f", ${totals['total_cost_usd']:,.4f}" if "total_cost_usd" in totals else ""
-    notes = f"<p>{escape(trajectory['notes'])}</p>" if "notes" in trajectory else ""
+    notes = f"<p>{_shown(trajectory['notes'])}</p>" if "notes" in trajectory else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{_STYLE}</style></head><body>'
-        f"<h1><bdi>{escape(title)}</bdi></h1>"
-        f"<p>{escape(trajectory['agent']['name'])}: {len(steps):,} steps, {totals['total_prompt_tokens']:,} tokens in, "
+        f'<link rel="icon" href="data:,"><title>{_shown(title)}</title><style>{_STYLE}</style></head><body>'
+        f"<h1><bdi>{_shown(title)}</bdi></h1>"
+        f"<p>{_shown(trajectory['agent']['name'])}: {len(steps):,} steps, {totals['total_prompt_tokens']:,} tokens in, "
         f"{totals['total_completion_tokens']:,} tokens out{cost}.</p>{notes}{''.join(pieces)}</body></html>\n"
     )
+
+
+def _shown(text: object) -> str:
+    """A text that may say anything, for the page."""
+    return escape(visible(text))
 
 
 def _step(step: dict[str, Any]) -> Iterator[str]:
@@ -59,7 +65,7 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
         facts.append(f"${metrics['cost_usd']:,.4f}" if "cost_usd" in metrics else None)
     extra = step.get("extra", {})
     facts += [extra["status"] if extra.get("status", "ok") != "ok" else None, extra.get("message")]
-    heading = " · ".join(escape(str(fact)) for fact in facts if fact)
+    heading = " · ".join(_shown(fact) for fact in facts if fact)
     yield f'<article class="{step["source"]}"><h2>{heading}</h2>'
     yield _text(step.get("reasoning_content", ""), "reasoning")
     yield _text(step["message"])
@@ -76,7 +82,7 @@ def _text(text: str, label: str = "") -> str:
     more = (
         f"\n… {len(text) - TEXT_CHARACTERS:,} more characters in trajectory.json" if len(text) > TEXT_CHARACTERS else ""
     )
-    shown = f"<pre>{escape(text[:TEXT_CHARACTERS])}{more}</pre>"
+    shown = f"<pre>{_shown(text[:TEXT_CHARACTERS])}{more}</pre>"
     if not label and len(text) <= _OPEN_CHARACTERS:
         return shown
-    return f"<details><summary>{escape(label or text[:80])}</summary>{shown}</details>"
+    return f"<details><summary>{_shown(label or text[:80])}</summary>{shown}</details>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -137,6 +138,13 @@ def test_whatever_is_said_stays_text_on_the_page(evil: str) -> None:
     ]
     assert document.attributes("href") == ["data:,"]
     assert not [name for _, attributes in document.elements for name in attributes if name.startswith("on")]
+
+
+def test_no_control_or_bidirectional_character_is_on_the_page() -> None:
+    evil = "a\x1b[2J\u202eb\u2066\u061c\x9b\ud800"
+    step = call((Message("user", evil),), Message("assistant", evil, evil, (ToolCall(evil, evil, {evil: evil}),)))
+    text = render(trajectory(step), evil)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", text)
 
 
 def test_a_long_trajectory_is_a_page_that_ends() -> None:
