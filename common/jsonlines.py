@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_json
+from common.json_files import parse_json
 
 MARGIN = 64 * 1024
 """Bytes that a log keeps free for records of what is under way, when it is asked whether it is full."""
@@ -71,7 +72,7 @@ def parse(content: bytes) -> Iterator[dict[str, Any]]:
     """Yield the records in a log's content, without truncated lines and the note that the log is full."""
     for line in content.splitlines():
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError:
             continue
         if isinstance(record, dict) and "note" not in record:

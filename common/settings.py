@@ -7,7 +7,6 @@ Only `tasks`, `flows`, `deployments` and `benchmarks` read settings; everything 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import socket
@@ -27,6 +26,7 @@ from pydantic_settings import (
 )
 
 from common.errors import UserError, close_matches, one_line
+from common.json_files import parse_json, read_json
 from common.providers import Price, Provider
 
 PREFIX = "MLEBENCH_"
@@ -47,7 +47,7 @@ def _directories(value: Any) -> Any:
     """Parse directories given as a list, as JSON text, or separated as in PATH. `~` is the home directory."""
     if isinstance(value, str):
         text = value.strip()
-        value = json.loads(text) if text.startswith("[") else [part for part in text.split(os.pathsep) if part]
+        value = parse_json(text) if text.startswith("[") else [part for part in text.split(os.pathsep) if part]
     if isinstance(value, list | tuple):
         return [Path(each).expanduser() if isinstance(each, str | Path) else each for each in value]
     return value
@@ -248,10 +248,7 @@ class Settings(BaseSettings):
         """
         if self.params is None:
             return {}
-        try:
-            content = json.loads(self.params.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise UserError(f"MLEBENCH_PARAMS: {self.params} is not a readable JSON file: {one_line(error)}") from error
+        content = read_json(self.params, f"MLEBENCH_PARAMS: {self.params}")
         found = content.get(competition_id, {}) if isinstance(content, dict) else None
         if not isinstance(found, dict):
             raise UserError(f"MLEBENCH_PARAMS: {self.params} must hold {{id: {{parameter: value}}}}")

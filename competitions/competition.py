@@ -89,7 +89,9 @@ class Competition(BaseModel):
             raise BadCompetition(f"{folder / 'competition.yaml'} is {invalid_yaml(error)}") from error
         except ValidationError as error:
             raise BadCompetition(f"{folder / 'competition.yaml'}: {explained(error)}") from error
-        except UnicodeDecodeError as error:
+        except RecursionError as error:
+            raise BadCompetition(f"{folder / 'competition.yaml'} is nested too deeply") from error
+        except (OSError, ValueError, TypeError) as error:  # not UTF-8, or a date that does not exist
             raise BadCompetition(f"{folder / 'competition.yaml'} is not valid: {one_line(error)}") from error
         if facts.id != folder.name:
             raise BadCompetition(f"{folder / 'competition.yaml'}: id {facts.id!r} differs from the folder's name")

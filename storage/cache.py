@@ -22,6 +22,7 @@ from typing import Any
 
 from common import plain_json
 from common.errors import UserError
+from common.json_files import parse_json
 from common.locks import locked
 from common.placement import make_apart
 from common.syncing import sync_file_system
@@ -218,7 +219,7 @@ class Cache:
 
     def _record(self, digest: str) -> dict[str, Any] | None:
         try:
-            record: dict[str, Any] = json.loads((self.folder / f"{digest}.json").read_text())
+            record: dict[str, Any] = parse_json((self.folder / f"{digest}.json").read_bytes())
         except (OSError, ValueError):
             return None
         return record

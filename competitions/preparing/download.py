@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 import orjson
 
 from common.errors import close_matches
+from common.json_files import parse_json
 from competitions.errors import DownloadError
 from competitions.preparing.archives.containers import Container, open_container
 from competitions.preparing.archives.nested import open_nested, seekable
@@ -213,7 +213,7 @@ class Download:
         if encoding == "utf-8" and not has_long_number(content):  # which orjson reads as floats
             with contextlib.suppress(ValueError):  # json accepts more than orjson does, such as NaN
                 return orjson.loads(content)
-        return json.loads(content.decode(encoding))
+        return parse_json(content.decode(encoding))
 
     def read_json_lines(self, name: str) -> pd.DataFrame:
         """The table in `name`, one JSON object a line, read by `pandas.read_json`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from common.errors import UserError
+from common.json_files import parse_json
 from common.units import counted
 from competitions import registry
 from competitions.editions import Edition
@@ -108,7 +108,7 @@ def _download(competition: Competition, raw_dir: Path | None) -> Path | None:
 
 def _parameters(text: str | None) -> dict[str, Any] | None:
     try:
-        values = json.loads(text) if text else None
+        values = parse_json(text) if text else None
     except ValueError as error:
         raise UserError(f"--params is not JSON ({error})") from error
     if values is not None and not isinstance(values, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from common.errors import UserError
+from common.json_files import read_json
 
 _ELSEWHERE = {
     "gpus": "set limits.gpus in the agent's agent.yaml",
@@ -37,10 +37,7 @@ class ContainerConfig:
 
 def read_container_config(path: Path) -> ContainerConfig:
     """Read a JSON file with arguments of the Docker client. Raises `UserError` if it is not one."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"--container-config {path} cannot be read: {error}") from error
+    content = read_json(path, f"--container-config {path}")
     if not isinstance(content, dict):
         raise UserError(f"--container-config {path} is not a JSON object")
     known: dict[str, Any] = {}

@@ -92,11 +92,18 @@ class ProcessOptions:
 @click.option(
     "--output-dir", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for the report."
 )
+@click.option(
+    "--fetch-urls",
+    is_flag=True,
+    help="Read submissions at the URLs in the file (https://, s3://, ...) with your credentials. Default: only those "
+    "of runs in the store.",
+)
 @takes(processes=ProcessOptions, grading=GradingOptions, storage=StoreOptions)
 @takes_json
 def command(
     submission: Path,
     output_dir: Path,
+    fetch_urls: bool,
     processes: ProcessOptions,
     grading: GradingOptions,
     storage: StoreOptions,
@@ -117,7 +124,7 @@ def command(
     for dataset in dict.fromkeys(_made_on(line, grading.edition) for line in items.values()):
         own = {number: line for number, line in items.items() if _made_on(line, grading.edition) == dataset}
         try:
-            found = _grade(dataset, own, place, processes, grading)
+            found = _grade(dataset, own, place, fetch_urls, processes, grading)
             grades |= found
             failed += len(own) - len(found)
         except Exception as error:
@@ -161,6 +168,7 @@ def _grade(
     made_on: Dataset,
     lines: dict[int, Line],
     store: Store,
+    fetch_urls: bool,
     processes: ProcessOptions,
     grading: GradingOptions,
 ) -> dict[int, Grade]:
@@ -190,18 +198,19 @@ def _grade(
         for number, line in lines.items():
             try:
                 path = fetch(line.submission_path)
-            except UserError as error:
+                path = path and followed(path, store)
+            except (UserError, OSError) as error:  # one line's file is no other's
                 click.echo(f"line {number}: {error}", err=True)
                 continue
             order.append(number)
-            yield path and followed(path, store), line.submission_path
+            yield path, line.submission_path
 
     if made_on.key is not None:
         require_consistent(store, made_on)
     dataset = answers_to(store, made_on, grading.edition, "its run")
     with (
         local_copy(store, dataset, "private", local_cache()) as prepared,
-        local_copies() as fetch,
+        local_copies(store, fetch_urls) as fetch,
         GradingPool(competition, prepared, grading.edition, **options) as grader,
     ):
         grader.kept_answers = parsed_answers(competition, dataset, grading.edition)

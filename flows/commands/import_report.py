@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ import click
 from pydantic import ValidationError
 
 from common.errors import UserError, one_line
+from common.json_files import read_json
 from common.units import counted
 from competitions import registry
 from competitions.editions import EDITIONS
@@ -105,11 +105,11 @@ def _read(path: Path) -> list[CompetitionReport]:
 
     known = set(CompetitionReport.model_fields)
     try:
-        items: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["competition_reports"]
+        items: list[dict[str, Any]] = read_json(path)["competition_reports"]
         found = [CompetitionReport.model_validate({k: v for k, v in item.items() if k in known}) for item in items]
     except ValidationError as error:
         raise UserError(f"{path} is not a grading report: {one_line(error)}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a grading report: it has no competition_reports") from error
     if not found:
         raise UserError(f"{path} has no competition_reports to import")

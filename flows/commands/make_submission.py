@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from common.errors import UserError
+from common.json_files import read_json
+from common.names import shown
 from common.units import counted
 from flows.commands.options import RUN_GROUP, StoreOptions, takes
-from flows.commands.submissions import Line
+from flows.commands.submissions import Line, unusable
 from storage.runs.folders import no_runs, stored_runs
 from storage.store import Store
 
@@ -53,7 +54,8 @@ def command(
 ) -> None:
     """Write a JSONL file for `mlebench grade` with every run of RUN_GROUP, or of a published run folder.
 
-    Paths are local if the store is on this machine, and URLs otherwise; `mlebench grade` reads both.
+    Paths are local if the store is on this machine, and URLs of runs in the store otherwise; `mlebench grade` reads
+    both.
     """
     if bool(run_group) == bool(metadata):
         raise click.UsageError("give a RUN_GROUP, or --metadata FILE")
@@ -73,10 +75,12 @@ def command(
 def _published(metadata: Path, logs: str, code: str) -> Iterator[Line]:
     """The runs in a folder with the published layout, `<competition>_<something>/submission/submission.csv`."""
     try:
-        runs = list(json.loads(metadata.read_text("utf-8"))["runs"])
-    except (ValueError, KeyError, TypeError) as error:
+        runs = list(read_json(metadata)["runs"])
+    except (KeyError, TypeError) as error:
         raise UserError(f'{metadata} is not a metadata.json: it needs an object with "runs"') from error
     for run_id in map(str, runs):
+        if reason := unusable(run_id):
+            raise UserError(f"{metadata}: {shown(run_id)} {reason}")
         folder = metadata.parent / run_id
 
         def named(path: str, folder: Path = folder) -> str | None:

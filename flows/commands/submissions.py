@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from common.errors import UserError, one_line
+from common.json_files import parse_json
 from common.locations import local_path
+from common.names import NAME_BYTES, is_text, shown
 from competitions.editions import Edition
 from storage.store import Store
 
@@ -32,6 +33,14 @@ class Line(BaseModel):
     submission_path: str | None
     logs_path: str | None = None
     code_path: str | None = None
+
+    @field_validator("submission_path", "logs_path", "code_path")
+    @classmethod
+    def _exists_somewhere(cls, path: str | None) -> str | None:
+        if path is not None and (reason := unusable(path)):
+            raise ValueError(f"{shown(path)} {reason}")
+        return path
+
     run_id: str | None = None
     seed: int | None = None
     edition: Edition | None = None
@@ -39,11 +48,19 @@ class Line(BaseModel):
     """The dataset that the run was made on, with its edition. Without it, the current dataset is taken."""
 
 
+def unusable(path: str) -> str | None:
+    """Why no file has this path; None if one can."""
+    if "\0" in path or not is_text(path):
+        return "is not the name of a file"
+    longest = max(len(part) for part in path.encode().split(b"/"))
+    return f"has a part of {longest} bytes, more than {NAME_BYTES}" if longest > NAME_BYTES else None
+
+
 def parse_line(text: str) -> Line:
     """A line of the file. Raises `UserError` if it is invalid."""
     try:
-        return Line.model_validate(json.loads(text))
-    except (ValueError, RecursionError) as error:
+        return Line.model_validate(parse_json(text))
+    except ValueError as error:
         reason = one_line(error) if isinstance(error, ValidationError) else ""
         what = "not a JSON object with competition_id and submission_path"
         raise UserError(f"{what}: {reason}" if reason else what) from error
@@ -65,17 +82,22 @@ def followed(submission: Path, store: Store) -> Path:
 
 
 @contextmanager
-def local_copies() -> Iterator[Fetch]:
+def local_copies(store: Store, fetch_urls: bool) -> Iterator[Fetch]:
     """A function that makes submissions local. The copies are removed at the end of the `with` block."""
     with tempfile.TemporaryDirectory(prefix="mlebench-submissions-") as folder:
-        yield Fetch(Path(folder))
+        yield Fetch(Path(folder), store, fetch_urls)
 
 
 class Fetch:
-    """Makes submissions local by copying those at URLs into a folder."""
+    """Makes submissions local by copying those at URLs into a folder.
 
-    def __init__(self, folder: Path) -> None:
+    URLs are read with the operator's credentials, and whoever wrote the file may have chosen them. Without `fetch_urls`
+    they are those of runs in the store, as `mlebench make-submission` writes them.
+    """
+
+    def __init__(self, folder: Path, store: Store, fetch_urls: bool) -> None:
         self.folder, self.count = folder, 0
+        self._runs, self._all = f"{store.url('runs')}/", fetch_urls
 
     def __call__(self, path: str | None) -> Path | None:
         """The local path of a submission, None if there is none. Raises `UserError` for a URL that cannot be read."""
@@ -83,6 +105,8 @@ class Fetch:
             return None
         if (local := local_path(path)) is not None:
             return local
+        if not self._all and not (path.startswith(self._runs) and ".." not in path.split("/")):
+            raise UserError(f"{path} is a URL; if you trust the file, --fetch-urls reads it with your credentials")
         import fsspec
 
         self.count += 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from common.errors import UserError
+from common.json_files import read_json
 from common.units import counted
 from flows.commands.answers import answer, say, takes_json
 from flows.commands.external import read_external, shares, write_csv
@@ -107,10 +107,7 @@ def command(
 
 def _questions(path: Path) -> dict[str, str]:
     """The questions in a JSON file. Raises `UserError` if it is no object of texts."""
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path} cannot be read as JSON: {error}") from error
+    found = read_json(path)
     if not isinstance(found, dict) or not found or not all(isinstance(each, str) and each for each in found.values()):
         raise UserError(f'{path} must be a JSON object with a question for each name: {{"name": "Did the agent ...?"}}')
     return found

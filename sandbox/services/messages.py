@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from common import plain_json
+from common.json_files import parse_json
 
 LINE_BYTES = 1 << 20
 """Longer lines end the connection: the other side is not to be trusted any more."""
@@ -36,7 +37,7 @@ def received(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
         if not line.endswith(b"\n"):
             return
         try:
-            message = json.loads(line)
+            message = parse_json(line)
         except ValueError:
             return
         if not isinstance(message, dict):

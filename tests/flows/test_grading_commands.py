@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -195,9 +197,68 @@ class TestMakeSubmission:
         (tmp_path / "metadata.json").write_text("[]")
         assert mlebench("make-submission", "--metadata", tmp_path / "metadata.json", store=store) == 1
         assert "is not a metadata.json" in capsys.readouterr().err
+        for content in ("[" * 100_000, json.dumps({"runs": ["x" * 5000]}), json.dumps({"runs": ["\ud800"]})):
+            (tmp_path / "metadata.json").write_text(content)
+            assert mlebench("make-submission", "--metadata", tmp_path / "metadata.json", store=store) == 1
+            assert "Traceback" not in capsys.readouterr().err
 
 
 class TestGrade:
+    def test_urls_in_a_file_of_others_are_read_only_if_that_is_asked_for(
+        self, group: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        content = group.read(group.run(GROUP, "diabetes", 0) + "/submission.csv")
+        asked = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None: ...
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_port}/submission.csv"
+        items = tmp_path / "items.jsonl"
+        paths = [f"http://{address}", f"simplecache::http://{address}", f"HTTP://{address}"]
+        lines = [json.dumps({"competition_id": "diabetes", "submission_path": path}) for path in paths]
+        items.write_text("\n".join(lines))
+        command = ["grade", "--submission", items, "--output-dir", tmp_path / "out"]
+        try:
+            assert mlebench(*command, store=group) == 1
+            told = capsys.readouterr().err
+            assert all(f"line {n}: {path} is a URL; if you trust" in told for n, path in enumerate(paths, 1))
+            assert asked == []
+            items.write_text(lines[0])
+            assert mlebench(*command, "--fetch-urls", store=group) == 0
+            assert "line 1: diabetes: 0" in capsys.readouterr().err
+            assert asked
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def test_a_path_that_no_file_has_is_the_outcome_of_its_line(
+        self, group: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        good = str(group.local("runs", GROUP, "diabetes", 0) / "submission.csv")
+        paths = [good, "x" * 5000, "a/" * 3000, "a\0b", "\ud800", f"{good}/x", good]
+        lines = [json.dumps({"competition_id": "diabetes", "submission_path": path}) for path in paths]
+        items = tmp_path / "items.jsonl"
+        items.write_text("\n".join(lines))
+        assert mlebench("grade", "--submission", items, "--output-dir", tmp_path / "out", store=group) == 1
+        told = capsys.readouterr().err
+        assert "line 1: diabetes: 0" in told
+        assert "line 7: diabetes: 0" in told
+        assert "line 2: not a JSON object with" in told
+        assert "line 3: [Errno 36] File name too long" in told
+        assert "line 6: diabetes: missing" in told
+        (path,) = (tmp_path / "out").glob("*_grading_report.json")
+        assert json.loads(path.read_text())["total_runs"] == 3
+
     def test_submissions_at_urls_and_bad_ones(
         self, group: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

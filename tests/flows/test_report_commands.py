@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from grading.report import GradingReport
+from grading.report import CompetitionReport, GradingReport
 from storage.tables import read_table
 from tasks.report import write_tables
 from tests.flows.graded import GROUP, dataset, grades_of, group, mlebench, run_record
@@ -61,6 +62,40 @@ class TestReportsInAndOut:
         (tmp_path / "x.json").write_text(content)
         assert mlebench("import-report", tmp_path / "x.json", "--group", "g", store=store) == 1
         assert not store.glob("runs/*")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"score": 10**400},
+            {"gold_threshold": 10**4200},
+            {"submission_path": "diabetes_\ud800/submission.csv"},
+            {"submission_path": "diabetes_" + "x" * 100_000},
+            {"submission_path": "a\0b"},
+            {"competition_id": "\u202eabc"},
+            {"created_at": "9999-12-31T23:59:59"},
+            "[" * 100_000,
+            '{"competition_reports": ' + '{"a": ' * 100_000,
+            "1" * 10_000,
+            "\ufeff[]",
+        ],
+        ids=lambda change: str(change)[:40].encode("ascii", "replace").decode(),
+    )
+    def test_extremes_are_refused_in_one_line_or_imported(
+        self, group: Store, tmp_path: Path, change: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        if isinstance(change, str):
+            content = change
+        else:
+            grade = group.read_json(group.run(GROUP, "diabetes", 0) + "/grade.json")
+            report = {name: grade[name] for name in CompetitionReport.model_fields if name in grade}
+            content = json.dumps({"competition_reports": [{**report, **change}]})
+        (tmp_path / "x.json").write_bytes(content.encode())
+        capsys.readouterr()
+        code = mlebench("import-report", tmp_path / "x.json", "--group", "g", store=group)
+        told = capsys.readouterr().err
+        assert "Traceback" not in told
+        assert code == 0 or (told.count("\n") == 1 and "x.json" in told)
+        assert code == 0 or not group.glob("runs/g/*")
 
     def test_an_export_of_two_editions_needs_a_choice(self, group: Store, tmp_path: Path) -> None:
         mlebench("regrade", GROUP, "--edition", "v2", store=group)

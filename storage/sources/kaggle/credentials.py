@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
+
+from common.json_files import parse_json
 
 _secrets: set[str] = set()  # global, because every message must redact every credential that was used
 _QUERY = re.compile(r"\?[^\s'\")>]+")  # contains the signature of signed URLs
@@ -84,7 +85,7 @@ def _kaggle_json() -> dict[str, Any]:
     ]
     for folder in filter(None, folders):
         try:
-            content = json.loads((folder / "kaggle.json").read_text("utf-8"))
+            content = parse_json((folder / "kaggle.json").read_bytes())
         except (OSError, ValueError):
             continue
         if isinstance(content, dict):
