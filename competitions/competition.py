@@ -185,8 +185,13 @@ class Competition(BaseModel):
         ]
 
     def declare(self, raw: Download, edition: Edition = "v1", params: Mapping[str, Any] | None = None) -> Preparation:
-        """Run prepare.py and return the prepared dataset as a declaration. Nothing is written."""
+        """Run prepare.py and return the prepared dataset as a declaration. Nothing is written.
+
+        Raises `DownloadError` if an archive expands to more than the published one can; see `CompetitionFacts`.
+        """
         self._check_edition(edition)
+        if self.facts.most_bytes is not None:
+            raw.limit(self.facts.most_bytes)
         preparation: Preparation = self.module("prepare").prepare(raw, edition=edition, params=self.params(params))
         return preparation
 

@@ -46,6 +46,11 @@ Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9-]*$"
 OTHER_COLUMNS = "*"
 """The name that stands for columns which depend on the data, such as one for each class."""
+# An archive of a download may expand to so many bytes for each byte of the published download, and a GiB beside. Real
+# tables and texts expand three to twenty times, also as 7z, and pictures hardly; Deflate can expand 1,032 times. The
+# GiB is for small downloads, of which a single table of zeros can be the largest part. The size in the facts is
+# approximate: the margin is far wider than what it can be off.
+_EXPANSION, _EXPANSION_BESIDE = 64, 1 << 30
 PERCENTILE_POINTS = 21  # top_0% (best), top_5%, ... top_100% (last)
 
 
@@ -240,6 +245,11 @@ class CompetitionFacts(_Facts):
     def leaky(self) -> bool:
         """Whether every edition gives answers away, at least to agents with a network."""
         return bool(self.leaks("v2"))
+
+    @property
+    def most_bytes(self) -> int | None:
+        """Bytes to which an archive of the download may expand; None if the size of the download is unknown."""
+        return None if self.size_bytes is None else _EXPANSION * self.size_bytes + _EXPANSION_BESIDE
 
     @property
     def lower_is_better(self) -> bool:

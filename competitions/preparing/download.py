@@ -21,7 +21,7 @@ import orjson
 from common.errors import close_matches
 from common.json_files import parse_json
 from competitions.errors import DownloadError
-from competitions.preparing.archives.containers import Container, open_container
+from competitions.preparing.archives.containers import Container, open_container, require_bounded
 from competitions.preparing.archives.nested import open_nested, seekable
 from competitions.preparing.archives.zips import ZipContainer
 from competitions.preparing.memo import JSON, PICKLED, Codec, Memo
@@ -73,6 +73,15 @@ class Download:
         self._nested: dict[str, Download] = {}
         self._openers: dict[str, Callable[[], IO[bytes]]] = {}
         self._own_memo: Memo | None = None
+        self._most: int | None = None
+
+    def limit(self, most: int) -> None:
+        """Refuse archives that expand to more than `most` bytes: this one, and those in it when they are opened.
+
+        Raises `DownloadError` that names the archive and its largest file.
+        """
+        self._root._most = most
+        require_bounded(self._root.container, most)
 
     @property
     def _root(self) -> Download:
@@ -88,7 +97,10 @@ class Download:
         if name not in self._nested:
             label = f"{self._archive}!/{name}" if self._archive else name
             self._require(name)
-            self._nested[name] = Download(open_nested(self.container, name, label), label, self._root)
+            container = open_nested(self.container, name, label)
+            if self._root._most is not None:
+                require_bounded(container, self._root._most)
+            self._nested[name] = Download(container, label, self._root)
         return self._nested[name]
 
     def adopt(self, archive: str, scratch: str) -> None:

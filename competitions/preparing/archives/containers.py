@@ -110,6 +110,8 @@ class TarContainer(_Base):
         self.random_access = not label.endswith((".gz", ".tgz"))
         self._lock = threading.Lock()
         self._starts: dict[str, int] = {}
+        self.most: int | None = None
+        """Bytes to which a compressed archive may expand; see `require_bounded`."""
         self._sparse: dict[str, tarfile.TarInfo] = {}
 
     @contextlib.contextmanager
@@ -120,9 +122,10 @@ class TarContainer(_Base):
                     yield archive
                 return
             with gzip.GzipFile(fileobj=stream) as inflated:
-                with tarfile.open(fileobj=inflated, mode="r|") as archive:
+                bounded: Any = _Bounded(inflated, self.most, self.label)
+                with tarfile.open(fileobj=bounded, mode="r|") as archive:
                     yield archive
-                while inflated.read(_BLOCK):  # to the end, where gzip verifies length and CRC
+                while bounded.read(_BLOCK):  # to the end, where gzip verifies length and CRC
                     pass
 
     @cached_property
@@ -132,6 +135,8 @@ class TarContainer(_Base):
             with self._open() as archive:
                 for name, member in _members(archive):
                     found[name] = member.size
+                    if self.most is not None and member.size > self.most:  # before it is decompressed
+                        raise _too_large(self.label, name, member.size, self.most)
                     self._starts[name] = member.offset_data
                     if member.sparse is not None:
                         self._sparse[name] = member
@@ -177,6 +182,42 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
         archive.members.clear()  # type: ignore[attr-defined]  # all members that were read so far
         if member.isfile():
             yield member.name.removeprefix("./"), member
+
+
+class _Bounded:
+    """A stream that ends in `DownloadError` after `most` bytes: of compressed tar archives only reading tells."""
+
+    def __init__(self, stream: Any, most: int | None, label: str) -> None:
+        self._stream, self._most, self._label, self._count = stream, most, label, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        self._count += len(data)
+        if self._most is not None and self._count > self._most:
+            raise _too_large(self._label, None, self._count, self._most)
+        return data
+
+
+def require_bounded(container: Container, most: int) -> None:
+    """Raise `DownloadError` if an archive says that it expands to more than `most` bytes, or does.
+
+    Members have the size that their archive says: whatever reads them stops there. A directory is not an archive.
+    """
+    if isinstance(container, DirectoryContainer | RemoteDirectory):
+        return
+    if isinstance(container, TarContainer):
+        container.most = most
+    sizes = container.sizes
+    if (total := sum(sizes.values())) > most:
+        raise _too_large(getattr(container, "label", ""), max(sizes, key=sizes.__getitem__), total, most)
+
+
+def _too_large(label: str, name: str | None, size: int, most: int) -> DownloadError:
+    largest = f", above all {name}" if name else ""
+    return DownloadError(
+        f"{label} expands to {size:,} bytes or more{largest}; the published download cannot be larger than {most:,} "
+        "(64 times size_bytes in competition.yaml, and a GiB): download it again, or correct size_bytes"
+    )
 
 
 class SevenZipContainer(_Base):

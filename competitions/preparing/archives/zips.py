@@ -29,6 +29,7 @@ _BLOCK = 1 << 20
 _LARGE = 16 << 20
 _COMPRESSED = 1 << 18
 _MAPPED = 64 << 20  # bytes of a file that is mapped, whose pages then count as memory of this process
+_SURE = 1 << 14  # bytes that expand to 16 MiB at most, whatever the directory says
 _LOCAL = struct.Struct("<4s22xHH")  # magic number, length of the name and of the extra field
 _HEADER = _LOCAL.size  # bytes of a local file header before the name
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -94,7 +95,10 @@ class ZipContainer:
         data = stored
         try:
             if entry.method == zipfile.ZIP_DEFLATED:
-                data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
+                if len(stored) > _SURE:
+                    data = isal_zlib.decompressobj(-zlib.MAX_WBITS).decompress(stored, entry.size + 1)
+                else:
+                    data = isal_zlib.decompress(stored, -zlib.MAX_WBITS, max(entry.size, 1))
         except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
             raise DownloadError(f"{self.label}: {name} is damaged ({error}); download it again") from error
         if len(data) != entry.size or isal_zlib.crc32(data) != entry.crc:
@@ -163,6 +167,8 @@ class ZipContainer:
             for piece in [self.read_compressed(name)] if entry.compressed <= _BLOCK else _pieces(self.compressed(name)):
                 for data in _inflated(inflater, piece) if inflater else (piece,):
                     crc, size = isal_zlib.crc32(data, crc), size + len(data)
+                    if size > entry.size:
+                        raise DownloadError(f"{self.label}: {name} is larger than it says; download it again")
                 yield piece
         except isal_zlib.error as error:  # type: ignore[misc]  # its stub calls it a function
             raise DownloadError(f"{self.label}: {name} is damaged ({error}); download it again") from error
