@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from deployments.server import HOST
-from storage.store import Store
+from storage.store import Store, browser_type, is_page
 
 SERVED = ("reports", "runs")
 """Folders of the store that are served."""
@@ -29,15 +30,33 @@ class _Handler(SimpleHTTPRequestHandler):
         if not same_host or path.split("/")[1:2] not in [[each] for each in SERVED] or ".." in path.split("/"):
             self.send_error(404)
             return None
+        if not self._is_inside():
+            self.send_error(404)
+            return None
         return super().send_head()
 
+    def _is_inside(self) -> bool:
+        """Whether the file or folder exists, and no link leads out of the folders that are served."""
+        tops = [Path(self.directory, each).resolve() for each in SERVED]
+        try:
+            found = Path(self.translate_path(self.path)).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):  # none, a name that no file has, or links that form a circle
+            return False
+        return any(found.is_relative_to(top) for top in tops) and (found.is_file() or found.is_dir())
+
+    @property
+    def _relative(self) -> str:
+        return unquote(urlsplit(self.path).path).strip("/")
+
     def guess_type(self, path: Any) -> str:
-        """Pages of reports are shown as pages, and everything that agents leave as text."""
-        page = unquote(urlsplit(self.path).path).startswith("/reports/") and str(path).endswith(".html")
-        return "text/html; charset=utf-8" if page else "text/plain; charset=utf-8"
+        """Reports are shown as pages, and everything that agents leave as text."""
+        return browser_type(self._relative)
 
     def end_headers(self) -> None:
         self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        if not is_page(self._relative):  # lists of files are pages too, and names are chosen by agents
+            self.send_header("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:

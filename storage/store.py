@@ -40,6 +40,7 @@ OPENING_SECONDS = 20.0
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PAGE = re.compile(r"reports/[^/]+/report\.html")
 _MAGIC = frozenset("*?[]")
 _BUCKETS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
 """Schemes of URLs that begin with the name of a bucket or container."""
@@ -62,6 +63,20 @@ def root_url(text: str) -> str:
     if scheme in _BUCKETS and not rest.partition("/")[0]:
         raise UserError(f"store {text} names no bucket; write {scheme}://BUCKET/PREFIX")
     return root
+
+
+def is_page(relative: str) -> bool:
+    """Whether a file of the store is a page of ours. Everything else, whatever its name, may be an agent's.
+
+    >>> is_page("reports/a+b/report.html"), is_page("runs/a/digits/0/logs/report.html")
+    (True, False)
+    """
+    return _PAGE.fullmatch(relative) is not None
+
+
+def browser_type(relative: str) -> str:
+    """The content type with which a browser gets a file of the store: it executes nothing that an agent left."""
+    return "text/html; charset=utf-8" if is_page(relative) else "text/plain; charset=utf-8"
 
 
 def fsspec_at(url: str) -> tuple[Any, str]:
@@ -172,15 +187,21 @@ class Store:
         """Where a user finds something below the root: its local path, or the URL of a store elsewhere."""
         return str(self.local(self.relative(url)) or url)
 
-    def browser_url(self, url: str, content_type: str = "text/plain; charset=utf-8", seconds: int = 7 * 86400) -> str:
+    def browser_url(self, url: str, seconds: int = 7 * 86400) -> str:
         """A URL of a file that a browser can open without credentials for a while: signed, for a store on S3.
 
-        Other stores' URLs are returned unchanged. Seven days are the most that S3 accepts.
+        Only a report is a page. Whatever else it is, a browser shows it as text, and saves it as a text file. Other
+        stores' URLs are returned unchanged. Seven days are the most that S3 accepts.
         """
         if not self.root.startswith(("s3://", "s3a://")):
             return url
-        path = self.top.path(self.relative(url))
-        signed: str = self.top.fs.url(path, expires=seconds, ResponseContentType=content_type)
+        relative = self.relative(url)
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", relative.rpartition("/")[2])
+        answer = {
+            "ResponseContentType": browser_type(relative),
+            "ResponseContentDisposition": f'inline; filename="{name}{"" if is_page(relative) else ".txt"}"',
+        }
+        signed: str = self.top.fs.url(self.top.path(relative), expires=seconds, **answer)
         return signed
 
     def exists(self, url: str) -> bool:

@@ -30,7 +30,7 @@ def command(run_groups: tuple[str, ...], storage: StoreOptions) -> None:
         close = close_matches(report_name(groups), place.folder_names("reports"))
         raise UserError(f"no report of {' and '.join(groups)} in {place.root}; `{write}` writes it.{close}")
     local = place.local(place.relative(url))
-    address = local.as_uri() if local else place.browser_url(url, "text/html; charset=utf-8")
+    address = local.as_uri() if local else place.browser_url(url)
     click.echo(address)
     if not webbrowser.open(address):
         click.echo("no browser found: open the address above", err=True)

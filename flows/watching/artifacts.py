@@ -22,7 +22,7 @@ def show_group(store: Store, run_group: str, report: str | None) -> None:
         address = browser_link(store, f"{folder}/") if store.top.local else folder
         _link("store", address, f"Files of {run_group}", store.shown(folder))
         if report is not None:
-            address = browser_link(store, report, "text/html; charset=utf-8")
+            address = browser_link(store, report)
             _link("report", address, f"Report of {run_group}", store.shown(report))
             markdown = store.read(report.replace(".html", ".md")).decode()
             show("summary", Markdown(markdown), f"Summary of {run_group}")

@@ -21,12 +21,12 @@ def open_store(url: str | None = None) -> Store:
     return Store(url or get_settings().store)
 
 
-def browser_link(store: Store, url: str, content_type: str = "text/plain; charset=utf-8") -> str:
+def browser_link(store: Store, url: str) -> str:
     """The address of a file of a store for links in the Prefect UI: one that a browser can open, if there is one."""
     served = get_settings().files_url
     if served and store.root == open_store().root:
         return f"{served.rstrip('/')}/{quote(store.relative(url))}"
-    return store.browser_url(url, content_type)
+    return store.browser_url(url)
 
 
 def local_cache(patience: float | None = None) -> Cache:

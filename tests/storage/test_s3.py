@@ -28,6 +28,7 @@ from storage.runs.evidence.seal import find_strangers
 from storage.store import Store
 from storage.tables import read_table, write_table
 from storage.writers import StoreError
+from tests import plain_http
 from tests.bundles import bundle
 from tests.s3.fixtures import Bucket
 from tests.stores import put_dataset
@@ -117,6 +118,25 @@ def test_reading_one_member_does_not_fetch_the_archive(store: Store, monkeypatch
     download = Download.open(store.raw("digits"))
     assert download.read_bytes("30.bin") == bytes([30]) * (1 << 20)
     assert sum(fetched) < 12 << 20, "of 60 MiB, the directory and the neighbourhood of the member"
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type", "disposition"),
+    [
+        ("reports/a/report.html", "text/html; charset=utf-8", 'inline; filename="report.html"'),
+        ("reports/a/other.html", "text/plain; charset=utf-8", 'inline; filename="other.html.txt"'),
+        ("runs/a/digits/0/logs/report.html", "text/plain; charset=utf-8", 'inline; filename="report.html.txt"'),
+        ('runs/a/digits/0/logs/a;"\u202e.svg', "text/plain; charset=utf-8", 'inline; filename="a___.svg.txt"'),
+    ],
+)
+def test_signed_addresses_show_what_agents_left_as_text(
+    store: Store, name: str, content_type: str, disposition: str
+) -> None:
+    store.top.fs.pipe_file(store.top.path(name), b"<script>", ContentType="text/html")
+    answer = plain_http.get(store.browser_url(f"{store.root}/{name}"))
+    assert (answer.status_code, answer.text) == (200, "<script>")
+    assert answer.headers["content-type"] == content_type
+    assert answer.headers["content-disposition"] == disposition
 
 
 def test_what_lies_beside_the_runs_of_a_group_is_told(store: Store, s3: Bucket) -> None:
