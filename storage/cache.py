@@ -10,7 +10,6 @@ room.lock          locked while room is made
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import time

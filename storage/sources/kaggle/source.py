@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.causes import HOUR
 from common import plain_json
+from common.causes import HOUR
 from common.locks import locked
 from competitions.competition import Competition
 from storage.sources.source import NETWORK_TIMEOUT, Report, SourceChanged
