@@ -31,9 +31,10 @@ from benchmarks.simulation.costs import Costs, Job
 from benchmarks.simulation.pipeline import Scenario, predict
 from benchmarks.simulation.pool import ideal_seconds
 from benchmarks.simulation.validation import TARGET
+from common.guard import new_credential
 from competitions import registry
 from deployments.background import BackgroundProcesses, free_port
-from deployments.server import ask, start_server
+from deployments.server import CREDENTIAL, ask, start_server
 
 _SPLIT = "demo"
 _POOL = "agents"
@@ -79,6 +80,7 @@ class Fleet:
             **kept,
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
+            CREDENTIAL: new_credential(),
             "PREFECT_WORKER_QUERY_SECONDS": str(_POLL_SECONDS),
             "MLEBENCH_STORE": str(folder / "store"),
             "MLEBENCH_SCRATCH": str(folder / "client"),
@@ -99,7 +101,7 @@ class Fleet:
 
     def api(self, path: str, body: Any = None) -> Any:
         """The answer of the Prefect server."""
-        return ask(f"{self.env['PREFECT_API_URL']}{path}", body)
+        return ask(f"{self.env['PREFECT_API_URL']}{path}", body, credential=self.env[CREDENTIAL])
 
     def mlebench(self, *arguments: str) -> None:
         """Run a command. Raises `SystemExit` with the end of its output if it fails."""

@@ -174,6 +174,11 @@ class Settings(BaseSettings):
     llm_hosted_tools: bool = Field(
         default=False, description="Let providers search the web, fetch addresses or run code for agents."
     )
+    server_hosts: list[str] = Field(
+        default_factory=list,
+        description="Names, as NAME or NAME:PORT, by which browsers and programs reach the Prefect server of `make up` "
+        "besides localhost, for example through a proxy or ssh -L.",
+    )
     allowed_hosts: list[str] = Field(
         default_factory=list,
         description="Hosts allowed by --network allowlist; .example.org includes subdomains.",

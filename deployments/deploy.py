@@ -9,7 +9,6 @@ Registering is idempotent: it updates what has changed.
 from __future__ import annotations
 
 import argparse
-import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -57,7 +56,7 @@ def deployments() -> list[RunnerDeployment]:
 def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDeployment:
     from prefect.deployments.runner import EntrypointType
 
-    from flows.fleet.setup import JOB_VARIABLES, entrypoint
+    from flows.fleet.setup import entrypoint
 
     found: RunnerDeployment = flow.to_deployment(
         name,
@@ -65,7 +64,6 @@ def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDep
         work_queue_name=name if name in QUEUES else None,
         # The worker imports the flow from the installed package; no source is copied.
         entrypoint_type=EntrypointType.MODULE_PATH,
-        job_variables=JOB_VARIABLES,
         **more,
     )
     found.entrypoint = entrypoint(flow)
@@ -75,14 +73,13 @@ def _deployment(flow: Any, name: str, tags: list[str], **more: Any) -> RunnerDep
 def deploy(pool: str = POOL, paused: bool = False) -> list[str]:
     """Create the work pool if it is missing, and register all deployments; returns their full names."""
     from prefect import get_client
-    from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.exceptions import ObjectAlreadyExists
 
     from flows.diagnosis.automations import ensure
+    from flows.fleet.template import ensure_pool
 
     with get_client(sync_client=True) as client:
-        with contextlib.suppress(ObjectAlreadyExists):
-            client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+        ensure_pool(client, pool)
         for name, limit in QUEUES.items():
             try:
                 client.create_work_queue(name, concurrency_limit=limit, work_pool_name=pool)

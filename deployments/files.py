@@ -1,21 +1,22 @@
 """Serve the reports and the files of runs of a local store, so that links in the Prefect UI open in a browser.
 
-    python -m deployments.files --store URL --port N
+    python -m deployments.files --store URL --port N --credential FILE
 
-Browsers do not follow links from pages of the UI to file:// addresses. Only this machine is served, without a password:
-what lies below `reports/` and `runs/`, and neither datasets nor answers.
+Browsers do not follow links from pages of the UI to file:// addresses. Only this machine is served, to those who know
+the login in FILE: what lies below `reports/` and `runs/`, and neither datasets nor answers.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from deployments.server import HOST
+from common.guard import HOST, authorized, names, refusal
 from storage.store import Store, browser_type, is_page
 
 SERVED = ("reports", "runs")
@@ -23,17 +24,28 @@ SERVED = ("reports", "runs")
 
 
 class _Handler(SimpleHTTPRequestHandler):
+    def __init__(self, *arguments: Any, known: Collection[str], credential: str, **options: Any) -> None:
+        self._known, self._credential = known, credential
+        super().__init__(*arguments, **options)
+
     def send_head(self) -> Any:
         path = unquote(urlsplit(self.path).path)
-        # Another host name means that a web page has had its own name resolved to this address.
-        same_host = (self.headers.get("Host") or "").partition(":")[0] in (HOST, "localhost")
-        if not same_host or path.split("/")[1:2] not in [[each] for each in SERVED] or ".." in path.split("/"):
+        if reason := refusal(self.command, self.headers.items(), self._known):
+            self.send_error(403, explain=f"This request is refused: {reason}.")
+        elif not authorized(self.headers.get("Authorization"), self._credential):
+            self.send_error(401)
+        elif path.split("/")[1:2] not in [[each] for each in SERVED] or ".." in path.split("/"):
             self.send_error(404)
-            return None
-        if not self._is_inside():
+        elif not self._is_inside():
             self.send_error(404)
-            return None
-        return super().send_head()
+        else:
+            return super().send_head()
+        return None
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        super().send_response(code, message)
+        if code == 401:
+            self.send_header("WWW-Authenticate", 'Basic realm="mlebench"')
 
     def _is_inside(self) -> bool:
         """Whether the file or folder exists, and no link leads out of the folders that are served."""
@@ -68,12 +80,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Serve reports and the files of runs of a local store.")
     parser.add_argument("--store", required=True, help="root of the store, a local directory")
     parser.add_argument("--port", type=int, required=True, help=f"port on {HOST}")
+    parser.add_argument("--credential", type=Path, required=True, help="file with the login USER:PASSWORD")
     options = parser.parse_args(arguments)
     folder = Store(options.store).local()
     if folder is None:
         parser.error(f"{options.store} is not a local directory")
     folder.mkdir(parents=True, exist_ok=True)
-    ThreadingHTTPServer((HOST, options.port), partial(_Handler, directory=str(folder))).serve_forever()
+    known, credential = names(options.port), options.credential.read_text().strip()
+    handler = partial(_Handler, directory=str(folder), known=known, credential=credential)
+    ThreadingHTTPServer((HOST, options.port), handler).serve_forever()
     return 0
 
 

@@ -13,19 +13,24 @@ from typing import Any
 import psutil
 
 from common import serving
+from common.guard import HOST, basic
 from deployments.background import BackgroundProcesses
+from flows.prefect_server import MODULE
 
-HOST = "127.0.0.1"  # the server has no password, so other machines must not reach it
+CREDENTIAL = "PREFECT_API_AUTH_STRING"
+"""The variable with the login of programs that use a Prefect server."""
 
 
-def ask(url: str, body: Any = None, method: str | None = None, timeout: float = 60) -> Any:
-    """The answer of the API at a URL, parsed; a body is sent as JSON in a POST request.
+def ask(url: str, body: Any = None, method: str | None = None, timeout: float = 60, credential: str = "") -> Any:
+    """The answer of the API at a URL of this machine, parsed; a body is sent as JSON in a POST request.
 
     Raises `urllib.error.URLError` if the server does not answer within `timeout` seconds, or answers with an error.
     """
     data = None if body is None else json.dumps(body, allow_nan=False).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
+    headers = {"Content-Type": "application/json"} | ({"Authorization": basic(credential)} if credential else {})
+    request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy must not see the login
+    with opener.open(request, timeout=timeout) as answer:
         return json.loads(answer.read() or b"null")
 
 
@@ -34,14 +39,14 @@ def start_server(
 ) -> psutil.Process:
     """Start a Prefect server as the service `server`, with SQLite or this database; returns once it answers.
 
-    Raises `ServiceError` if it does not.
+    Its login is that of its clients in `env`, PREFECT_API_AUTH_STRING. Raises `ServiceError` if it does not answer.
     """
-    settings = dict(env)
+    settings = {**env, "PREFECT_SERVER_API_AUTH_STRING": env[CREDENTIAL]}
     # In memory, leases of concurrency slots would be lost with the server, and flow runs would fail.
     settings["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
     if database:
         settings["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = async_url(database)
-    command = serving.command("prefect", "server", "start", "--host", HOST, "--port", str(port))
+    command = serving.command(MODULE, "--port", str(port))
     return processes.start("server", command, settings, lambda: bool(ask(f"http://{HOST}:{port}/api/health")))
 
 

@@ -1,6 +1,6 @@
-"""First steps of a new installation: create the store's bucket, and register the deployments.
+"""First steps of a new installation: create the store's bucket and Dask's certificate, and register the deployments.
 
-    python -m deployments.setup [--pool NAME]
+    python -m deployments.setup [--pool NAME] [--certificate FILE]
 
 `deployments/compose.yaml` runs this at every start. It is idempotent.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from common.errors import UserError
 from deployments.deploy import POOL, deploy
+from storage.datasets.encryption import write_certificate
 from storage.store import Store
 from tasks.wiring.stores import open_store
 
@@ -37,8 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     parser = argparse.ArgumentParser(description="Create the store's bucket and register the deployments.")
     parser.add_argument("--pool", default=POOL, help=f"work pool (default: {POOL})")
+    parser.add_argument("--certificate", type=Path, help="file for the certificate of Dask, which is kept if it exists")
     options = parser.parse_args(arguments)
     try:
+        if options.certificate and not options.certificate.exists():
+            write_certificate(options.certificate)
         store = open_store()
         if make_bucket(store):
             print(f"created the bucket of {store.root}")  # noqa: T201

@@ -4,8 +4,10 @@
     python -m deployments.up --down [--state DIR]                            # make down
 
 Everything runs in the background and writes below the state directory: logs, process ids, and Prefect's SQLite database
-(unless MLEBENCH_DATABASE_URL names a PostgreSQL database). Starting again starts only missing services. `--down` ends
-exactly what was started, beginning with the worker, which stops its flow runs while the server is still running.
+(unless MLEBENCH_DATABASE_URL names a PostgreSQL database). Servers ask for the login in `login` of that directory, and
+Dask for the certificate in `dask.pem`; only this user can read them. Starting again starts only missing services.
+`--down` ends exactly what was started, beginning with the worker, which stops its flow runs while the server is still
+running.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import psutil
 
 from common import starting
+from common.guard import HOST, new_credential, write_private
 from deployments.background import BackgroundProcesses, ServiceError, free_port, listening
-from deployments.server import HOST, ask, start_server
+from deployments.server import CREDENTIAL, ask, start_server
+from storage.datasets import encryption
 from storage.datasets.cluster import ONE_MACHINE, worker_memory
 
 _POOL = "mlebench"
@@ -34,6 +39,7 @@ class Installation:
         self.processes = BackgroundProcesses(self.state)
         self.dask_workers = dask_workers
         self._ports, self._files = self.state / "port", self.state / "files-url"
+        self.login, self.certificate, self.exports = self.state / "login", self.state / "dask.pem", self.state / "env"
         # A second `up` must use the running server, whichever port it requests.
         if "server" in self.processes.running() and self._ports.exists():
             self.port = int(self._ports.read_text())
@@ -59,11 +65,17 @@ class Installation:
         services = json.loads(self.scheduler_file.read_text())["services"]
         return f"http://{HOST}:{services['dashboard']}/status"
 
+    @property
+    def credential(self) -> str:
+        """The login of all servers, USER:PASSWORD. Raises `FileNotFoundError` before the first start."""
+        return self.login.read_text().strip()
+
     def environment(self) -> dict[str, str]:
         """The environment of a process that uses this installation."""
         return {
             "PREFECT_HOME": str(self.state / "prefect"),
             "PREFECT_API_URL": f"{self.url}/api",
+            CREDENTIAL: self.credential,
             # Without this the UI would use the default port.
             "PREFECT_UI_API_URL": f"{self.url}/api",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -71,10 +83,21 @@ class Installation:
             "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         }
 
+    def dask_environment(self) -> dict[str, str]:
+        """The environment of a process that prepares on the Dask cluster of this installation."""
+        return {"MLEBENCH_DASK_ADDRESS": self.dask_address(), **encryption.environment(self.certificate)}
+
     def up(self) -> None:
         """Start the services that are not running, in the order of their dependencies, and register the deployments."""
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         running = self.processes.running()
+        if not self.login.exists():
+            write_private(self.login, f"{new_credential()}\n")
+            # Servers of an earlier version have no login.
+            self.processes.stop()
+            running.clear()
+        if self.login.stat().st_mode & 0o077:
+            raise ServiceError(f"others can read {self.login}: remove it, and run make up again for a new login")
         if "server" not in running:
             self._start_server()
         if "files" not in running:
@@ -88,6 +111,9 @@ class Installation:
         self._deploy()
         if "worker" not in running:
             self.start_worker()
+        exports = {name: self.environment()[name] for name in ("PREFECT_API_URL", CREDENTIAL)} | self.dask_environment()
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in exports.items()]
+        write_private(self.exports, "\n".join(lines) + "\n")
 
     def down(self) -> list[str]:
         """End the services that `up` started; returns their names."""
@@ -108,26 +134,34 @@ class Installation:
         port = free_port()
         self._files.write_text(f"http://{HOST}:{port}")
         command = starting.command("deployments.files", "--store", store.root, "--port", str(port))
+        command += ["--credential", str(self.login)]
         self.processes.start("files", command, {}, lambda: listening(port))
 
     def _start_scheduler(self) -> None:
         self.scheduler_file.unlink(missing_ok=True)
-        command = starting.command("distributed.cli.dask_scheduler", "--host", HOST, "--port", "0")
+        encryption.write_certificate(self.certificate)
+        command = starting.command("distributed.cli.dask_scheduler", "--host", HOST, "--port", "0", "--protocol", "tls")
         command += ["--dashboard-address", f"{HOST}:0", "--scheduler-file", str(self.scheduler_file)]
-        self.processes.start("dask-scheduler", command, {}, lambda: bool(self.dask_address()))
+        command += ["--preload", "deployments.dashboard"]
+        env = encryption.environment(self.certificate) | {CREDENTIAL: self.credential}
+        self.processes.start("dask-scheduler", command, env, lambda: bool(self.dask_address()))
 
     def _start_dask_workers(self) -> None:
-        command = starting.command("distributed.cli.dask_worker", self.dask_address(), "--no-dashboard")
+        command = starting.command("distributed.cli.dask_worker", self.dask_address())
+        # They have an HTTP server even without a dashboard. It says nothing, and not to other machines.
+        command += ["--no-dashboard", "--dashboard-address", f"{HOST}:0"]
+        env = encryption.environment(self.certificate) | {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]"}
         command += ["--nworkers", str(self.dask_workers), "--nthreads", "1", "--host", HOST]
         command += ["--memory-limit", str(worker_memory(self.dask_workers, psutil.virtual_memory().total))]
         # By this name they know that the memory is theirs together, so that only as many declare as have room.
         command += ["--name", ONE_MACHINE, "--local-directory", str(self.state / "dask")]
-        self.processes.start("dask-workers", command, {}, lambda: self._dask_worker_count() >= self.dask_workers)
+        self.processes.start("dask-workers", command, env, lambda: self._dask_worker_count() >= self.dask_workers)
 
     def _dask_worker_count(self) -> int:
         from distributed import Client
 
-        with Client(self.dask_address(), timeout="5s", set_as_default=False) as client:
+        security = encryption.security(self.certificate)
+        with Client(self.dask_address(), timeout="5s", set_as_default=False, security=security) as client:
             return len(client.scheduler_info(n_workers=-1)["workers"])
 
     def _deploy(self) -> None:
@@ -148,7 +182,7 @@ class Installation:
         """Start the Prefect worker; it is ready once the server lists it as online."""
         name = f"{os.uname().nodename}-{os.getpid()}"
         command = starting.command("prefect", "worker", "start", "--pool", _POOL, "--type", "process")
-        env = {**self.environment(), "MLEBENCH_DASK_ADDRESS": self.dask_address()}
+        env = {**self.environment(), **self.dask_environment()}
         if "files" in self.processes.running():
             env["MLEBENCH_FILES_URL"] = self._files.read_text()
         # A worker gives up after twelve failed queries in a row, whose intervals grow: after a quarter of an hour.
@@ -156,7 +190,7 @@ class Installation:
         self.processes.start("worker", [*command, "--name", name], env, lambda: name in self._workers())
 
     def _workers(self) -> set[str]:
-        found = ask(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {})
+        found = ask(f"{self.url}/api/work_pools/{_POOL}/workers/filter", {}, credential=self.credential)
         return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
 
 
@@ -181,8 +215,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"Prefect UI  {installation.url}")  # noqa: T201
     print(f"Dask        {installation.dask_address()}")  # noqa: T201
     print(f"Dashboard   {installation.dashboard()}")  # noqa: T201
+    print(f"Login       {installation.login}; the UI asks for the whole line")  # noqa: T201
     print(f"Logs        {installation.state}")  # noqa: T201
-    print(f"\nexport PREFECT_API_URL={installation.url}/api")  # noqa: T201
+    print(f"\n. {shlex.quote(str(installation.exports))}  # for programs: the addresses and the login")  # noqa: T201
     print("prefect deployment run nightly/nightly-lite --param split=demo")  # noqa: T201
     return 0
 

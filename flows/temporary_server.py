@@ -18,18 +18,19 @@ import urllib.request
 from pathlib import Path
 
 from common import serving, starting
+from common.guard import new_credential
 from common.processes import start_time
+from flows.prefect_server import MODULE
 
 START_SECONDS = 300.0
 """Time that the server has to answer: a few seconds, and far more on a machine that is busy."""
 _STARTED_BY = "MLEBENCH_STARTED_BY"
-_APP = "prefect.server.api.server:create_app"
 _PORT_TAKEN = 3  # exit codes of uvicorn
 _TRIES = 5
 
 
 class TemporaryServer:
-    """A Prefect server that is a child of this process and listens on this machine only.
+    """A Prefect server that is a child of this process, listens on this machine only, and knows only this process.
 
     Args:
         environment: Environment variables of the server besides those of this process.
@@ -40,6 +41,8 @@ class TemporaryServer:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._environment, self._tries = environment, 0
+        self.credential = new_credential()
+        """Its login, the value for PREFECT_API_AUTH_STRING."""
         self._start()
 
     @property
@@ -80,16 +83,16 @@ class TemporaryServer:
             self._port = free.getsockname()[1]
         self._tries += 1
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (the server writes to it as long as it runs)
-        options = ("--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error", "--lifespan", "on")
         self._process = subprocess.Popen(
-            serving.command("uvicorn", "--factory", _APP, *options),
+            serving.command(MODULE, "--port", str(self._port), "--log-level", "error"),
             env={
                 **os.environ,
                 "PYTHONPATH": starting.search_path(),
                 **self._environment,
                 "PREFECT_UI_ENABLED": "0",
                 "PREFECT__SERVER_EPHEMERAL": "1",
-                "PREFECT__SERVER_FINAL": "1",
+                # Not on the command line, which all users of the machine can read.
+                "PREFECT_SERVER_API_AUTH_STRING": self.credential,
             },
             stdin=subprocess.DEVNULL,
             stdout=self._output,
@@ -124,7 +127,7 @@ def start() -> TemporaryServer | None:
     end_orphans()
     _running = TemporaryServer(settings.to_environment_variables(exclude_unset=True))
     atexit.register(stop)
-    _use(_running.api_url)
+    _use(_running)
     return _running
 
 
@@ -143,21 +146,23 @@ def terminate() -> None:
         _running.terminate()
 
 
-def _use(api_url: str | None) -> None:
-    """Have Prefect use this address in this process; None: as its settings say."""
+def _use(server: TemporaryServer | None) -> None:
+    """Have Prefect use this server in this process; None: as its settings say."""
     from prefect.context import refresh_global_settings_context
 
     from tasks.wiring.server import set_temporary
 
-    set_temporary(api_url)
+    set_temporary(server.api_url if server else None)
     # Child processes must not take it for a server that stays, so it does not remain in the environment.
-    if api_url is not None:
-        os.environ["PREFECT_API_URL"] = api_url
+    used = {"PREFECT_API_URL": server.api_url, "PREFECT_API_AUTH_STRING": server.credential} if server else {}
+    own = {name: os.environ[name] for name in used if name in os.environ}
+    os.environ.update(used)
     try:
         refresh_global_settings_context()
     finally:
-        if api_url is not None:
-            del os.environ["PREFECT_API_URL"]
+        for name in used:
+            del os.environ[name]
+        os.environ.update(own)
 
 
 def end_orphans() -> None:
@@ -169,7 +174,7 @@ def end_orphans() -> None:
     import psutil
 
     for process in psutil.process_iter(["ppid", "cmdline"]):
-        if process.info["ppid"] != 1 or _APP not in (process.info["cmdline"] or ()):
+        if process.info["ppid"] != 1 or MODULE not in (process.info["cmdline"] or ()):
             continue
         with contextlib.suppress(psutil.Error):
             environment = process.environ()

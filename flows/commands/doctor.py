@@ -46,7 +46,7 @@ def command(
     behind. Exit code 1 if a check fails.
     """
     from common.settings import get_settings
-    from flows.diagnosis import health, leftovers, workers
+    from flows.diagnosis import health, leftovers, server, workers
 
     ids = (selection or replace(selection, lite=True)).ids()
     place, settings = storage.open(), get_settings()
@@ -63,7 +63,7 @@ def command(
             ("memory", lambda: health.check_memory(settings.agents)),
             ("kaggle", lambda: health.check_access(ids, raw, settings.network_timeout)),
             ("dask", lambda: health.check_dask(settings)),
-            ("prefect", health.check_prefect),
+            ("prefect", server.check_prefect),
             ("docker", health.check_docker),
             ("agents", lambda: leftovers.check_host(fix)),
         )

@@ -7,6 +7,7 @@ import os
 import click
 
 from common.errors import UserError
+from common.guard import HOST
 from flows.commands.doctor import show_findings
 from sandbox.isolation import BackendName
 
@@ -49,8 +50,11 @@ def command(
     for variable, value in (("MLEBENCH_AGENTS", slots), ("MLEBENCH_HOST_NAME", name)):
         if value is not None:
             os.environ[variable] = str(value)
-    from flows.fleet.setup import BEAT_SECONDS, require_server, watch_silence
+    from flows.fleet.setup import BEAT_SECONDS, SAFE, require_server, watch_silence
 
+    os.environ |= SAFE
+    # It says only that the worker lives, but to everybody who reaches it.
+    os.environ.setdefault("PREFECT_WORKER_WEBSERVER_HOST", HOST)
     os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(BEAT_SECONDS))
     os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", _QUERY_SECONDS)
     from common.settings import get_settings

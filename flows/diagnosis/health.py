@@ -138,7 +138,9 @@ def check_memory(agents: int) -> Finding:
 
 def check_host(settings: Settings, store: Store, docker: bool) -> list[Finding]:
     """What a host of a fleet needs: the server, the store, space, memory, versions, and with `docker` an engine."""
-    checks: list[tuple[str, Callable[[], Finding]]] = [
+    from flows.diagnosis.server import check_prefect
+
+    checks: list[tuple[str, Callable[[], Finding | Iterable[Finding]]]] = [
         ("versions", check_versions),
         ("prefect", check_prefect),
         ("store", lambda: check_store(store)),
@@ -194,24 +196,11 @@ def check_dask(settings: Settings) -> Finding:
             f"{settings.dask_address} has no workers",
             "dask worker ADDRESS --preload storage.datasets.preloaded starts one",
         )
-    return Finding("dask", "ok", f"{settings.dask_address} with {workers} workers")
-
-
-def check_prefect() -> Finding:
-    """The configured Prefect server answers; without one, a temporary server is started."""
-    import os
-    import urllib.request
-
-    url = os.environ.get("PREFECT_API_URL")
-    if not url:
-        return Finding("prefect", "ok", "a temporary server is started when needed")
-    try:
-        urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=5).close()  # noqa: S310
-    except (OSError, ValueError) as error:
-        return Finding(
-            "prefect", "fail", f"{url}: {error}", "start it (prefect server start), or unset PREFECT_API_URL"
-        )
-    return Finding("prefect", "ok", url)
+    text = f"{settings.dask_address} with {workers} workers"
+    if settings.dask_address.startswith("tcp:"):
+        certificates = "give it certificates: docs/production.md, Dask on other machines"
+        return Finding("dask", "warn", f"{text}, which run the code of all who reach it", certificates)
+    return Finding("dask", "ok", text)
 
 
 def check_versions() -> Finding:

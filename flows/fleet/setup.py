@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from uuid import UUID
 
 from common.errors import UserError
+from flows.fleet.template import ensure_pool
 from tasks.wiring.server import served
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ BEAT_SECONDS = 30
 """Interval between two heartbeats of a flow run, Prefect's minimum."""
 BIG_BYTES = 64 << 30
 """An agent that may use more memory than this goes to the hosts with the label `big`."""
-JOB_VARIABLES: dict[str, Any] = {"env": {"PYTHONSAFEPATH": "1"}}
-"""Of every deployment. Prefect runs hooks as a script in its folder `prefect/runner`, whose `storage.py` would hide our
-package in the processes that we start. Prefect's own imports heed it only in part, see `entrypoint`."""
+SAFE = {"PYTHONSAFEPATH": "1"}
+"""In the environment of workers, and so of their flow runs. Prefect runs hooks as a script in its folder
+`prefect/runner`, whose `storage.py` would hide our package in the processes that we start. Prefect's own imports heed
+it only in part, see `entrypoint`."""
 
 
 def require_server(what: str = "a work pool needs") -> None:
@@ -87,20 +89,13 @@ def register(pool: str) -> tuple[UUID, UUID]:
     """
     require_server()
     from prefect import get_client
-    from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
     from flows.attempt import attempt
     from flows.full_benchmark import full_benchmark
 
     with get_client(sync_client=True) as client:
-        try:
-            found = client.read_work_pool(pool)
-        except ObjectNotFound:
-            try:
-                found = client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
-            except ObjectAlreadyExists:  # by another host, in the meantime
-                found = client.read_work_pool(pool)
+        found = ensure_pool(client, pool)
         if found.type != "process":
             raise UserError(f"work pool {pool} is of type {found.type}; `mlebench worker` needs one of type process")
         # A new queue comes after all others of the pool, or with the priority 1 before them.
@@ -166,7 +161,6 @@ def _register(flow: Any, pool: str, queue: str, tag: str) -> UUID:
         entrypoint_type=EntrypointType.MODULE_PATH,
         work_pool_name=pool,
         work_queue_name=queue,
-        job_variables=JOB_VARIABLES,
     )
     found.entrypoint = entrypoint(flow)
     return found.apply()

@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import tempfile
 import time
 import uuid
 import warnings
@@ -15,10 +16,13 @@ from typing import Any
 
 from common.causes import HOUR, cause_of
 from common.errors import UserError
+from common.guard import HOST, new_credential
 
 _LOOK_SECONDS = 5.0
 _SAY_SECONDS = 60.0
 _PRELOAD = ["storage.datasets.preloaded"]
+_own: dict[str, Any] = {}
+"""The certificates (`distributed.Security`) of this process's local clusters, by address."""
 ONE_MACHINE = "mlebench"
 """Name of workers that share the memory of one machine among them: they are mlebench-0, mlebench-1 and so on."""
 _log = logging.getLogger(__name__)
@@ -54,22 +58,26 @@ def cluster(
 ) -> Iterator[str]:
     """Yield the address of a scheduler: `address`, or that of a local cluster with `workers` processes for the block.
 
+    Only this process can use the local cluster: the certificate that it asks for is nowhere else.
+
     Args:
         address: address of an existing scheduler.
         workers: number of processes of the local cluster.
         set_up: called once in each worker process. It is pickled by name, so it must be a module-level function.
         dashboard: address at which the local cluster serves Dask's dashboard, such as 127.0.0.1:8787; None: no
             dashboard.
-        on_dashboard: called with the URL of the dashboard, if the scheduler has one.
+        on_dashboard: called with the URL of the dashboard, if the scheduler has one; for that of the local cluster, the
+            file with its login follows.
 
     Raises:
         ClusterError: no scheduler answers at `address`.
         CodeMismatch: workers run other code or other versions of libraries than this process.
     """
+    from storage.datasets.dashboard import guard
     from storage.datasets.workers import WorkerSetup, declaring_at_once
 
     if address:
-        with contextlib.closing(_connect(address)) as client:
+        with contextlib.closing(connect(address)) as client:
             _set_up(client, WorkerSetup(set_up))
             _report_dashboard(client, on_dashboard)
         yield address
@@ -77,6 +85,7 @@ def cluster(
     import dask
     import psutil
     from distributed import LocalCluster
+    from distributed.security import Security
 
     # Hide warnings about workers that end while the cluster closes, and about a port that another cluster uses. Not for
     # a block: it may begin and end in different threads, and the filters are those of the process.
@@ -84,23 +93,38 @@ def cluster(
     warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\b")
     _prepare_forkserver()
     with (
+        contextlib.ExitStack() as opened,
         dask.config.set(
-            {"distributed.worker.daemon": False, "distributed.worker.multiprocessing-method": "forkserver"}
+            {
+                "distributed.worker.daemon": False,
+                "distributed.worker.multiprocessing-method": "forkserver",
+                # Also without a dashboard, they have HTTP servers.
+                "distributed.worker.http.routes": [],
+                **({} if dashboard else {"distributed.scheduler.http.routes": []}),
+            }
         ),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             memory_limit=worker_memory(workers, psutil.virtual_memory().total),
-            dashboard_address=dashboard,
+            dashboard_address=dashboard or f"{HOST}:0",
+            scheduler_kwargs={"dashboard": dashboard is not None},
+            security=(security := Security.temporary()),
             silence_logs=logging.CRITICAL,  # errors of tasks are raised in the caller
             env=dict(os.environ),  # the fork server may have a different environment
         ) as local,
     ):
-        with contextlib.closing(_connect(local.scheduler_address)) as client:
+        opened.callback(_own.pop, local.scheduler_address)
+        _own[local.scheduler_address] = security
+        with contextlib.closing(connect(local.scheduler_address)) as client:
             _set_up(client, WorkerSetup(set_up, declaring=declaring_at_once()))
             if dashboard:
-                _report_dashboard(client, on_dashboard)
+                login = opened.enter_context(tempfile.NamedTemporaryFile("w+", prefix="mlebench-login-"))  # mode 0600
+                guard(local.scheduler, credential := new_credential())
+                login.write(credential + "\n")
+                login.flush()
+                _report_dashboard(client, lambda link: on_dashboard(f"{link} (login: {login.name})"))
         yield local.scheduler_address
 
 
@@ -135,14 +159,20 @@ def _prepare_forkserver() -> None:
     distributed.utils._forkserver_preload_set = True
 
 
-def _connect(address: str) -> Any:
+def connect(address: str) -> Any:
+    """A `distributed.Client` of a scheduler, also of a local cluster of this process.
+
+    Raises:
+        ClusterError: no scheduler answers there.
+    """
     from distributed import Client
 
     try:
-        return Client(address, timeout="10s", set_as_default=False)
-    except (OSError, ValueError) as error:
+        return Client(address, timeout="10s", set_as_default=False, security=_own.get(address))
+    except (OSError, ValueError, TypeError) as error:  # TypeError: tls:// without a certificate
+        how = ", with its certificate (docs/production.md)," if address.startswith("tls:") else ""
         raise ClusterError(
-            f"no Dask scheduler answers at {address}; start it or unset MLEBENCH_DASK_ADDRESS"
+            f"no Dask scheduler answers at {address}; start it{how} or unset MLEBENCH_DASK_ADDRESS"
         ) from error
 
 
@@ -230,7 +260,7 @@ class DaskExecutor:
 
         if not values:
             return
-        client = _connect(self.address)
+        client = connect(self.address)
         try:
             _set_up(client, WorkerSetup(self.set_up))
             resources = {DECLARING: 1} if heavy and _offered(client, DECLARING) else None

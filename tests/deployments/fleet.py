@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import psutil
 
+from common.guard import new_credential
 from deployments.background import BackgroundProcesses, free_port
-from deployments.server import ask, start_server
+from deployments.server import CREDENTIAL, ask, start_server
 from storage.runs.folders import RunFolder
 from storage.store import Store
 from tests.deployments.installation import ROOT, until_served
@@ -39,6 +40,7 @@ class Fleet:
             "PYTHONPATH": str(ROOT),
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
+            CREDENTIAL: new_credential(),
             # A host has two workers, and a query takes them and the server 25 ms.
             "PREFECT_WORKER_QUERY_SECONDS": "2",
             # A worker that is killed counts as offline after a minute.
@@ -95,7 +97,7 @@ class Fleet:
         return {worker["name"] for worker in found if worker["status"] == "ONLINE"}
 
     def api(self, path: str, body: Any = None) -> Any:
-        return ask(f"{self.env['PREFECT_API_URL']}{path}", body)
+        return ask(f"{self.env['PREFECT_API_URL']}{path}", body, credential=self.env[CREDENTIAL])
 
     def flow_runs(self, *tags: str) -> list[Any]:
         """The flow runs of attempts with all these tags."""

@@ -14,6 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
+
+from common.guard import basic
+from deployments.background import free_port
 from deployments.server import ask
 from deployments.up import Installation
 from tests.prefect_home import make_home
@@ -47,11 +51,13 @@ class Running:
 
     def __init__(self, folder: Path, **env: str) -> None:
         self.folder, self.state, self.store = folder, folder / "state", folder / "store"
+        self.proxied = free_port()  # of a proxy in front of the server, by which programs may reach it, too
         self.env = {
             **os.environ,
             "MLEBENCH_STORE": str(self.store),
             "MLEBENCH_SCRATCH": str(folder / "s"),
             "MLEBENCH_AGENT_DIRS": json.dumps([str(folder.parent)]),  # agents that a test writes are trusted
+            "MLEBENCH_SERVER_HOSTS": json.dumps([f"127.0.0.1:{self.proxied}"]),
             "PREFECT_WORKER_QUERY_SECONDS": "2",  # a flow run waits for the next query
             **env,
         }
@@ -75,13 +81,19 @@ class Running:
     def api(self, path: str, body: Any = None, method: str | None = None) -> Any:
         for attempt in range(6):
             try:
-                return ask(f"{self.installation.url}/api{path}", body, method)
+                installation = self.installation
+                return ask(f"{installation.url}/api{path}", body, method, credential=installation.credential)
             except urllib.error.HTTPError as error:
                 # "Try again": SQLite is locked. Prefect's own client waits just so.
                 if error.code != 503 or attempt == 5:
                     raise
                 time.sleep(1)
         raise AssertionError
+
+    def get(self, url: str, **headers: str) -> httpx.Response:
+        """The answer of a server of the installation to one who knows the login, as a browser asks."""
+        login = {"Authorization": basic(self.installation.credential)}
+        return httpx.get(url, headers={**login, **headers}, trust_env=False, timeout=30, follow_redirects=True)
 
     def trigger(self, deployment: str, **parameters: Any) -> str:
         """Start a run of `flow/deployment`; returns its id."""

@@ -59,7 +59,9 @@ def test_a_deployed_flow_outlives_an_absence_of_the_server(running: Running, tmp
 def test_a_run_from_the_command_line_outlives_an_absence_of_the_server(running: Running, tmp_path: Path) -> None:
     agent = waiting_agent(running, tmp_path, "waits-here")
     port = int(running.installation.url.rsplit(":", 1)[1])
-    with FaultProxy(port) as proxy, (tmp_path / "err").open("wb") as err:
+    proxy = FaultProxy(port)
+    proxy.port = running.proxied
+    with proxy, (tmp_path / "err").open("wb") as err:
         command = ["run", "-c", "digits", "--agent", str(agent), "--run-group", "cli-away"]
         process = subprocess.Popen(
             [sys.executable, "-m", "flows.cli", *command],

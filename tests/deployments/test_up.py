@@ -6,17 +6,25 @@ import json
 import re
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from operator import itemgetter, methodcaller
 from pathlib import Path
 
+import httpx
 import pandas as pd
 import psutil
 import pytest
 from distributed import Client, Event
+from distributed.security import Security
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
+from common.guard import basic, new_credential
+from storage.datasets import encryption
 from storage.datasets.cluster import ONE_MACHINE
+from tests.agents import write_agent
+from tests.deployments import foreign_pages
+from tests.deployments.foreign_pages import EVIL, NAME, attack, foreign_server
 from tests.deployments.installation import Running, installation, until_served
 from tests.grading.page.browser import Browser
 
@@ -47,11 +55,9 @@ def test_the_nightly_runs_on_the_demo_and_its_next_one_compares(running: Running
     assert all(float(row["score"]) >= 0 and row["medal"] for row in results)
     for key, has in (("report", "<html"), ("store", "digits/")):
         (link,) = re.findall(r"\((http://127.*?)\)", story[key]["data"])
-        with urllib.request.urlopen(link, timeout=30) as answer:  # as a browser does: no tools, no credentials
-            assert has in answer.read().decode()
+        assert has in running.get(link).text
     (answers,) = running.store.glob("prepared/v1/digits/*/private")
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"{link.split('/runs/')[0]}/{answers.relative_to(running.store)}/", timeout=30)
+    assert running.get(f"{link.split('/runs/')[0]}/{answers.relative_to(running.store)}/").status_code == 404
     log = running.log_of(first, "digits seed 0: graded: score 0.075, no medal")
     for line in (r"digits seed 0: agent started on \S+", r"ended: completed after \d+ s, 0 validations"):
         assert re.search(line, log), log
@@ -111,7 +117,8 @@ def test_the_next_nights_are_scheduled(running: Running) -> None:
 
 def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path: Path) -> None:
     stores = [str(tmp_path / name) for name in ("a", "b")]
-    with Client(running.installation.dask_address()) as client:
+    security = encryption.security(running.installation.certificate)
+    with Client(running.installation.dask_address(), security=security) as client:
         # Every thread of the cluster is busy until both flow runs are, so that they do run at one time.
         both = Event("both run")
         held = [client.submit(methodcaller("wait"), both, pure=False) for _ in range(sum(client.nthreads().values()))]
@@ -127,8 +134,7 @@ def test_two_preparations_at_once_on_one_dask_cluster(running: Running, tmp_path
     dashboard = running.installation.dashboard()
     for run in runs:
         running.log_of(run, f"Dask dashboard: {dashboard}")
-    with urllib.request.urlopen(dashboard, timeout=30) as answer:
-        assert "bokeh" in answer.read().decode()
+    assert "bokeh" in running.get(dashboard).text
     manifests = [
         [pd.read_parquet(path) for path in sorted(Path(store).glob("prepared/v1/*/*/manifest.parquet"))]
         for store in stores
@@ -150,15 +156,131 @@ def test_the_ui_shows_the_runs(running: Running, tmp_path: Path) -> None:
     state = running.ended(run)
     assert (state["type"], "no finished runs of group 'nobody'" in state["message"]) == ("FAILED", True)
     browser = Browser(tmp_path)
+
+    def shown(text: str) -> bool:
+        return text in (browser.run("document.body.innerText") or "")
+
     try:
-        browser.call("Page.navigate", url=f"{running.installation.url}/runs/flow-run/{run}?tab=Details")
-
-        def shown(text: str) -> bool:
-            return text in (browser.run("document.body.innerText") or "")
-
+        page = f"{running.installation.url}/runs/flow-run/{run}?tab=Details"
+        browser.call("Page.navigate", url=page)
+        browser.wait_for(lambda: browser.run("document.querySelector('input[type=password]') !== null"), 240)
+        assert not shown("grade nobody")
+        browser.run("document.querySelector('input[type=password]').focus()")
+        browser.call("Input.insertText", text=running.installation.credential)
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13)
         browser.wait_for(lambda: shown("grade nobody") and shown("UserError: no finished runs of"), 240)
+        (link,) = browser.run("Object.values(localStorage).filter(each => each.length > 40 && !each.includes('{'))")
+        assert link == basic(running.installation.credential).split()[1], "it is asked for once"
     finally:
         browser.close()
+
+
+@pytest.mark.service("chromium")
+def test_pages_of_others_in_the_operators_browser_start_nothing(running: Running, tmp_path: Path) -> None:
+    marker = tmp_path / "started"
+    deployment = running.api("/deployments/name/grading/grade")["id"]
+    create = f"/api/deployments/{deployment}/create_flow_run"
+    run = {"name": NAME, "job_variables": {"command": f"touch {marker}"}, "state": {"type": "SCHEDULED"}}
+    server, files = running.installation.url, (running.state / "files-url").read_text()
+    dashboard = running.installation.dashboard().removesuffix("/status")
+    login = basic(running.installation.credential)
+    (tmp_path / "page.html").write_text("<body>What an agent left.</body>")
+    browser = foreign_pages.browser(tmp_path / "home")
+    try:
+        with foreign_server() as port:
+            elsewhere = [f"http://{EVIL}:{port}/", f"http://127.0.0.1:{port}/", (tmp_path / "page.html").as_uri()]
+            for page in elsewhere:
+                for path, body in ((create, run), ("/api/flows/", {"name": NAME})):
+                    statuses, socket = attack(browser, page, server, path, body, login)
+                    assert (statuses, socket) == ({403}, "refused"), (page, path)
+            for target, path in ((files, "/runs/"), (dashboard, "/status")):
+                statuses, _ = attack(browser, elsewhere[0], target, path, {}, login)
+                assert statuses == {403}, target
+        for target, path in ((server, create), (files, "/runs/"), (dashboard, "/status")):
+            # Its own name resolves to this machine now, so its page is one of the server for the browser.
+            rebound = target.replace("127.0.0.1", EVIL)
+            statuses, socket = attack(browser, f"{rebound}/", rebound, path, run, login)
+            assert (statuses, socket) == ({403}, "refused"), target
+    finally:
+        browser.close()
+    assert running.api("/flow_runs/filter", {"flow_runs": {"name": {"any_": [NAME]}}}) == []
+    assert running.api("/flows/filter", {"flows": {"name": {"any_": [NAME]}}}) == []
+    assert not marker.exists()
+
+
+def test_only_the_login_opens_the_servers(running: Running) -> None:
+    """Other users of the machine, and agents in its network, can send anything; programs send no `Origin`."""
+    installation = running.installation
+    for url in (f"{installation.url}/api/flow_runs/count", (running.state / "files-url").read_text() + "/reports/"):
+        for wrong in ("", new_credential()):
+            headers = {"Authorization": basic(wrong)} if wrong else {}
+            assert httpx.post(url, headers=headers, json={}, trust_env=False).status_code in (401, 501), url
+            assert httpx.get(url, headers=headers, trust_env=False).status_code == 401, url
+    assert httpx.get(installation.dashboard(), trust_env=False).status_code == 401
+    with pytest.raises(OSError, match=r"does not match|Timed out"):
+        Client(installation.dask_address(), security=Security.temporary(), timeout="5s", set_as_default=False)
+    for file in (installation.login, installation.certificate, installation.exports):
+        assert file.stat().st_mode & 0o777 == 0o600, file
+    secret = installation.credential.partition(":")[2]
+    for service in installation.processes.running().values():
+        for process in (service, *service.children(recursive=True)):
+            assert secret not in " ".join(process.cmdline())
+            for link in process.net_connections():
+                assert link.status != psutil.CONN_LISTEN or link.laddr.ip == "127.0.0.1", process.cmdline()
+
+
+@pytest.mark.parametrize("path", ["events/out", "logs/out"])
+def test_events_and_logs_come_over_web_sockets_to_those_with_the_login(running: Running, path: str) -> None:
+    address = f"{running.installation.url.replace('http', 'ws')}/api/{path}"
+
+    def said(token: str, **headers: str) -> str:
+        with connect(address, subprotocols=[Subprotocol("prefect")], additional_headers=headers, proxy=None) as socket:
+            socket.send(json.dumps({"type": "auth", "token": token}))
+            return str(json.loads(socket.recv(timeout=60))["type"])
+
+    assert said(running.installation.credential) == "auth_success"
+    assert said(running.installation.credential, Origin=running.installation.url) == "auth_success"
+    with pytest.raises(ConnectionClosed, match="Invalid token"):
+        said(new_credential())
+    with pytest.raises(InvalidStatus, match="403"):
+        said(running.installation.credential, Origin="null")
+
+
+def test_a_flow_run_sets_nothing_of_its_process(running: Running, tmp_path: Path) -> None:
+    """Not even one who may start flow runs: they say what runs, not as which program."""
+    marker = tmp_path / "started"
+    job = {"command": f"touch {marker}", "env": {"MLEBENCH_STORE": str(tmp_path)}, "working_dir": str(tmp_path)}
+    deployment = running.api("/deployments/name/grading/grade")
+    for name, value in job.items():
+        body = {"parameters": {"run_group": "nobody"}, "job_variables": {name: value}}
+        with pytest.raises(OSError, match=r"409|422"):
+            running.api(f"/deployments/{deployment['id']}/create_flow_run", body)
+    # The server does not check what is created in this way.
+    run = running.api(
+        "/flow_runs/",
+        {
+            "flow_id": deployment["flow_id"],
+            "deployment_id": deployment["id"],
+            "parameters": {"run_group": "nobody"},
+            "work_pool_name": "mlebench",
+            "job_variables": job,
+            "state": {"type": "SCHEDULED"},
+        },
+    )["id"]
+    message = running.ended(run)["message"]
+    assert f"no finished runs of group 'nobody' in file://{running.store}" in message
+    assert not marker.exists()
+
+
+def test_no_agent_gets_the_login(running: Running, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    agent = write_agent(running.folder.parent / "looks", f"env > {seen}\nls -l /proc/self/fd >> {seen}\n")
+    run = running.trigger("benchmark/full-benchmark", competition_ids=["digits"], agent=str(agent), run_group="looks")
+    assert running.ended(run)["type"] == "COMPLETED", running.log()
+    text = seen.read_text()
+    assert "COMPETITION_ID=digits" in text
+    for word in (running.installation.credential, "PREFECT", "DASK_", str(running.state)):
+        assert word not in text, word
 
 
 def test_down_ends_all_it_started_and_nothing_else(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def running(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
     # A worker that is stopped counts as offline after three of its heartbeats.
     with installation(here / "up", prefect_database, PREFECT_WORKER_HEARTBEAT_SECONDS="10") as started:
         template = started.api("/work_pools/mlebench")["base_job_template"]
-        template["variables"]["properties"]["working_dir"]["default"] = str(here)  # as the form of a pool sets it
+        template["job_configuration"]["working_dir"] = str(here)  # as the form of a pool sets it
         started.api("/work_pools/mlebench", {"base_job_template": template}, "PATCH")
         started.installation.processes.stop("worker", "dask-workers")
         start_workers(started)

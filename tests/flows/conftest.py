@@ -30,6 +30,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server is not None
     server.wait()
     monkeypatch.setenv("PREFECT_API_URL", server.api_url)
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", server.credential)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from prefect.states import Cancelling
 
 import mlebench_pipeline
 from flows.attempt import attempt
-from flows.fleet.setup import JOB_VARIABLES, entrypoint
+from flows.fleet.setup import SAFE, entrypoint
 from tasks.wiring.requests import Attempt, RunRequest
 from tests.docs.blocks import ROOT
 
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("served")  # as a worker's processes are
-@pytest.mark.parametrize("env", [JOB_VARIABLES["env"], {"PYTHONSAFEPATH": ""}], ids=["safe", "unsafe"])
+@pytest.mark.parametrize("env", [SAFE, {"PYTHONSAFEPATH": ""}], ids=["safe", "unsafe"])
 def test_our_hooks_load_beside_prefects_storage_and_a_users_files(folder: Path, env: dict[str, str]) -> None:
     assert (RUNNER / "storage.py").exists(), "what this test is about"
     done = hook_of(folder, env)
@@ -80,7 +80,7 @@ def test_our_hooks_load_beside_prefects_storage_and_a_users_files(folder: Path, 
 
 def test_by_the_path_of_their_own_module_they_would_not(folder: Path) -> None:
     """When this fails, Prefect has changed, and `mlebench_pipeline` may have become needless."""
-    done = hook_of(folder, JOB_VARIABLES["env"], f"{attempt.fn.__module__}.{attempt.fn.__name__}")
+    done = hook_of(folder, SAFE, f"{attempt.fn.__module__}.{attempt.fn.__name__}")
     assert done.returncode == 1
     assert "the file of a user" in done.stdout + done.stderr
 

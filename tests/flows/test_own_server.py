@@ -22,7 +22,8 @@ def test_flows_use_it_and_take_it_for_none_that_stays() -> None:
     try:
         assert get_current_settings().api.url == server.api_url
         assert not served()
-        assert "PREFECT_API_URL" not in os.environ, "child processes would take it for one that stays"
+        for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
+            assert name not in os.environ, "child processes would take it for one that stays"
     finally:
         temporary_server.stop()
     try:

@@ -15,7 +15,7 @@ FIRST = '''
     import os, subprocess, sys
     from flows.temporary_server import end_orphans
 
-    SERVER = [sys.executable, "-c", "import time; time.sleep(1000)", "prefect.server.api.server:create_app"]
+    SERVER = [sys.executable, "-c", "import time; time.sleep(1000)", "flows.prefect_server"]
     MLEBENCH = "from flows.temporary_server import end_orphans; end_orphans()"
     KILLED = f"""{MLEBENCH}; import os, subprocess
     print(subprocess.Popen({SERVER}, stdout=subprocess.DEVNULL).pid, flush=True)

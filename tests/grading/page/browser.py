@@ -17,12 +17,12 @@ class Refused(Exception):
 class Browser:
     """A headless Chromium, driven over its debugging protocol; keeps what it complains about and asks for."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *further: str) -> None:
         from websockets.sync.client import connect
 
         options = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
         options += " --disable-component-update --disable-quic --remote-debugging-port=0"
-        command = ["chromium", *options.split(), f"--user-data-dir={home}", "about:blank"]
+        command = ["chromium", *options.split(), *further, f"--user-data-dir={home}", "about:blank"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             port_file = home / "DevToolsActivePort"

@@ -19,7 +19,7 @@ import pytest
 from common.errors import UserError
 from competitions import registry
 from competitions.errors import DownloadError
-from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.cluster import ClusterError, DaskExecutor, cluster, connect
 from storage.datasets.commit import MARKER
 from storage.datasets.declare import declare
 from storage.datasets.job import Job
@@ -112,9 +112,7 @@ class TestWorkers:
     ) -> None:
         out, killed = tmp_path / "out", list[int]()
         with cluster(workers=2) as address:
-            from distributed import Client
-
-            client = Client(address, set_as_default=False)
+            client = connect(address)
             seen = Seen(out)
 
             def kill_one(progress: Progress) -> None:

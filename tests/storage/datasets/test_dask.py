@@ -13,7 +13,7 @@ import pytest
 
 from competitions.errors import DownloadError
 from storage.datasets import prepare
-from storage.datasets.cluster import ClusterError, DaskExecutor, cluster
+from storage.datasets.cluster import ClusterError, DaskExecutor, cluster, connect
 from storage.datasets.job import Job
 from storage.datasets.materialise import materialise
 from tests.waiting import until
@@ -53,9 +53,7 @@ def _in_memory(dask_scheduler: Any) -> int:
 
 
 def test_workers_keep_no_results(address: str) -> None:
-    from distributed import Client
-
-    with Client(address, set_as_default=False) as client:
+    with connect(address) as client:
         for _ in DaskExecutor(address).map(str, range(30)):
             last = client.run_on_scheduler(_in_memory)
         until(lambda: client.run_on_scheduler(_in_memory) == 0)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import logging
 import os
 import shutil
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import psutil
 import pytest
+from distributed.security import Security
 
+from common.guard import basic, new_credential
 from competitions.competition import Competition
 from storage.datasets import workers
-from storage.datasets.cluster import ONE_MACHINE, ClusterError, DaskExecutor, cluster
+from storage.datasets.cluster import ONE_MACHINE, ClusterError, DaskExecutor, cluster, connect
 from storage.datasets.job import CodeMismatch, Job
 from storage.datasets.materialise import materialise
 from storage.datasets.workers import WorkerSetup
@@ -123,21 +127,53 @@ def _clients(dask_scheduler: Any) -> list[str]:
 
 
 def test_no_client_stays_connected(address: str) -> None:
-    from distributed import Client
-
     results = DaskExecutor(address).map(_pid, range(10))
     next(results)
     results.close()  # type: ignore[attr-defined]  # a generator
-    with Client(address, set_as_default=False) as client:
+    with connect(address) as client:
         assert client.run_on_scheduler(_clients) == [client.id]
 
 
 def test_the_dashboard_is_reachable_and_named() -> None:
     links: list[str] = []
     with cluster(workers=1, dashboard="127.0.0.1:0", on_dashboard=links.append):
-        (link,) = links
-        with urllib.request.urlopen(link, timeout=30) as answer:
-            assert "bokeh" in answer.read().decode()
+        link, _, login = links[0].rstrip(")").partition(" (login: ")
+        assert Path(login).stat().st_mode & 0o777 == 0o600
+        credential = Path(login).read_text().strip()
+        for headers, status in (
+            ({}, 401),
+            ({"Authorization": basic(new_credential())}, 401),
+            ({"Authorization": basic(credential), "Host": "evil.test"}, 403),
+            ({"Authorization": basic(credential), "Origin": "null"}, 403),
+            ({"Authorization": basic(credential)}, 200),
+        ):
+            answer = httpx.get(link, headers=headers, trust_env=False)
+            assert (answer.status_code, "bokeh" in answer.text) == (status, status == 200), headers
+    assert not Path(login).exists()
+
+
+def test_a_local_cluster_is_closed_to_others_of_the_machine() -> None:
+    """Its scheduler runs the code of all clients, as this user."""
+    from distributed import Client
+
+    with cluster(workers=1) as address:
+        assert len(list(DaskExecutor(address).map(_pid, [1]))) == 1
+        for theirs, certificate in ((address, Security.temporary()), (address.replace("tls:", "tcp:"), None)):
+            with pytest.raises(OSError, match=r"does not match|Timed out"):
+                Client(theirs, set_as_default=False, timeout="2s", security=certificate)
+        me = psutil.Process()
+        listening = [
+            (each.pid, link.laddr)
+            for each in (me, *me.children(recursive=True))
+            for link in each.net_connections()
+            if link.status == psutil.CONN_LISTEN
+        ]
+        for pid, place in listening:
+            assert place.ip == "127.0.0.1", pid
+            with contextlib.suppress(httpx.HTTPError):  # no HTTP at all, which is as good
+                for path in ("/", "/status", "/health", "/metrics", "/info/main/workers.html", "/json/counts.json"):
+                    status = httpx.get(f"http://127.0.0.1:{place.port}{path}", trust_env=False).status_code
+                    assert status == 404, (pid, path)
 
 
 def test_a_cluster_with_certificates(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Which requests an HTTP server on the loopback answers: those that were meant for it, and know its credential.
+
+Every page that a browser shows can send requests to servers of the same machine, and so can all of its users. The name
+in `Host` tells a page whose own name resolves to this machine (DNS rebinding), `Origin` and `Sec-Fetch-Site` tell pages
+of others, and the credential (basic authentication) keeps out everybody else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+import tempfile
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+HOST = "127.0.0.1"
+"""Where our servers listen: other machines must not reach them."""
+USER = "mlebench"
+_NAMES = (HOST, "localhost", "[::1]")
+_OPENED = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+_Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+def names(port: int, further: Iterable[str] = ()) -> frozenset[str]:
+    """What `Host` may be for a server on this port of the loopback; `further` are NAME or NAME:PORT.
+
+    >>> sorted(names(80, ["Prefect.example.org"]))
+    ['127.0.0.1', '127.0.0.1:80', '[::1]', '[::1]:80', 'localhost', 'localhost:80', 'prefect.example.org']
+    """
+    own = {f"{each}:{port}" for each in _NAMES} | (set(_NAMES) if port == 80 else set())  # which browsers leave out
+    return frozenset(own | {each.strip().lower() for each in further})
+
+
+def refusal(method: str, headers: Iterable[tuple[str, str]], known: Collection[str]) -> str | None:
+    """Why a request is refused whatever it knows; None: it may be answered.
+
+    Args:
+        method: of the request; pages of others may only open (GET) what is shown in a window of its own.
+        headers: all of its headers.
+        known: `names` of the server.
+    """
+    given: dict[str, list[str]] = {}
+    for name, value in headers:
+        given.setdefault(name.lower(), []).append(value.strip().lower())
+    host, origins = given.get("host", []), given.get("origin", [])
+    if len(host) != 1 or host[0] not in known:
+        return "it has another name here; list names that lead here in MLEBENCH_SERVER_HOSTS"
+    for origin in origins:
+        scheme, _, place = origin.partition("://")
+        if scheme not in ("http", "https") or place not in known:
+            return "it comes from a page of another server"
+    if not origins and given.get("sec-fetch-site", ["none"])[0] in ("cross-site", "same-site"):
+        opened = all(given.get(name) == [value] for name, value in _OPENED.items())
+        if method not in ("GET", "HEAD") or not opened:
+            return "it comes from a page of another server"
+    return None
+
+
+def new_credential() -> str:
+    """A new random login, USER:PASSWORD."""
+    return f"{USER}:{secrets.token_urlsafe(24)}"
+
+
+def basic(credential: str) -> str:
+    """The header `Authorization` of a login."""
+    return "Basic " + base64.b64encode(credential.encode()).decode()
+
+
+def authorized(header: str | None, credential: str) -> bool:
+    """Whether this header `Authorization` is that of the login."""
+    return hmac.compare_digest((header or "").encode(), basic(credential).encode())
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only this user can read, at once: nobody sees it with other permissions or half written."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:  # mode 0600
+        file.write(text)
+    Path(file.name).replace(path)
+
+
+class Guard:
+    """An ASGI application that answers only what `refusal` lets pass, web sockets included.
+
+    Args:
+        app: answers the rest.
+        known: `names` of the server.
+    """
+
+    def __init__(self, app: Any, known: Collection[str]) -> None:
+        self._app, self._known = app, known
+
+    async def __call__(self, scope: Any, receive: Any, send: _Send) -> None:
+        """Answer a request, or have the application answer it."""
+        if scope["type"] in ("http", "websocket"):
+            headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+            if reason := refusal(scope.get("method", "GET"), headers, self._known):
+                await _refuse(scope["type"], reason, send)
+                return
+        await self._app(scope, receive, send)
+
+
+async def _refuse(kind: str, reason: str, send: _Send) -> None:
+    if kind == "websocket":  # before it is accepted: the server answers 403
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": f"This request is refused: {reason}.\n".encode()})

@@ -1,0 +1,81 @@
+"""Checks of the Prefect server for `mlebench doctor`: that it answers, and whether it is closed to others.
+
+Whoever may create flow runs on it has programs started on its workers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from common.guard import basic
+from common.units import listed
+from flows.diagnosis.health import Finding
+from flows.fleet.template import open_to
+
+_SECONDS = 5.0
+_FOREIGN = "foreign.invalid"
+_OURS = "start it as `make up` does, or put a proxy in front of it that refuses them"
+
+
+def check_prefect() -> Iterator[Finding]:
+    """The configured Prefect server answers, to those who shall use it only; without one, a temporary one is used."""
+    url = os.environ.get("PREFECT_API_URL", "").rstrip("/")
+    if not url:
+        yield Finding("prefect", "ok", "a temporary server is started when needed")
+        return
+    try:
+        if (status := _status(f"{url}/health")) != 200:
+            raise OSError(f"HTTP status {status}")
+    except (OSError, ValueError) as error:
+        yield Finding("prefect", "fail", f"{url}: {error}", "start it (prefect server start), or unset PREFECT_API_URL")
+        return
+    login = _login()
+    if _status(f"{url}/admin/version", **login) in (401, 403):
+        yield Finding(
+            "prefect",
+            "fail",
+            f"{url} refuses the login of PREFECT_API_AUTH_STRING" if login else f"{url} asks for a login",
+            "set PREFECT_API_AUTH_STRING to its USER:PASSWORD; that of `make up` is in .mlebench/login",
+        )
+        return
+    yield Finding("prefect", "ok", url)
+    if _status(f"{url}/admin/version") == 200:
+        set_it = "set PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD for it, and PREFECT_API_AUTH_STRING for its clients"
+        yield Finding("prefect login", "warn", f"{url} needs none: all who reach it start programs here", set_it)
+    if _status(f"{url}/health", Origin=f"http://{_FOREIGN}") == 200:
+        yield Finding("prefect pages", "warn", f"{url} answers pages of other servers in a browser", _OURS)
+    if url.startswith("http:") and _status(f"{url}/health", Host=_FOREIGN) == 200:
+        yield Finding("prefect names", "warn", f"{url} answers to any name, as those of foreign pages", _OURS)
+    for pool in _answer(f"{url}/work_pools/filter", login):
+        if pool["type"] == "process" and (free := open_to(pool["base_job_template"])):
+            name = pool["name"]
+            text = f"a flow run in {name} can set {listed(free, 10)} of its process"
+            yield Finding("prefect pool", "warn", text, f"python -m deployments.deploy --pool {name} closes it")
+
+
+def _login() -> dict[str, str]:
+    """The header of the login that Prefect's clients in this environment use, if there is one."""
+    if login := os.environ.get("PREFECT_API_AUTH_STRING"):
+        return {"Authorization": basic(login)}
+    key = os.environ.get("PREFECT_API_KEY")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _status(url: str, **headers: str) -> int:
+    """The status of the answer. Raises `OSError` if there is none, and `ValueError` for what is no URL."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_SECONDS) as answer:  # noqa: S310
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def _answer(url: str, login: dict[str, str]) -> Any:
+    headers = {"Content-Type": "application/json", **login}
+    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=_SECONDS) as answer:  # noqa: S310
+        return json.loads(answer.read())

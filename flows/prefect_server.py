@@ -1,0 +1,51 @@
+"""Prefect's server behind a guard; on this machine only, unless it is told otherwise.
+
+    python -P -m common.serving flows.prefect_server --port N [--host ADDRESS] [--log-level LEVEL]
+
+does what `prefect server start` does, and refuses requests of foreign pages and to foreign names. Its login is
+PREFECT_SERVER_API_AUTH_STRING, without which it does not start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from common.guard import HOST, Guard, names
+from common.settings import get_settings
+
+MODULE = "flows.prefect_server"
+
+
+def main() -> None:
+    """Serve until a signal ends this process."""
+    parser = argparse.ArgumentParser(description="Prefect's server behind a guard.")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--host", default=HOST)
+    parser.add_argument("--log-level")
+    options = parser.parse_args()
+    if not os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
+        parser.error("PREFECT_SERVER_API_AUTH_STRING, its login USER:PASSWORD, is not set")
+    known = names(options.port, get_settings().server_hosts)
+    # Its pages may ask its API by another of its names. Prefect's default are all pages.
+    origins = sorted(f"{scheme}://{name}" for name in known for scheme in ("http", "https"))
+    os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = ",".join(origins)
+    import uvicorn
+    from prefect.server.api.server import create_app
+    from prefect.settings import get_current_settings
+
+    server = get_current_settings().server
+    uvicorn.run(
+        Guard(create_app(final=True), known),
+        host=options.host,
+        port=options.port,
+        lifespan="on",
+        timeout_keep_alive=server.api.keepalive_timeout,
+        ws_ping_interval=server.api.websocket_ping_interval,
+        ws_ping_timeout=server.api.websocket_ping_timeout,
+        log_level=(options.log_level or server.logging_level).lower(),
+    )
+
+
+if __name__ == "__main__":
+    main()
