@@ -28,19 +28,24 @@ class _Handler(SimpleHTTPRequestHandler):
         self._known, self._credential = known, credential
         super().__init__(*arguments, **options)
 
-    def send_head(self) -> Any:
-        path = unquote(urlsplit(self.path).path)
+    def parse_request(self) -> bool:
+        """Read a request, and refuse it whatever it asks for unless it comes from one who may."""
+        if not super().parse_request():
+            return False
         if reason := refusal(self.command, self.headers.items(), self._known):
             self.send_error(403, explain=f"This request is refused: {reason}.")
         elif not authorized(self.headers.get("Authorization"), self._credential):
             self.send_error(401)
-        elif path.split("/")[1:2] not in [[each] for each in SERVED] or ".." in path.split("/"):
-            self.send_error(404)
-        elif not self._is_inside():
-            self.send_error(404)
         else:
-            return super().send_head()
-        return None
+            return True
+        return False
+
+    def send_head(self) -> Any:
+        path = unquote(urlsplit(self.path).path)
+        if path.split("/")[1:2] not in [[each] for each in SERVED] or ".." in path.split("/") or not self._is_inside():
+            self.send_error(404)
+            return None
+        return super().send_head()
 
     def send_response(self, code: int, message: str | None = None) -> None:
         super().send_response(code, message)

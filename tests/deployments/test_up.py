@@ -161,16 +161,14 @@ def test_the_ui_shows_the_runs(running: Running, tmp_path: Path) -> None:
         return text in (browser.run("document.body.innerText") or "")
 
     try:
-        page = f"{running.installation.url}/runs/flow-run/{run}?tab=Details"
-        browser.call("Page.navigate", url=page)
+        browser.call("Page.navigate", url=f"{running.installation.url}/")
         browser.wait_for(lambda: browser.run("document.querySelector('input[type=password]') !== null"), 240)
-        assert not shown("grade nobody")
         browser.run("document.querySelector('input[type=password]').focus()")
         browser.call("Input.insertText", text=running.installation.credential)
-        browser.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13)
+        browser.run("document.querySelector('button[type=submit]').click()")
+        browser.wait_for(lambda: shown("Dashboard") and not shown("Login"))
+        browser.call("Page.navigate", url=f"{running.installation.url}/runs/flow-run/{run}?tab=Details")
         browser.wait_for(lambda: shown("grade nobody") and shown("UserError: no finished runs of"), 240)
-        (link,) = browser.run("Object.values(localStorage).filter(each => each.length > 40 && !each.includes('{'))")
-        assert link == basic(running.installation.credential).split()[1], "it is asked for once"
     finally:
         browser.close()
 
@@ -214,7 +212,7 @@ def test_only_the_login_opens_the_servers(running: Running) -> None:
     for url in (f"{installation.url}/api/flow_runs/count", (running.state / "files-url").read_text() + "/reports/"):
         for wrong in ("", new_credential()):
             headers = {"Authorization": basic(wrong)} if wrong else {}
-            assert httpx.post(url, headers=headers, json={}, trust_env=False).status_code in (401, 501), url
+            assert httpx.post(url, headers=headers, json={}, trust_env=False).status_code == 401, url
             assert httpx.get(url, headers=headers, trust_env=False).status_code == 401, url
     assert httpx.get(installation.dashboard(), trust_env=False).status_code == 401
     with pytest.raises(OSError, match=r"does not match|Timed out"):
