@@ -33,20 +33,23 @@ def names(port: int, further: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(own | {each.strip().lower() for each in further})
 
 
-def refusal(method: str, headers: Iterable[tuple[str, str]], known: Collection[str]) -> str | None:
+def refusal(
+    method: str, headers: Iterable[tuple[str, str]], known: Collection[str], any_host: bool = False
+) -> str | None:
     """Why a request is refused whatever it knows; None: it may be answered.
 
     Args:
         method: of the request; pages of others may only open (GET) what is shown in a window of its own.
         headers: all of its headers.
         known: `names` of the server.
+        any_host: `Host` does not matter: to a server of another name, pages post with that name in `Origin`.
     """
     given: dict[str, list[str]] = {}
     for name, value in headers:
         given.setdefault(name.lower(), []).append(value.strip().lower())
     host, origins = given.get("host", []), given.get("origin", [])
-    if len(host) != 1 or host[0] not in known:
-        return "it has another name here; list names that lead here in MLEBENCH_SERVER_HOSTS"
+    if not any_host and (len(host) != 1 or host[0] not in known):
+        return "its Host is no name of this server; MLEBENCH_SERVER_HOSTS lists further ones"
     for origin in origins:
         scheme, _, place = origin.partition("://")
         if scheme not in ("http", "https") or place not in known:
@@ -86,16 +89,17 @@ class Guard:
     Args:
         app: answers the rest.
         known: `names` of the server.
+        any_host: as for `refusal`.
     """
 
-    def __init__(self, app: Any, known: Collection[str]) -> None:
-        self._app, self._known = app, known
+    def __init__(self, app: Any, known: Collection[str], any_host: bool = False) -> None:
+        self._app, self._known, self._any_host = app, known, any_host
 
     async def __call__(self, scope: Any, receive: Any, send: _Send) -> None:
         """Answer a request, or have the application answer it."""
         if scope["type"] in ("http", "websocket"):
             headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-            if reason := refusal(scope.get("method", "GET"), headers, self._known):
+            if reason := refusal(scope.get("method", "GET"), headers, self._known, self._any_host):
                 await _refuse(scope["type"], reason, send)
                 return
         await self._app(scope, receive, send)

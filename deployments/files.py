@@ -63,7 +63,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     @property
     def _relative(self) -> str:
-        return unquote(urlsplit(self.path).path).strip("/")
+        return unquote(urlsplit(getattr(self, "path", "")).path).strip("/")  # none in what is no request
 
     def guess_type(self, path: Any) -> str:
         """Reports are shown as pages, and everything that agents leave as text."""

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import uvicorn
-from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS = 64
@@ -123,8 +122,8 @@ class ServerThread:
             return False
         return True
 
-    def serve(self, app: Starlette, listener: socket.socket) -> None:
-        """Start an HTTP server on a socket of `listen_tcp` or `listen_unix`."""
+    def serve(self, app: Any, listener: socket.socket) -> None:
+        """Start an HTTP server of an ASGI application on a socket of `listen_tcp` or `listen_unix`."""
         config = uvicorn.Config(
             app,
             http=_BoundedProtocol,

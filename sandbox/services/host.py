@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common.guard import Guard, names
 from sandbox.gateway.policy import GatewayPolicy
 from sandbox.validation.checker import SubmissionChecker
 from sandbox.validation.limits import ValidationLimits
@@ -54,7 +55,12 @@ class ServiceHost:
         for name, listener in listeners.items():
             app = Starlette(routes=routes[name])
             app.router.redirect_slashes = False
-            self._thread.serve(app, listener)
+            # Only the run reaches a socket in a folder, but all pages in a browser of this machine reach a port.
+            if listener.family == socket.AF_INET:
+                guarded = Guard(app, names(listener.getsockname()[1]), any_host=True)
+                self._thread.serve(guarded, listener)
+            else:
+                self._thread.serve(app, listener)
 
     def responds(self, seconds: float) -> bool:
         """Whether the servers do anything within `seconds`."""

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from typing import Any
 
+import httpx
+import psutil
 import pytest
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
+from common.guard import basic, new_credential
 from flows import temporary_server
 from tasks.wiring.server import served
 
@@ -35,6 +38,44 @@ def test_flows_use_it_and_take_it_for_none_that_stays() -> None:
         again = temporary_server.start()  # for the other tests of this folder
         assert again is not None
         again.wait()
+
+
+def test_the_temporary_server_answers_its_process_only() -> None:
+    server = temporary_server.start()
+    assert server is not None
+    server.wait()
+    login = basic(server.credential)
+    for headers, status in (
+        ({}, 401),
+        ({"Authorization": basic(new_credential())}, 401),
+        ({"Authorization": login, "Host": "evil.test"}, 403),
+        ({"Authorization": login, "Origin": "http://evil.test"}, 403),
+        ({"Authorization": login, "Origin": "null"}, 403),
+        ({"Authorization": login}, 200),
+    ):
+        for method, path, body in (("GET", "/admin/version", b""), ("POST", "/flows/count", b"{}")):
+            url = f"{server.api_url}{path}"
+            answer = httpx.request(method, url, headers=headers, content=body, trust_env=False)
+            assert answer.status_code == status, (method, headers)
+    process = psutil.Process(server._process.pid)
+    assert server.credential.partition(":")[2] not in " ".join(process.cmdline())
+    listening = [each.laddr.ip for each in process.net_connections() if each.status == psutil.CONN_LISTEN]
+    assert listening == ["127.0.0.1"]
+    asked = httpx.options(f"{server.api_url}/flows/", headers={"Origin": "http://evil.test"}, trust_env=False)
+    assert (asked.status_code, asked.headers.get("access-control-allow-origin")) == (403, None)
+
+
+def test_a_server_that_asks_for_a_login_is_one_line() -> None:
+    server = temporary_server.start()
+    assert server is not None
+    server.wait()
+    command = [sys.executable, "-m", "flows.cli", "watch", "some-group"]
+    env = {**os.environ, "PREFECT_API_URL": server.api_url, "PREFECT_API_AUTH_STRING": "mlebench:another"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    (line,) = [each for each in done.stderr.splitlines() if each.startswith("mlebench:")]
+    assert "asks for a login; set PREFECT_API_AUTH_STRING" in line
+    assert "Traceback" not in done.stderr
 
 
 def test_a_port_that_is_taken_is_left_to_its_owner_and_other_faults_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

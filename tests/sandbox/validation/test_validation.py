@@ -87,6 +87,16 @@ def log(services: RunServices) -> list[dict[str, Any]]:
     return [json.loads(line) for line in services.files()["validation.jsonl"].read_text().splitlines()]
 
 
+def test_a_page_of_others_does_not_use_the_services(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
+    """The port is one of the operator's machine, and so of all pages in the operator's browser."""
+    services = opened()
+    rebound = {"Host": "evil.test", "Origin": "http://evil.test"}
+    for foreign in ({"Origin": "http://evil.test"}, {"Origin": "null"}, rebound):
+        assert ask(services, headers=foreign).status_code == 403
+    assert check.seen == []
+    assert ask(services, headers={"Origin": services.validation_url}).status_code == 200
+
+
 def test_valid_invalid_and_health(opened: Callable[..., RunServices], check: ScriptedCheck) -> None:
     services = opened()
     assert plain_http.get(f"{services.validation_url}/health").json() == {"status": "running"}
