@@ -170,7 +170,9 @@ def _main(arguments: Sequence[str] | None) -> int:
                 err=True,
             )
             return 1
-        if _asks_for_login(error):
+        from tasks.wiring.server import asks_for_login
+
+        if asks_for_login(error):
             click.echo(
                 f"mlebench: the Prefect server {os.environ.get('PREFECT_API_URL')} asks for a login; set "
                 "PREFECT_API_AUTH_STRING to its USER:PASSWORD (that of make up: `. .mlebench/env`)",
@@ -192,12 +194,6 @@ def _silent_server(error: Exception) -> str | None:
     if type(error).__module__ == "httpx" and type(error).__name__ in ("ConnectError", "ConnectTimeout"):
         return os.environ.get("PREFECT_API_URL")
     return None
-
-
-def _asks_for_login(error: Exception) -> bool:
-    """Whether the Prefect server refuses the login of PREFECT_API_AUTH_STRING, or that there is none."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    return type(error).__name__ == "PrefectHTTPStatusError" and status == 401
 
 
 def _require_utf8() -> None:

@@ -45,6 +45,7 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
     from flows.fleet import groups
     from flows.fleet.runs import SERVER_ERRORS
     from flows.watching.board import board
+    from tasks.wiring.server import asks_for_login
     from tasks.wiring.stores import open_store
 
     place, found = None, list[Event]()
@@ -54,6 +55,8 @@ def _watch(group: str, once: bool, storage: StoreOptions) -> int:
                 runs = groups.group_runs(group)
                 uses = groups.uses_of(list(runs.attempts.values()))
             except SERVER_ERRORS as error:
+                if asks_for_login(error):
+                    raise
                 if once:
                     raise UserError(f"the Prefect server does not answer: {error}") from error
                 progress.report(f"group {group}", "waiting", "the Prefect server does not answer; the agents go on")

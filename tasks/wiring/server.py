@@ -37,6 +37,12 @@ def served() -> bool:
     return get_current_settings().api.url not in (None, _temporary)
 
 
+def asks_for_login(error: Exception) -> bool:
+    """Whether the error says that the server refuses the login of PREFECT_API_AUTH_STRING, or that there is none."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return type(error).__name__ == "PrefectHTTPStatusError" and status == 401
+
+
 def outlast_server() -> None:
     """Have this flow outlast its worker and an absence of the server. Every flow calls this first. Idempotent.
 

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx
 import pytest
 from click.testing import CliRunner
+from prefect import get_client
+from prefect.client.schemas.actions import WorkPoolUpdate
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+from prefect.workers.process import ProcessWorker
 
 from common.progress import Event
 from common.settings import get_settings
 from competitions import registry
+from deployments.background import free_port, listening
 from flows.cli import cli
 from flows.diagnosis import health
+from flows.diagnosis.server import check_prefect
+from flows.fleet.template import ensure_pool
 from flows.watching.board import Board
 from sandbox.docker.abandoned import Orphan
 from storage.cache import Cache
 from storage.dataset import Dataset
 from storage.lease import lease, prepare_lease
+from tests.prefect_home import make_home
 from tests.stores import Store, put_dataset
+from tests.waiting import until
 
 
 def mlebench(*arguments: str) -> tuple[int, str]:
@@ -210,3 +223,50 @@ def test_the_board_shows_pace_and_what_is_left() -> None:
     assert "60 of 90 MB" in text
     assert "MB/s" in text
     assert "left" in text
+
+
+@pytest.mark.usefixtures("served")
+def test_a_server_that_is_closed_is_fine() -> None:
+    assert [(each.about, each.verdict) for each in check_prefect()] == [("prefect", "ok")]
+
+
+@pytest.mark.usefixtures("served")
+def test_a_login_that_is_wrong_or_missing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    for login, said in (("mlebench:another", "refuses the login of PREFECT_API_AUTH_STRING"), ("", "asks for a login")):
+        monkeypatch.setenv("PREFECT_API_AUTH_STRING", login)
+        (finding,) = check_prefect()
+        assert (finding.verdict, said in finding.message) == ("fail", True)
+
+
+def test_a_server_of_others_that_is_open_is_named(
+    tmp_path: Path, prefect_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `prefect server start` serves, with a work pool as the UI makes it."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/api"
+    command = [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
+    env = {**os.environ, "PREFECT_HOME": str(make_home(tmp_path, prefect_database)), "PREFECT__SERVER_EPHEMERAL": "1"}
+    with subprocess.Popen([*command, "--port", str(port), "--log-level", "critical"], env=env) as server:
+        try:
+            until(lambda: listening(port), 300, may_yet=lambda: server.poll() is None, pause=0.2)
+            template = ProcessWorker.get_default_base_job_template()
+            pool = {"name": "theirs", "type": "process", "base_job_template": template}
+            httpx.post(f"{url}/work_pools/", json=pool, trust_env=False).raise_for_status()
+            monkeypatch.setenv("PREFECT_API_URL", url)
+            first, *found = check_prefect()
+            assert (first.about, first.verdict) == ("prefect", "ok")
+            assert {each.verdict for each in found} == {"warn"}
+            assert [each.about for each in found] == ["prefect login", "prefect pages", "prefect names", "prefect pool"]
+            assert "theirs can set command, env, labels" in found[-1].message
+            assert all(each.remedy for each in found)
+            theirs = temporary_settings({PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: None})
+            with theirs, get_client(sync_client=True) as client:
+                template["variables"]["properties"]["working_dir"]["default"] = "/srv"
+                client.update_work_pool("theirs", WorkPoolUpdate(base_job_template=template))
+                for _ in range(2):
+                    ensure_pool(client, "theirs")
+                job = client.read_work_pool("theirs").base_job_template["job_configuration"]
+            assert job == {"working_dir": "/srv", "stream_output": True}, "closed, with what its operator chose"
+            assert "prefect pool" not in [each.about for each in check_prefect()]
+        finally:
+            server.kill()
